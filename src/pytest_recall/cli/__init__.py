@@ -1,0 +1,63 @@
+"""The command line `recall`: one file per command, over the same core as the plugin."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from pytest_recall.core.errors import RecallError
+
+EXAMPLES = """\
+the way through:
+  recall init                       write a first eval set, which runs offline
+  pytest -p recall eval             run today's slice of it and keep the schedule
+  recall status                     how the cases stand, and what is due when
+  recall select --mode nightly      see a slice without running it
+  recall score latest               the scorecard of the newest run, again
+  recall apply latest               fold in a run that was killed before its end
+
+exit codes: 0 done, 1 `score --fail-on` found what it looks for, 2 nothing was done, and the sentence says why
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return the exit code."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.command is None:
+        parser.print_help()
+        return 2
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except RecallError as error:
+        for message in error.messages:
+            print(f"recall: {message}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # `recall status | head`: the reader has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"recall: {error.filename or 'a file'}: {error.strerror}; nothing else was changed", file=sys.stderr)
+        return 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    from pytest_recall import __version__
+    from pytest_recall.cli import apply, check, init, schema, score, select, status
+
+    parser = argparse.ArgumentParser(
+        prog="recall",
+        description="Eval cases on a spaced-repetition schedule. `pytest -p recall` runs them; this looks after them.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for module in (init, select, status, score, apply, check, schema):
+        module.add(commands)
+    return parser

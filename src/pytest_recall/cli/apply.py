@@ -1,0 +1,47 @@
+"""`recall apply`: fold a run into the state, exactly once."""
+
+from __future__ import annotations
+
+import argparse
+
+from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.errors import RecallError
+from pytest_recall.render.sentences import plural
+from pytest_recall.run import finish
+from pytest_recall.store.journal import read_journal
+
+DETAILS = """\
+A run folds itself in at its end, also after -x and Ctrl-C. This is for one that was
+killed: what it had finished is in its journal. Applying a run twice changes nothing.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "apply", "fold the finished trials of a run into eval/recall.yaml", run, DETAILS)
+    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, or `latest`")
+    parser.add_argument("--explicit", action="store_true", help="also a run of cases that somebody chose by hand")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    if not record.header.writes and not args.explicit:
+        raise RecallError(
+            f"{folder.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it"
+        )
+    changed = finish.apply(place, folder, record)
+    name = place.name(place.state)
+    if changed is None:
+        print(f"{folder.name}: already in {name}")
+        return 0
+    card = finish.scorecard(record)
+    finish.write_scorecard(place, folder, record, card)
+    print(
+        f"{folder.name}: {plural(len(record.trials), 'finished trial')}; {plural(len(changed), 'row')} of {name} changed"
+    )
+    if card.not_run:
+        print(f"{plural(len(card.not_run), 'chosen case')} had not finished, and stay as they were")
+    return 0

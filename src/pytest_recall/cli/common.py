@@ -1,0 +1,67 @@
+"""What several commands share: their options, and the files that they read."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.run.context import Asked, Context, resolve
+from pytest_recall.run.place import Place, find_place
+from pytest_recall.store.find import DEFAULT_PATTERNS, find_case_files
+from pytest_recall.store.rubric import read_rubric
+
+if TYPE_CHECKING:
+    from pytest_recall.core.rubric import Rubric
+
+Commands = Any
+"""What `add_subparsers` returns; argparse has no public name for it."""
+
+
+def command(commands: Commands, name: str, summary: str, run: Any, details: str = "") -> argparse.ArgumentParser:
+    """Add and return the parser of a command."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=details,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="the eval directory (default: eval)")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add the option for case files of other names."""
+    parser.add_argument(
+        "--files",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="further case files, as `recall_files` in the pytest ini names them; may be repeated",
+    )
+
+
+def place_of(args: argparse.Namespace) -> Place:
+    """Return the eval directory that a command works on. Raises RecallError if it is not there."""
+    root = Path.cwd()
+    place = find_place(root, root, [root], args.dir and root / args.dir)
+    if not place.eval_dir.is_dir():
+        raise RecallError(f"{place.name(place.eval_dir)}: no such directory; run `recall init`, or give --dir")
+    return place
+
+
+def case_paths(place: Place, args: argparse.Namespace) -> list[Path]:
+    """Return the case files of the eval directory."""
+    own = (f"{place.eval_dir.name}/cases.yaml", f"{place.eval_dir.name}/cases.jsonl")
+    return list(find_case_files(place.eval_dir, (*DEFAULT_PATTERNS, *own, *args.files)))
+
+
+def context_of(place: Place, asked: Asked) -> tuple[Context, Rubric]:
+    """Return the context and the rubric of a command, as a run would have them now."""
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    return resolve(asked, os.environ, rubric, datetime.now(UTC).date()), rubric

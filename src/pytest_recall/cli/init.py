@@ -1,0 +1,44 @@
+"""`recall init`: a first eval set, which runs offline at once."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.resources import files
+from pathlib import Path
+
+from pytest_recall.cli.common import Commands, command
+from pytest_recall.store.files import write_text
+
+# From the template's name to its place; a path that starts with `eval` moves with --dir.
+TEMPLATES = {
+    "cases.yaml": "eval/cases.yaml",
+    "rubric.yaml": "eval/rubric.yaml",
+    "conftest.py.txt": "eval/conftest.py",
+    "workflow.yml": ".github/workflows/eval-recall.yml",
+}
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "init", "write a first eval set; asks nothing and overwrites nothing", run)
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    folder = args.dir or Path("eval")
+    written = 0
+    for template, target in TEMPLATES.items():
+        path = folder / Path(target).name if target.startswith("eval/") else Path(target)
+        if path.exists():
+            print(f"kept    {path.as_posix()} (it is there already)")
+            continue
+        text = files("pytest_recall").joinpath("templates", template).read_text(encoding="utf-8")
+        if not args.dry_run:
+            write_text(path, text.replace("EVAL_DIR", folder.as_posix()))
+        written += 1
+        print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}")
+    if written and not args.dry_run:
+        where = folder.as_posix()
+        print(f"\nNext: `pytest -p recall {where}` runs it; then put your own agent into {where}/conftest.py.")
+    return 0

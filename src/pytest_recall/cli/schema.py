@@ -1,0 +1,47 @@
+"""`recall schema`: the JSON Schemas of what people write, for editors."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from pytest_recall.cli.common import Commands
+
+DETAILS = """\
+For an editor with the YAML language server, keep the schema beside the cases
+  recall schema cases > eval/cases.schema.json
+and name it in the first line of eval/cases.yaml:
+  # yaml-language-server: $schema=cases.schema.json
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "schema",
+        help="print the JSON Schema of case files or of the rubric",
+        description="Print the JSON Schema (2020-12) of case files or of the rubric.",
+        epilog=DETAILS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", choices=("cases", "rubric"), help="which file")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    print(json.dumps(schema_of(args.what), indent=2, ensure_ascii=False))
+    return 0
+
+
+def schema_of(what: str) -> dict[str, Any]:
+    """Return the schema of "cases", a list of them, or of "rubric"."""
+    from pydantic import TypeAdapter
+
+    from pytest_recall.core.case import Case
+    from pytest_recall.core.rubric import Rubric
+
+    kind: Any = list[Case] if what == "cases" else Rubric
+    schema = TypeAdapter(kind).json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,0 +1,51 @@
+"""`recall select`: today's slice, without running it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
+from pytest_recall.render.sentences import slice_line
+from pytest_recall.run.context import Asked
+from pytest_recall.run.plan import Wanted, check_names, make_plan
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands,
+        "select",
+        "choose today's slice, print it and write it to eval/_artifacts/today.yaml, without running it",
+        run,
+        "Marked tests are chosen when pytest collects them, so that they are not in it.",
+    )
+    parser.add_argument("--mode", help="pr, nightly or all (default: as `pytest -p recall` would have it)")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
+    parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
+    parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
+    parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
+    parser.add_argument(
+        "--base-state", type=Path, metavar="FILE", help="choose from this state file instead of recall.yaml"
+    )
+    parser.add_argument("--ids", action="store_true", help="print the ids only, one a line")
+    add_files(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
+    wanted = Wanted(scenarios=_names(args.scenarios), dimensions=_names(args.dimensions))
+    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, base_state=args.base_state)
+    check_names(plan, {})
+    text = plan.today()
+    place.artifacts.write("today.yaml", text)
+    print("\n".join(pick.case_id for pick in plan.picks) if args.ids else text, end="" if not args.ids else "\n")
+    print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
+    return 0
+
+
+def _names(given: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(",") if name.strip())

@@ -1,0 +1,147 @@
+"""Case: one row of a case file, as people write it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    model_validator,
+)
+
+# An id travels through node ids, file names, YAML keys and shells: no spaces, no `::`, no brackets.
+ID_PATTERN = r"^\w[\w.\-/+@=]*(?::[\w.\-/+@=]+)*$"
+NAME_PATTERN = r"^[A-Za-z]\w*(?:[.\-]\w+)*$"
+_RESERVED = frozenset({"and", "or", "not", "True", "False", "None"})
+
+
+class _Written(BaseModel):
+    """What a person writes: unknown keys are mistakes, values do not change afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class JudgeCall(_Written):
+    """A judge by name with its arguments, as `exact` or `{token_f1: {threshold: 0.6}}`."""
+
+    name: str
+    arguments: dict[str, JsonValue] = {}
+
+
+class Turn(_Written):
+    """One turn of a conversation; a scripted `assistant` reply is used instead of asking."""
+
+    user: Annotated[str, Field(min_length=1)]
+    assistant: str | None = None
+
+
+def _judge_call(value: Any) -> Any:
+    if isinstance(value, str):
+        return {"name": value}
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((name, given),) = value.items()
+        # Anything but a mapping is what this judge expects instead of the case's `expected`.
+        arguments = given if isinstance(given, Mapping) else {"expected": given}
+        return {"name": name, "arguments": arguments}
+    if isinstance(value, JudgeCall):
+        return value
+    raise ValueError("write `name`, or `{name: {argument: value}}` with a single name")
+
+
+def _turn(value: Any) -> Any:
+    return {"user": value} if isinstance(value, str) else value
+
+
+def _tag(value: str) -> str:
+    if value in _RESERVED:
+        raise ValueError(f"{value!r} means something else to `-m`; choose another word")
+    return value
+
+
+_JUDGE_SCHEMA = {
+    "oneOf": [
+        {"type": "string"},
+        {"type": "object", "minProperties": 1, "maxProperties": 1},
+    ]
+}
+_TURN_SCHEMA = {
+    "oneOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "properties": {"user": {"type": "string"}, "assistant": {"type": "string"}},
+            "required": ["user"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
+Tag = Annotated[Name, AfterValidator(_tag)]
+
+
+class Case(_Written):
+    """One eval case: what to ask, what to expect, who judges."""
+
+    id: Annotated[str, Field(pattern=ID_PATTERN, max_length=200)]
+    """Declared, unique, and the key under which state, journal and cassettes know the case."""
+    scenario: Name
+    """What the user is doing; `--scenarios` picks by it."""
+    dimension: Name
+    """What is being measured; `--dimensions` picks by it."""
+    input: Annotated[str, Field(min_length=1)] | dict[str, JsonValue] | None = None
+    """What the agent is asked: text, or a mapping that it gets as it stands."""
+    turns: (
+        Annotated[
+            tuple[
+                Annotated[Turn, BeforeValidator(_turn), WithJsonSchema(_TURN_SCHEMA)],
+                ...,
+            ],
+            Field(min_length=1),
+        ]
+        | None
+    ) = None
+    """A conversation instead of `input`; the answer to the last turn is judged."""
+    expected: JsonValue = None
+    """The reference that judges compare the answer with."""
+    judges: Annotated[
+        tuple[
+            Annotated[JudgeCall, BeforeValidator(_judge_call), WithJsonSchema(_JUDGE_SCHEMA)],
+            ...,
+        ],
+        Field(min_length=1),
+    ]
+    """Who decides; all of them must pass."""
+    threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    """The lowest passing score, for judges that return a score."""
+    tags: tuple[Tag, ...] = ()
+    """pytest marks: `-m money` picks by them."""
+    notes: str | None = None
+    """For the reader; nothing else looks at it."""
+
+    @model_validator(mode="after")
+    def _asks_once(self) -> Case:
+        if (self.input is None) == (self.turns is None):
+            raise ValueError("give either `input` or `turns`")
+        if self.turns is not None and self.turns[-1].assistant is not None:
+            raise ValueError("the last turn is the one that is judged; remove its `assistant` reply")
+        return self
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits over all that decides the verdict; notes and tags do not."""
+        decisive = self.model_dump(
+            mode="json",
+            include={"input", "turns", "expected", "judges", "threshold"},
+        )
+        text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

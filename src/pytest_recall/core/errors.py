@@ -1,0 +1,49 @@
+"""What goes wrong and how it is said: one sentence, with the fix as its last clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RecallError(Exception):
+    """A mistake that a person can correct; every shell prints it without a traceback.
+
+    `messages` holds one sentence per problem found, in the order found, so that a file
+    with three mistakes is corrected in one go.
+    """
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__("\n".join(messages))
+        self.messages = messages
+
+
+class CaseError(RecallError):
+    """A trial that ended without a verdict: the third outcome, which moves no box.
+
+    `stage` names what broke ("agent", "judge contains"); the exception that broke it, if
+    there was one, is the `__cause__`.
+    """
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(f"{stage}: {message}")
+        self.stage = stage
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean `x`?"`` for the nearest known name, or the known ones."""
+    names = sorted(set(known))
+    close = get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return "; did you mean " + " or ".join(f"`{c}`" for c in close) + "?"
+    if not names:
+        return "; there are none"
+    shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"; known: {shown}"
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Return `text` as one printable line of at most `limit` characters."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    line = " ".join(printable.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

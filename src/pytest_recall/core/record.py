@@ -1,0 +1,52 @@
+"""Record: a whole run as plain data, what was asked for and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pytest_recall.core.trial import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a run was asked to do: all that is needed to score it or to fold it later.
+
+    `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
+    `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
+    `writes` whether the run's trials belong in the state; `total` the cases it chose from.
+    """
+
+    run: str
+    date: str
+    mode: str
+    seed: str
+    started: str
+    scheduled: bool
+    writes: bool
+    total: int
+    picks: tuple[tuple[str, str], ...]
+    state: str = ""
+    pr: str | None = None
+    model: str | None = None
+    reset: bool = False
+    owner: str | None = None
+    scenarios: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    not_due: int = 0
+    over_cap: int = 0
+    unseen: int = 0
+    next_due: str | None = None
+    orphans: tuple[str, ...] = ()
+    swapped: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A run: its header, its trials in order, and how it ended.
+
+    `exit_code` is pytest's, or None for a run that was cut off.
+    """
+
+    header: Header
+    trials: tuple[Trial, ...] = ()
+    exit_code: int | None = None

@@ -1,0 +1,42 @@
+"""Row: what the schedule remembers of one case between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """What the schedule remembers of one case.
+
+    `extra` is the YAML text of keys that this version does not know; it is kept as it is.
+    """
+
+    box: int
+    pass_streak: int
+    last_tested: date
+    next_due: date
+    last_pr: str | None = None
+    last_model: str | None = None
+    failure_note: str | None = None
+    failure_pr: str | None = None
+    extra: str = ""
+
+    def is_due(self, today: date) -> bool:
+        """Whether the calendar asks for the case on `today`."""
+        return self.next_due <= today
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; dates as ISO 8601 text, unset fields left out."""
+        return {
+            k: v.isoformat() if isinstance(v, date) else v for k, v in self._asdict().items() if v not in (None, "")
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Row:
+        """Return the row that `to_json` gave; raises KeyError, TypeError or ValueError."""
+        known = {k: plain[k] for k in cls._fields if k in plain}
+        known["last_tested"] = date.fromisoformat(plain["last_tested"])
+        known["next_due"] = date.fromisoformat(plain["next_due"])
+        return cls(**known)

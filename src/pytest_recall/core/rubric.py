@@ -1,0 +1,38 @@
+"""Rubric: the knobs of a team's eval set, as people write them in `eval/rubric.yaml`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Mode = Literal["pr", "nightly", "all"]
+MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
+
+Score = Annotated[float, Field(strict=True, ge=0, le=1)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+class Rubric(BaseModel):
+    """What a run may spend and what it holds answers to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    owner: Annotated[str, Field(min_length=1)]
+    """Who answers for this rubric: a person or a team."""
+    model_primary: str | None = None
+    """The model that the agent under test runs on; a change of it is reported."""
+    mode: Mode = "pr"
+    """The mode of a run that does not name one."""
+    max_due_cases: Count = 25
+    """Due cases in a pull-request run, beside all of box 1."""
+    new_traffic_sample: Count = 5
+    """Never-seen cases in a run, picked by seed."""
+    nightly_max_cases: Count | None = None
+    """Overdue cases in a nightly run; without it, every one."""
+    thresholds: dict[str, Score] = {}
+    """The lowest passing score by judge, where a case does not say."""
+
+
+DEFAULT_RUBRIC = Rubric(owner="nobody")
+"""What holds where there is no `rubric.yaml`."""

@@ -1,0 +1,71 @@
+"""Schedule: the Leitner boxes, and the fold of trials into state rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.row import Row
+from pytest_recall.core.trial import Outcome, Trial
+
+INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
+"""Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
+LAST_BOX = max(INTERVALS)
+
+
+def review(row: Row | None, trial: Trial, today: date) -> Row | None:
+    """Return the row after `trial`; None stays None where there was no verdict.
+
+    A case enters box 1 at its first verdict. From then on a pass moves a row up one box
+    if it was due or in box 1; an early pass only refreshes the date; a fail always sends
+    the case back to box 1. Nothing leaves the last box, so nothing graduates.
+    """
+    if not trial.outcome.is_verdict:
+        return row
+    if trial.outcome is Outcome.FAILED:
+        failed = _placed(1, 0, row, trial, today)
+        return failed._replace(failure_note=one_line(trial.note) or None, failure_pr=trial.pr)
+    if row is None:
+        return _placed(1, 1, row, trial, today)
+    if row.box == 1 or row.is_due(today):
+        return _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
+    return row._replace(last_tested=max(today, row.last_tested), last_pr=trial.pr, last_model=trial.model)
+
+
+def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:
+    due = today + timedelta(days=INTERVALS[box])
+    return Row(box, streak, today, due, trial.pr, trial.model, extra=row.extra if row else "")
+
+
+def fold(rows: Mapping[str, Row], trials: Iterable[Trial], today: date) -> dict[str, Row]:
+    """Return the rows that `trials` change, by case id; the last trial grades each case."""
+    last = {trial.case_id: trial for trial in trials}
+    changed: dict[str, Row] = {}
+    for case_id, trial in last.items():
+        before = rows.get(case_id)
+        after = review(before, trial, today)
+        if after is not None and after != before:
+            changed[case_id] = after
+    return changed
+
+
+def swapped(rows: Mapping[str, Row], model: str | None) -> list[str]:
+    """Return the cases whose last verdict was under another model than `model`."""
+    if model is None:
+        return []
+    return [case_id for case_id, row in rows.items() if row.last_model not in (None, model)]
+
+
+def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, Row]:
+    """Return the rows of `swapped` cases, back in box 1 and due today.
+
+    `last_model` stays as it was: it is the evidence that the case still has to be seen
+    under the new model, so that asking twice resets nothing that has been retested.
+    """
+    again: dict[str, Row] = {}
+    for case_id in swapped(rows, model):
+        row = rows[case_id]
+        if (row.box, row.pass_streak) != (1, 0):
+            again[case_id] = row._replace(box=1, pass_streak=0, next_due=min(today, row.next_due))
+    return again

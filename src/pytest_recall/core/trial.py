@@ -1,0 +1,160 @@
+"""Trial: what one run of one case came to; Answer and Verdict, of which it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from pytest_recall.core.row import Row
+
+
+class Outcome(StrEnum):
+    """How a trial ended. Only the first two are verdicts; the others move no box."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether a judge decided, so that the schedule may learn from it."""
+        return self in (Outcome.PASSED, Outcome.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A piece of text that the agent retrieved. `score` is the retriever's own."""
+
+    text: str
+    source: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the agent answered: text, retrieved passages in rank order, usage by kind.
+
+    `usage` holds counts as the agent reports them (`input_tokens`, …); absent is unknown.
+    """
+
+    text: str
+    passages: tuple[Passage, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one judge decided. `score` lies in 0..1, or is None for a judge that gives none.
+
+    A judge that only scores leaves `passed` None; the threshold then decides.
+    """
+
+    passed: bool | None
+    score: float | None = None
+    reason: str = ""
+    judge: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One run of one case.
+
+    `reason` says why the case was run ("due", "new", …); `row` is the state that the run
+    started from; `seconds` is the agent's own time; `error` explains an outcome that is
+    no verdict; `source` says where the answer came from.
+    """
+
+    case_id: str
+    outcome: Outcome
+    reason: str = ""
+    scenario: str = ""
+    dimension: str = ""
+    verdicts: tuple[Verdict, ...] = ()
+    answer: Answer | None = None
+    error: str = ""
+    seconds: float | None = None
+    attempt: int = 1
+    source: str = "live"
+    fingerprint: str = ""
+    where: str = ""
+    pr: str | None = None
+    model: str | None = None
+    row: Row | None = None
+
+    @property
+    def note(self) -> str:
+        """What went wrong, in words: the failing judges' reasons, or the error."""
+        failing = [f"{v.judge}: {v.reason}" if v.judge else v.reason for v in self.verdicts if not v.passed]
+        return "; ".join(failing) or self.error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty and unknown fields are left out."""
+        plain: dict[str, Any] = {}
+        for name in _PLAIN:
+            value = getattr(self, name)
+            if value not in (None, ""):
+                plain[name] = value
+        plain["outcome"] = self.outcome.value
+        if self.verdicts:
+            plain["verdicts"] = [_present(v, _VERDICT) for v in self.verdicts]
+        if self.answer is not None:
+            answer: dict[str, Any] = {"text": self.answer.text}
+            if self.answer.passages:
+                answer["passages"] = [_present(p, _PASSAGE) for p in self.answer.passages]
+            if self.answer.usage:
+                answer["usage"] = dict(self.answer.usage)
+            plain["answer"] = answer
+        if self.row is not None:
+            plain["row"] = self.row.to_json()
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Trial:
+        """Return the trial that `to_json` gave; fields of a later version are passed over.
+
+        Raises KeyError, TypeError or ValueError for what no version has written.
+        """
+        known: dict[str, Any] = {n: plain[n] for n in _PLAIN if n in plain}
+        answer = plain.get("answer")
+        return cls(
+            **known,
+            outcome=Outcome(plain["outcome"]),
+            verdicts=tuple(Verdict(**_known(v, _VERDICT)) for v in plain.get("verdicts", ())),
+            answer=None
+            if answer is None
+            else Answer(
+                text=answer["text"],
+                passages=tuple(Passage(**_known(p, _PASSAGE)) for p in answer.get("passages", ())),
+                usage=answer.get("usage", {}),
+            ),
+            row=Row.from_json(plain["row"]) if "row" in plain else None,
+        )
+
+    def at(self, row: Row | None, attempt: int) -> Trial:
+        """Return the trial with what only the controller knows."""
+        return replace(self, row=row, attempt=attempt)
+
+
+_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row"})
+_PLAIN = tuple(f.name for f in fields(Trial) if f.name not in _STRUCTURED)
+_VERDICT = tuple(f.name for f in fields(Verdict))
+_PASSAGE = tuple(f.name for f in fields(Passage))
+
+
+def _present(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {n: v for n in names if (v := getattr(value, n)) not in (None, "")}
+
+
+def _known(plain: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    known = {n: plain[n] for n in names if n in plain}
+    if "passed" in names:
+        known.setdefault("passed", None)
+    return known
+
+
+def grading(trials: list[Trial]) -> Trial:
+    """Return the trial that grades a case: the last of its attempts."""
+    return trials[-1]

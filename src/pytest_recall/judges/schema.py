@@ -1,0 +1,42 @@
+"""Schema judge: `json_schema`, over the `jsonschema` package."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.trial import Verdict
+
+_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+
+
+def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | None = None) -> Verdict:
+    """Pass if the answer is JSON that fits the JSON Schema `expected` (or `schema`), 2020-12 unless it says.
+
+    A Markdown code fence around the JSON is taken off. References are resolved within the
+    schema only: nothing is fetched.
+    """
+    try:
+        from jsonschema import validators
+        from jsonschema.exceptions import SchemaError, best_match
+    except ModuleNotFoundError:
+        raise ValueError("needs the jsonschema package; install `pytest-recall[jsonschema]`") from None
+    wanted = schema if schema is not None else expected
+    if not isinstance(wanted, dict | bool):
+        raise ValueError("needs a JSON Schema; give a mapping as `expected` or `schema`")
+    kind = validators.validator_for(wanted, default=validators.Draft202012Validator)
+    try:
+        kind.check_schema(wanted)  # type: ignore[arg-type]  # a bool is a schema too
+    except SchemaError as error:
+        raise ValueError(f"the schema is not valid: {error.message}") from None
+    fenced = _FENCE.match(answer)
+    try:
+        value = json.loads(fenced[1] if fenced else answer)
+    except (ValueError, RecursionError) as error:
+        return Verdict(passed=False, score=0.0, reason=f"not JSON ({error}): “{one_line(answer, 120)}”")
+    problem = best_match(kind(wanted).iter_errors(value))
+    if problem is None:
+        return Verdict(passed=True, score=1.0)
+    return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")

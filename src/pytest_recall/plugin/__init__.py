@@ -1,0 +1,132 @@
+"""The pytest plugin: every hook, in the order in which pytest calls them.
+
+This module is loaded in every project of an environment. It has to be silent and nearly
+free there, so that nothing else of the package is imported before there is an eval case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import CASE_ID, RUN
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the group `recall` and its ini settings."""
+    options.add(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the fixtures, the mark and the hooks below."""
+    from pytest_recall.plugin import fixtures
+
+    config.addinivalue_line("markers", options.MARK)
+    config.pluginmanager.register(fixtures, "recall-fixtures")
+    config.pluginmanager.register(Hooks(config), "recall-hooks")
+
+
+class Hooks:
+    """All hooks of a session. Without a run, which is without an eval case, they do nothing."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    @property
+    def run(self) -> Any:
+        return self.config.stash.get(RUN, None)
+
+    def pytest_sessionstart(self) -> None:
+        """Decide, once and on the controller, which cases run."""
+        from pytest_recall.plugin import start
+
+        start.start(self.config)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Hand the decision to an xdist worker."""
+        from pytest_recall.plugin import xdist
+
+        xdist.brief(node)
+
+    def pytest_report_header(self) -> str | None:
+        """Say what was chosen, and why the rest is not run."""
+        return self.run.header_line() if self.run else None
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        """Turn a case file into items, one for each chosen case."""
+        if file_path.suffix not in (".yaml", ".yml", ".jsonl"):
+            return None
+        from pytest_recall.plugin import collect
+
+        return collect.case_module(file_path, parent)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Let marked tests join the schedule, once `-k` and `-m` have had their say."""
+        if self.run or any("recall" in item.keywords for item in items):
+            from pytest_recall.plugin import collect
+
+            collect.join(self.config, items)
+
+    def pytest_report_collectionfinish(self) -> str | None:
+        """Say the choice here if it could not be made before."""
+        return self.run.late_line() if self.run else None
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Write down what this run is going to do."""
+        if self.run:
+            self.run.collected([item.stash[CASE_ID] for item in session.items if CASE_ID in item.stash])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Write it down on the controller of xdist, where nothing is collected."""
+        if self.run:
+            self.run.collected_elsewhere(ids)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the trial to the report, which is how it reaches the controller."""
+        report = yield
+        if CASE_ID in item.stash:
+            from pytest_recall.plugin import trials
+
+            trials.attach(item, call, report)
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Append the trial to the journal; the first one may come from a worker that woke up by itself."""
+        if self.run or hasattr(report, "recall"):
+            from pytest_recall.plugin import start
+
+            start.run_of(self.config).record(report)
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Show a trial without a verdict as an error, not as a failed case."""
+        if report.when == "call" and report.failed and getattr(report, "recall_error", False):
+            return "error", "E", "ERROR"
+        return None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take in what only an xdist worker can find out."""
+        if self.run:
+            from pytest_recall.plugin import xdist
+
+            xdist.debrief(node, self.run)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fold the trials into the state and write the scorecard, on the controller."""
+        if self.run:
+            self.run.finish(session)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the scorecard."""
+        if self.run:
+            self.run.summary(terminalreporter)

@@ -1,0 +1,234 @@
+"""Collection: rows of a case file as items, and marked tests joining them."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_recall.core.case import Case
+from pytest_recall.core.errors import CaseError, RecallError, nearest
+from pytest_recall.core.trial import Outcome
+from pytest_recall.plugin import options, start
+from pytest_recall.plugin.stash import CASE_ID, RUN, TRIAL
+from pytest_recall.run.execute import run_case
+from pytest_recall.run.plan import check_names
+from pytest_recall.store.casefile import CaseFile
+from pytest_recall.store.find import is_case_file
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+
+NO_AGENT = (
+    "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
+    " (`recall init` shows how)"
+)
+
+
+class CaseFailed(Exception):  # noqa: N818 - pytest knows it as a failure, not as an error
+    """The judges' verdict on a case that failed; shown without a traceback."""
+
+
+def case_module(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Return the collector of the case file `path`, or None if it is another kind of file."""
+    run = parent.config.stash.get(RUN, None)
+    if not (run and path in run.plan.files) and not is_case_file(path, options.patterns(parent.config)):
+        return None
+    module: CaseModule = CaseModule.from_parent(parent, path=path)
+    return module
+
+
+class CaseModule(pytest.Module):
+    """A case file. It is a module to pytest, so that fixtures of every scope work."""
+
+    obj = None
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield an item for each case of the file that the run has chosen."""
+        run = self.config.stash.get(RUN, None) or start.wake(self.config, [])
+        try:
+            cases, lines = self._chosen(run)
+        except RecallError as error:
+            raise self.CollectError("\n".join(error.messages)) from None
+        functions: dict[tuple[str, ...], dict[str, Any]] = {}
+        for case in cases:
+            judges = tuple(dict.fromkeys(call.name for call in case.judges))
+            shared = functions.setdefault(judges, {"callobj": _function(judges)})
+            item: CaseItem = CaseItem.from_parent(self, name=case.id, case=case, line=lines[case.id], **shared)
+            if "fixtureinfo" not in shared:
+                # What a fixture closure is made of is the same for the same judges.
+                shared["fixtureinfo"] = item._fixtureinfo
+                self._check_fixtures(item, lines[case.id], judges)
+            yield item
+
+    def _chosen(self, run: Run) -> tuple[list[Case], dict[str, int]]:
+        plan = run.plan
+        file = plan.files.get(self.path)
+        if file is None:
+            # On a worker, or where another plugin leads pytest to files of its own.
+            file = plan.files[self.path] = CaseFile(self.path, plan.place.name(self.path))
+            plan.declared.update(file.lines)
+        if run.waits or (not plan.scheduled and plan.wanted.narrows):
+            wanted = plan.wanted
+            return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
+        return file.cases(None if not plan.scheduled else plan.reasons), file.lines
+
+    def _check_fixtures(self, item: CaseItem, line: int, judges: tuple[str, ...]) -> None:
+        """Refuse what would fail every case, before the first one has cost anything."""
+        found = item._fixtureinfo.name2fixturedefs
+        unknown = [name for name in judges if f"judge_{name}" not in found]
+        where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{line}"
+        if unknown:
+            known = known_judges(self.session)
+            raise self.CollectError(
+                "\n".join(
+                    f"{where}: judges: `{name}` is no judge{nearest(name, known)} (a judge is a fixture `judge_{name}`)"
+                    for name in unknown
+                )
+            )
+        if found["agent"][-1].func.__module__ == "pytest_recall.plugin.fixtures" and not self.config.option.collectonly:
+            raise self.CollectError(f"{where}: {NO_AGENT}")
+
+
+def known_judges(session: pytest.Session) -> list[str]:
+    """Return the names of all judge fixtures, without the prefix."""
+    # pytest has no public list of fixtures; without this one the message only gets shorter.
+    fixtures = getattr(getattr(session, "_fixturemanager", None), "_arg2fixturedefs", {})
+    return sorted(name.removeprefix("judge_") for name in fixtures if name.startswith("judge_"))
+
+
+def _function(judges: tuple[str, ...]) -> Any:
+    """Return a function whose signature asks pytest for the agent and these judges."""
+
+    def case(**fixtures: Any) -> None:
+        raise NotImplementedError("CaseItem.runtest runs the case")
+
+    names = ("agent", *(f"judge_{name}" for name in judges))
+    kind = inspect.Parameter.KEYWORD_ONLY
+    case.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
+    return case
+
+
+class CaseItem(pytest.Function):
+    """A case: pytest sets up the agent and the judges, `run_case` does the rest."""
+
+    def __init__(self, *, case: Case, line: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.case = case
+        self.line = line
+        self.stash[CASE_ID] = case.id
+        self.extra_keyword_matches.update((case.scenario, case.dimension))
+        for tag in case.tags:
+            self.add_marker(_mark(self.config, tag))
+
+    def runtest(self) -> None:
+        """Run the case; raises CaseFailed for a fail and CaseError where there is no verdict."""
+        run = self.config.stash[RUN]
+        if TRIAL in self.stash:
+            del self.stash[TRIAL]
+        fixtures: dict[str, Any] = self.funcargs
+        trial = run_case(
+            self.case,
+            fixtures["agent"],
+            {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
+            thresholds=run.plan.rubric.thresholds,
+            wait=run.wait,
+            clock=time.perf_counter,
+        )
+        self.stash[TRIAL] = trial
+        if trial.outcome is Outcome.FAILED:
+            raise CaseFailed(trial.note)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the row's place: file, line counted from 0, id."""
+        return self.path, self.line - 1, self.name
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Show a fail as the verdict, and a crash as what the agent or the judge raised."""
+        where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{self.line}"
+        error = excinfo.value
+        if isinstance(error, CaseFailed):
+            return "\n".join(_told(where, self.case, self.stash[TRIAL]))
+        if isinstance(error, CaseError):
+            if error.__cause__ is None:
+                return f"{where}: {error}"
+            cause = pytest.ExceptionInfo.from_exception(error.__cause__)
+            return super().repr_failure(cause)
+        return super().repr_failure(excinfo)
+
+
+def _told(where: str, case: Case, trial: Any) -> Iterator[str]:
+    asked = case.input if case.turns is None else " / ".join(turn.user for turn in case.turns)
+    yield f"{where}: {trial.note}"
+    yield f"  asked:    {asked}"
+    if case.expected is not None:
+        yield f"  expected: {case.expected}"
+    yield f"  answered: {trial.answer.text}"
+
+
+def _mark(config: pytest.Config, tag: str) -> pytest.MarkDecorator:
+    # Registered as it is met, so that --strict-markers accepts tags and still refuses typos in code.
+    registered = config.stash.setdefault(_TAGS, set())
+    if tag not in registered:
+        registered.add(tag)
+        if tag not in {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}:
+            config.addinivalue_line("markers", f"{tag}: tag of an eval case")
+    mark: pytest.MarkDecorator = getattr(pytest.mark, tag)
+    return mark
+
+
+_TAGS = pytest.StashKey[set[str]]()
+
+
+def join(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let marked tests join the schedule, and drop what was not chosen."""
+    late: dict[str, tuple[str, str]] = {}
+    rows: list[str] = []
+    with start.usage_errors():
+        for item in items:
+            if isinstance(item, CaseItem):
+                rows.append(item.case.id)
+            elif (mark := item.get_closest_marker("recall")) is not None:
+                case_id, names = _marked(item, mark)
+                if case_id in late:
+                    raise RecallError(f"{item.nodeid}: the case `{case_id}` is another test as well; choose another id")
+                late[case_id] = names
+                item.stash[CASE_ID] = case_id
+        run = config.stash.get(RUN, None)
+        if run is None:
+            if not late:
+                return
+            run = start.wake(config, [])
+        both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
+        if both:
+            raise RecallError(
+                *(f"the case `{case_id}` is a row and a marked test; choose another id" for case_id in sorted(both))
+            )
+        check_names(run.plan, late)
+    if not late and not run.waits:
+        return
+    run.choose_from([*rows, *late], late)
+    chosen = run.plan.reasons
+    dropped = [item for item in items if CASE_ID in item.stash and item.stash[CASE_ID] not in chosen]
+    if dropped:
+        gone = set(map(id, dropped))
+        items[:] = [item for item in items if id(item) not in gone]
+        config.hook.pytest_deselected(items=dropped)
+
+
+def _marked(item: pytest.Item, mark: pytest.Mark) -> tuple[str, tuple[str, str]]:
+    """Return the id of a marked test with its scenario and dimension. Raises RecallError."""
+    if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0]:
+        raise RecallError(f'{item.nodeid}: the mark takes one case id as text: @pytest.mark.recall("case-id")')
+    for name in mark.kwargs:
+        if name not in ("scenario", "dimension"):
+            raise RecallError(
+                f"{item.nodeid}: recall mark: unknown argument `{name}`{nearest(name, ('scenario', 'dimension'))}"
+            )
+    callspec = getattr(item, "callspec", None)
+    case_id = f"{mark.args[0]}[{callspec.id}]" if callspec is not None else mark.args[0]
+    return case_id, (str(mark.kwargs.get("scenario", "")), str(mark.kwargs.get("dimension", "")))

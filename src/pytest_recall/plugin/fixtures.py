@@ -1,0 +1,107 @@
+"""Fixtures: the default agent, the built-in judges, and the case that is running.
+
+`pytest --fixtures` prints these docstrings; they are the reference of the judges. A team
+adds a judge by writing a fixture `judge_<name>`, and replaces one by overriding it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_recall.core.case import Case
+
+Judge = Callable[..., Any]
+
+
+@pytest.fixture
+def agent() -> Callable[[Any], Any]:
+    """The system under test: override it in eval/conftest.py.
+
+    Return a function, sync or async, from the case's `input` to an answer: text, or an
+    object with `text` and, if there are any, `passages` and `usage`. For a case with
+    `turns` it gets the messages so far, each `{"role": ..., "content": ...}`.
+    """
+    from pytest_recall.plugin.collect import NO_AGENT
+
+    pytest.fail(NO_AGENT, pytrace=False)
+
+
+@pytest.fixture
+def recall_case(request: pytest.FixtureRequest) -> Case:
+    """The Case that is running, for fixtures that depend on its tags, scenario or id."""
+    case: Case | None = getattr(request.node, "case", None)
+    if case is None:
+        pytest.fail("recall_case: the test is no row of a case file; use it below an eval case only", pytrace=False)
+    return case
+
+
+@pytest.fixture(scope="session")
+def judge_exact() -> Judge:
+    """Pass if the answer is `expected`, white space collapsed; a list accepts any of it.
+
+    `judges: [exact]` or `{exact: {ignore_case: true}}`.
+    """
+    from pytest_recall.judges import on_text, text
+
+    return on_text(text.exact)
+
+
+@pytest.fixture(scope="session")
+def judge_contains() -> Judge:
+    """Pass if the answer contains `expected`, or every text of a list; case is ignored.
+
+    `judges: [contains]`, `{contains: [text, text]}`, or `{contains: {any: true, ignore_case: false, absent: [text]}}`:
+    `any` asks for one text of the list only, `absent` lists what must not occur.
+    """
+    from pytest_recall.judges import on_text, text
+
+    return on_text(text.contains)
+
+
+@pytest.fixture(scope="session")
+def judge_regex() -> Judge:
+    """Pass if the regular expression `expected` is found in the answer.
+
+    `{regex: '\\bID-\\d+'}` or `{regex: {ignore_case: true, full: true}}`: `full` asks for the whole answer.
+    """
+    from pytest_recall.judges import on_text, text
+
+    return on_text(text.regex)
+
+
+@pytest.fixture(scope="session")
+def judge_json_schema() -> Judge:
+    """Pass if the answer is JSON that fits the JSON Schema `expected`.
+
+    `{json_schema: {schema: {type: object, required: [id]}}}`. Needs `pytest-recall[jsonschema]`.
+    """
+    from pytest_recall.judges import on_text, schema
+
+    return on_text(schema.json_schema)
+
+
+@pytest.fixture(scope="session")
+def judge_numeric() -> Judge:
+    """Pass if a number in the answer equals `expected`.
+
+    `judges: [numeric]` or `{numeric: {tolerance: 0.5, relative: 0.01, pick: last}}`, where `pick` is `any`,
+    `first` or `last`.
+    """
+    from pytest_recall.judges import number, on_text
+
+    return on_text(number.numeric)
+
+
+@pytest.fixture(scope="session")
+def judge_token_f1() -> Judge:
+    """Score the words shared with `expected`, the best of a list, as F1 from 0 to 1.
+
+    `{token_f1: {threshold: 0.6}}`; without one, the case's `threshold`, then the rubric's, then 0.5 decides.
+    """
+    from pytest_recall.judges import on_text, text
+
+    return on_text(text.token_f1)

@@ -1,0 +1,122 @@
+"""Options: what the command line and the ini file take, and what they ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_recall.run.context import Asked
+    from pytest_recall.run.plan import Wanted
+
+MARK = (
+    "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
+)
+EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
+
+
+def add(parser: pytest.Parser) -> None:
+    """Add the options and ini settings."""
+    group = parser.getgroup("recall", "eval cases on a schedule (pytest-recall)")
+    group.addoption(
+        "--scenarios", metavar="A,B", help="run the cases of these scenarios only; without --recall-mode, all of them"
+    )
+    group.addoption(
+        "--dimensions", metavar="A,B", help="run the cases of these dimensions only; without --recall-mode, all of them"
+    )
+    group.addoption(
+        "--recall-mode",
+        metavar="MODE",
+        help="pr: box 1, due cases up to a cap and a few new ones; nightly: all that is overdue and a few new ones;"
+        " all: everything (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is pr)",
+    )
+    group.addoption("--recall-date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
+    group.addoption(
+        "--recall-seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)"
+    )
+    group.addoption("--recall-pr", metavar="N", help="the pull request to note in the state (default: from GITHUB_REF)")
+    group.addoption(
+        "--recall-model", metavar="NAME", help="the model under test (default: `model_primary` in rubric.yaml)"
+    )
+    group.addoption(
+        "--recall-base-state",
+        metavar="FILE",
+        help="choose from this state file instead of eval/recall.yaml, so that a second push to a pull request runs"
+        " what the first one ran",
+    )
+    group.addoption(
+        "--recall-update",
+        action="store_true",
+        help="write the state after a run of cases that you chose yourself (node ids, -k, --lf, --scenarios)",
+    )
+    group.addoption(
+        "--reset-on-model-swap",
+        action="store_true",
+        help="return every case last tested with another model than `model_primary` to box 1",
+    )
+    group.addoption(
+        "--recall-dir", metavar="DIR", help="the eval directory (default: found from the paths given, else eval)"
+    )
+    parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
+    parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
+
+
+def asked(config: pytest.Config) -> Asked:
+    """Return what the command line says about the context."""
+    from pytest_recall.run.context import Asked
+
+    option = config.option
+    return Asked(
+        date=option.recall_date,
+        seed=option.recall_seed,
+        mode=option.recall_mode,
+        pr=option.recall_pr,
+        model=option.recall_model,
+    )
+
+
+def wanted(config: pytest.Config) -> Wanted:
+    """Return what the command line narrows the run to. Explicit beats scheduled."""
+    from pytest_recall.run.plan import Wanted
+
+    option = config.option
+    reason = ""
+    for name, shown in (("scenarios", "--scenarios"), ("dimensions", "--dimensions")):
+        if getattr(option, name) is not None and option.recall_mode is None:
+            reason = shown
+    for name, shown in EXPLICIT_OPTIONS:
+        if getattr(option, name, None):
+            reason = shown
+    if any("::" in argument for argument in config.args):
+        reason = "node ids"
+    return Wanted(
+        scenarios=_names("--scenarios", option.scenarios),
+        dimensions=_names("--dimensions", option.dimensions),
+        explicit=reason,
+        update=option.recall_update,
+    )
+
+
+def patterns(config: pytest.Config) -> tuple[str, ...]:
+    """Return the glob patterns of case files."""
+    from pytest_recall.store.find import DEFAULT_PATTERNS
+
+    eval_dir = config.getini("recall_dir") or config.option.recall_dir
+    own = (f"{Path(eval_dir).name}/cases.yaml", f"{Path(eval_dir).name}/cases.jsonl") if eval_dir else ()
+    return (*DEFAULT_PATTERNS, *own, *config.getini("recall_files"))
+
+
+def _names(option: str, given: str | None) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    if not names:
+        raise pytest.UsageError(f"{option}: names nothing; give one or more, separated by commas")
+    return names
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is a worker of xdist, which follows and reports."""
+    return hasattr(config, "workerinput")

@@ -1,0 +1,220 @@
+"""Session: the run of one pytest session, from its plan to its scorecard."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.record import Record
+from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin.options import is_worker
+from pytest_recall.render import scorecard as render
+from pytest_recall.render.sentences import plural, slice_line
+from pytest_recall.run import finish
+from pytest_recall.run.plan import Plan
+from pytest_recall.store.journal import Journal
+
+if TYPE_CHECKING:
+    import asyncio
+
+PHASES = ("setup", "call", "teardown")
+NO_CASES_DUE = pytest.ExitCode.OK
+
+
+class Run:
+    """What one session does about eval cases. On a worker of xdist it follows and reports.
+
+    `late` are the cases that only collection finds, which are marked tests, by id with
+    their scenario and dimension.
+    """
+
+    def __init__(self, config: pytest.Config, plan: Plan) -> None:
+        self.config = config
+        self.plan = plan
+        self.follows = is_worker(config)
+        self.late: dict[str, tuple[str, str]] = {}
+        self.trials: list[Trial] = []
+        self._attempts: Counter[str] = Counter()
+        self._journal: Journal | None = None
+        self._record: Record | None = None
+        self._amended = False
+        self._announced = False
+        self._state_line = ""
+        self._problems: list[str] = []
+        self._runner: asyncio.Runner | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the choice has to wait for collection, since `-m` narrows what it is made from."""
+        return bool(self.config.option.markexpr) and self.plan.scheduled
+
+    # What was chosen
+
+    def header_line(self) -> str | None:
+        """Return the slice in one line, unless it is not known before collection."""
+        if self.waits:
+            return None
+        self._announced = True
+        return self._slice_line()
+
+    def late_line(self) -> str | None:
+        """Return the slice in one line, if it was made or changed by collection."""
+        return None if self._announced else self._slice_line()
+
+    def _slice_line(self) -> str:
+        return f"recall: {slice_line(self.plan.header('', ''), self.plan.wanted.explicit)}"
+
+    def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
+        """Choose again, from all of `case_ids` if the choice waited, else from the `late` ones as well."""
+        self.late = late
+        self.plan.declared.update(late)
+        if self.waits:
+            self.plan.cases = set(case_ids)
+            self.plan.choose()
+        else:
+            self.plan.choose(case_id for case_id, names in late.items() if self.plan.wanted.keeps(*names))
+        self._amended = True
+        self._announced = False
+
+    # The journal
+
+    def collected(self, case_ids: Iterable[str]) -> None:
+        """Begin the journal, now that pytest has its items."""
+        if not self.follows:
+            self._begin(case_ids)
+
+    def collected_elsewhere(self, node_ids: Iterable[str]) -> None:
+        """Begin the journal, now that the first worker has its items."""
+        if self._journal is None:
+            self._begin(case_id for node_id in node_ids if (case_id := self.case_of(node_id)))
+
+    def _begin(self, case_ids: Iterable[str]) -> None:
+        if self.config.option.collectonly:
+            return
+        if not self.plan.scheduled:
+            self.plan.restrict(case_ids)
+        self._amended = False
+        now = datetime.now(UTC)
+        artifacts = self.plan.place.artifacts
+        try:
+            folder = artifacts.new_run(now)
+            self._journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
+            artifacts.write("today.yaml", self.plan.today())
+        except OSError as error:
+            name = self.plan.place.name(artifacts.folder)
+            raise pytest.UsageError(f"{name}: cannot be written ({error.strerror}); nothing was run") from None
+
+    def case_of(self, node_id: str) -> str | None:
+        """Return the case behind the node id of a row; None for any other item."""
+        path, _, case_id = node_id.partition("::")
+        return case_id if path.endswith((".yaml", ".yml", ".jsonl")) and case_id in self.plan.declared else None
+
+    def record(self, report: pytest.TestReport) -> None:
+        """Append the trial that came with `report` to the journal."""
+        if self.follows:
+            return
+        given = getattr(report, "recall", None)
+        trial: Trial | None = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
+        if trial is None and report.failed and report.when not in PHASES:
+            trial = self._crashed(report)
+        if trial is None:
+            return
+        self._attempts[trial.case_id] += 1
+        trial = trial.at(self.plan.rows.get(trial.case_id), self._attempts[trial.case_id])
+        self.trials.append(trial)
+        if self._journal is not None:
+            try:
+                self._journal.append(trial)
+            except OSError as error:
+                self._problems.append(f"{self._journal.folder}: {trial.case_id} was not written ({error.strerror})")
+
+    def _crashed(self, report: pytest.TestReport) -> Trial | None:
+        """Return the trial of a case whose worker died under it; None if its verdict had arrived."""
+        case_id = self.case_of(report.nodeid) or report.nodeid
+        if self._attempts[case_id]:
+            return None
+        error = f"the worker died: {report.longrepr}"
+        return Trial(case_id=case_id, outcome=Outcome.ERROR, reason=self.plan.reasons.get(case_id, ""), error=error)
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Run `awaitable` on the session's one event loop, so that clients keep their connections."""
+        import asyncio
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+
+        async def done() -> Any:
+            return await awaitable
+
+        return self._runner.run(done())
+
+    # The end
+
+    def finish(self, session: pytest.Session) -> None:
+        """Fold the trials into the state and write the scorecard. A worker reports what it found."""
+        if self._runner is not None:
+            self._runner.close()
+        if self.follows:
+            found = {"late": self.late, "cases": sorted(self.plan.cases) if self.waits else []}
+            self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
+            return
+        if self._journal is None:
+            return
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
+            session.exitstatus = pytest.ExitCode.OK
+        folder = self._journal.folder
+        header = self.plan.header(folder.name, "")
+        try:
+            if self._amended:
+                self._journal.amend(header)
+                self.plan.place.artifacts.write("today.yaml", self.plan.today())
+            self._journal.end(int(session.exitstatus))
+        except OSError as error:
+            self._problems.append(f"{folder}: the journal was not ended ({error.strerror})")
+        self._record = Record(header=header, trials=tuple(self.trials), exit_code=int(session.exitstatus))
+        self._write_state(folder, self._record)
+        self._write_scorecard(folder, self._record)
+        if self._problems and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _nothing_due(self) -> bool:
+        return self.plan.scheduled and bool(self.plan.cases) and not self.plan.picks
+
+    def _write_state(self, folder: Path, record: Record) -> None:
+        name = self.plan.place.name(self.plan.place.state)
+        if not self.plan.writes:
+            self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
+            return
+        try:
+            changed = finish.apply(self.plan.place, folder, record) or {}
+            self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
+        except (OSError, RecallError) as error:
+            self._problems.append(f"{name}: not written ({error}); correct that, then `recall apply {folder.name}`")
+
+    def _write_scorecard(self, folder: Path, record: Record) -> None:
+        card = finish.scorecard(record)
+        try:
+            finish.write_scorecard(self.plan.place, folder, record, card)
+        except OSError as error:
+            self._problems.append(f"scorecard: not written ({error.strerror})")
+
+    def summary(self, reporter: pytest.TerminalReporter) -> None:
+        """Print the scorecard, and what could not be written in red."""
+        if self._record is None:
+            return
+        reporter.section("recall scorecard")
+        for line in render.terminal(self._record, finish.scorecard(self._record)):
+            reporter.line(line)
+        if self._state_line:
+            reporter.line(self._state_line)
+        if self._journal is not None:
+            reporter.line(f"details: {self.plan.place.name(self._journal.folder)}/scorecard.md")
+        for problem in self._problems:
+            reporter.line(problem, red=True)

@@ -1,0 +1,134 @@
+"""Start: find the case files, and make the plan if there are any."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import RUN
+from pytest_recall.store.find import find_case_files
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.run.place import Place
+
+
+def start(config: pytest.Config) -> None:
+    """Make the run of this session, if there are case files. Raises pytest.UsageError."""
+    if options.is_worker(config):
+        from pytest_recall.plugin import xdist
+
+        xdist.follow(config)
+        return
+    paths = list(case_files(config))
+    if paths:
+        wake(config, paths)
+
+
+def wake(config: pytest.Config, paths: list[Path]) -> Run:
+    """Make the run over the case files `paths`: none, if marked tests are all there is."""
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.run.context import resolve
+    from pytest_recall.run.plan import check_names, make_plan
+    from pytest_recall.store.rubric import read_rubric
+
+    base = config.option.recall_base_state
+    with usage_errors():
+        place = place_of(config)
+        rubric = read_rubric(place.rubric, place.name(place.rubric))
+        plan = make_plan(
+            place,
+            paths,
+            resolve(options.asked(config), os.environ, rubric, today(config)),
+            rubric,
+            options.wanted(config),
+            base_state=config.invocation_params.dir / base if base else None,
+            reset_on_swap=config.option.reset_on_model_swap,
+        )
+        if not may_hold_marks(config):
+            check_names(plan, {})
+    run = Run(config, plan)
+    config.stash[RUN] = run
+    return run
+
+
+def run_of(config: pytest.Config) -> Run:
+    """Return the run of this session, waking it up if need be."""
+    run = config.stash.get(RUN, None)
+    if run is None:
+        run = wake(config, [])
+        run.collected_elsewhere([])
+    return run
+
+
+def place_of(config: pytest.Config) -> Place:
+    """Return where the eval directory of this session is."""
+    from pytest_recall.run.place import find_place
+
+    cwd = config.invocation_params.dir
+    given, configured = config.option.recall_dir, config.getini("recall_dir")
+    return find_place(
+        config.rootpath,
+        cwd,
+        [argument_path(config, argument) for argument in config.args],
+        cwd / given if given else config.rootpath / configured if configured else None,
+    )
+
+
+def has_state(config: pytest.Config) -> bool:
+    """Whether a schedule exists that marked tests may be on."""
+    place = place_of(config)
+    return place.state.exists() or place.rubric.exists()
+
+
+def today(config: pytest.Config) -> date:
+    """Return the day in UTC; a worker takes the controller's, though midnight may be between them."""
+    sent = getattr(config, "workerinput", {}).get("recall_today")
+    return date.fromisoformat(sent) if sent else datetime.now(UTC).date()
+
+
+def may_hold_marks(config: pytest.Config) -> bool:
+    """Whether collection may still find cases: anything but case files was asked for."""
+    return not all(argument_path(config, argument).is_file() for argument in config.args)
+
+
+def argument_path(config: pytest.Config, argument: str) -> Path:
+    """Return the path of a command-line argument, without its node id."""
+    # Not `resolve`: pytest keeps links as they were written, and so must the paths compared with its own.
+    return Path(os.path.abspath(config.invocation_params.dir / argument.partition("::")[0]))  # noqa: PTH100
+
+
+def case_files(config: pytest.Config) -> Iterator[Path]:
+    """Yield the case files that pytest is going to meet below its arguments."""
+    patterns = options.patterns(config)
+    seen: set[Path] = set()
+    for argument in config.args:
+        root = argument_path(config, argument)
+        for path in find_case_files(root, patterns, config.getini("norecursedirs")):
+            if path not in seen and not _ignored(config, path, root):
+                seen.add(path)
+                yield path
+
+
+def _ignored(config: pytest.Config, path: Path, root: Path) -> bool:
+    """Whether pytest passes over `path` or a folder between it and `root`."""
+    between = [path, *path.parents]
+    between = between[: between.index(root)] if root in between else [path]
+    return any(config.hook.pytest_ignore_collect(collection_path=part, config=config) for part in between)
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn a RecallError into pytest's own: the sentences and exit code 4, without a traceback."""
+    try:
+        yield
+    except RecallError as error:
+        raise pytest.UsageError(*error.messages) from None

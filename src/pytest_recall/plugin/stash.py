@@ -1,0 +1,17 @@
+"""Keys under which the plugin keeps its objects on pytest's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    pass
+
+RUN: pytest.StashKey[Run] = pytest.StashKey()
+"""On the config: the run, as soon as there is a case."""
+CASE_ID: pytest.StashKey[str] = pytest.StashKey()
+"""On an item: the case that it runs; absent on tests that are none of ours."""
+TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
+"""On an item: what its last call came to, if it got as far as a verdict."""

@@ -1,0 +1,81 @@
+"""Trials: from what pytest saw of an item to a Trial on its report."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin.collect import CaseFailed, CaseItem
+from pytest_recall.plugin.stash import CASE_ID, RUN, TRIAL
+
+# pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
+_TIMEOUT = "Timeout (>"
+
+
+def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Set `report.recall`: the trial, or its JSON text where the report travels between processes."""
+    if call.when == "teardown" or (call.when == "setup" and report.passed):
+        return
+    run = item.config.stash[RUN]
+    case_id = item.stash[CASE_ID]
+    outcome, error = _outcome(item, call, report)
+    judged = item.stash.get(TRIAL, None)
+    if judged is not None and judged.outcome is outcome:
+        trial = judged
+    else:
+        trial = Trial(case_id=case_id, outcome=outcome, error=error)
+        if isinstance(item, CaseItem):
+            trial = replace(
+                trial, scenario=item.case.scenario, dimension=item.case.dimension, fingerprint=item.case.fingerprint
+            )
+        else:
+            scenario, dimension = run.late.get(case_id, ("", ""))
+            trial = replace(trial, scenario=scenario, dimension=dimension, seconds=round(call.duration, 6))
+    path, line, _ = item.location
+    trial = replace(
+        trial,
+        reason=run.plan.reasons.get(case_id, ""),
+        where=f"{path}:{(line or 0) + 1}",
+        pr=run.plan.context.pr,
+        model=run.plan.context.model,
+    )
+    setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
+    setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
+
+
+def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> tuple[Outcome, str]:
+    if report.passed:
+        return Outcome.PASSED, ""
+    if report.skipped:
+        if hasattr(report, "wasxfail"):
+            return Outcome.SKIPPED, one_line(f"expected to fail: {report.wasxfail}")
+        return Outcome.SKIPPED, one_line(str(call.excinfo.value) if call.excinfo else "")
+    if call.excinfo is None:
+        # A strict xfail that passed: pytest fails it without an exception.
+        return Outcome.FAILED, one_line(str(report.longrepr))
+    error = call.excinfo.value
+    if call.when == "call" and _is_verdict(item, error):
+        return Outcome.FAILED, one_line(str(error))
+    stage = "" if call.when == "call" else f"{call.when}: "
+    return Outcome.ERROR, one_line(f"{stage}{_said(error)}")
+
+
+def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
+    """Whether the exception is a judgement: of the judges, or of an ordinary test's asserts."""
+    if isinstance(item, CaseItem):
+        return isinstance(error, CaseFailed)
+    if isinstance(error, pytest.fail.Exception):
+        return not str(error).startswith(_TIMEOUT)
+    return isinstance(error, AssertionError)
+
+
+def _said(error: BaseException) -> str:
+    from pytest_recall.core.errors import RecallError
+
+    if isinstance(error, RecallError | pytest.fail.Exception):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,91 @@
+"""xdist: what the controller tells its workers, and what they tell it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_recall.core.row import Row
+from pytest_recall.plugin.stash import RUN
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+
+
+def brief(node: Any) -> None:
+    """Send the plan to a worker, as far as it needs it: the slice, and rows that may still be wanted."""
+    from pytest_recall.plugin import start
+
+    run = node.config.stash.get(RUN, None)
+    if run is None:
+        node.workerinput["recall_today"] = start.today(node.config).isoformat()
+        if not start.has_state(node.config):
+            return
+        run = start.wake(node.config, [])
+    plan = run.plan
+    picks = [] if run.waits else plan.picks
+    chosen = {pick.case_id for pick in picks}
+    rows = {
+        case_id: row.to_json()
+        for case_id, row in plan.rows.items()
+        if run.waits or case_id in chosen or case_id not in plan.declared
+    }
+    node.workerinput["recall"] = json.dumps(
+        {
+            "root": str(plan.place.root),
+            "eval_dir": str(plan.place.eval_dir),
+            "context": {**asdict(plan.context), "date": plan.context.date.isoformat()},
+            "rubric": plan.rubric.model_dump(),
+            "wanted": asdict(plan.wanted),
+            "files": [str(path) for path in plan.files],
+            "picks": picks,
+            "rows": rows,
+        }
+    )
+
+
+def follow(config: pytest.Config) -> None:
+    """Make a worker's run from what the controller sent."""
+    given = config.workerinput.get("recall")  # type: ignore[attr-defined]
+    if given is None:
+        return
+    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.core.selection import Pick
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.run.context import Context
+    from pytest_recall.run.place import Place
+    from pytest_recall.run.plan import Plan, Wanted
+
+    sent = json.loads(given)
+    picks = [Pick(*pick) for pick in sent["picks"]]
+    plan = Plan(
+        place=Place(Path(sent["root"]), Path(sent["eval_dir"])),
+        context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
+        rubric=Rubric.model_validate(sent["rubric"]),
+        wanted=Wanted(
+            scenarios=tuple(sent["wanted"]["scenarios"]),
+            dimensions=tuple(sent["wanted"]["dimensions"]),
+            explicit=sent["wanted"]["explicit"],
+            update=sent["wanted"]["update"],
+        ),
+        rows={case_id: Row.from_json(row) for case_id, row in sent["rows"].items()},
+        cases={pick.case_id for pick in picks},
+        picks=picks,
+    )
+    config.stash[RUN] = Run(config, plan)
+
+
+def debrief(node: Any, run: Run) -> None:
+    """Take in which cases a worker found by collecting; a worker that died says nothing."""
+    given = getattr(node, "workeroutput", {}).get("recall")
+    if given is None or run.late:
+        return
+    found = json.loads(given)
+    late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
+    if late or found["cases"]:
+        run.choose_from(found["cases"], late)

@@ -1,0 +1,1 @@
+"""Text: how results look in a terminal, in Markdown and as JSON."""

@@ -1,0 +1,188 @@
+"""Scorecard as terminal lines, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.record import Header, Record
+from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
+from pytest_recall.core.trial import Outcome
+from pytest_recall.render import sentences
+
+COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
+MAX_TERMINAL = 25
+MAX_MARKDOWN = 200
+
+
+def terminal(record: Record, card: Scorecard) -> Iterator[str]:
+    """Yield the scorecard line by line, for a terminal."""
+    header = record.header
+    yield sentences.title(header) + _partial(record)
+    yield from _grid("reason", card.by_reason)
+    if len(card.by_scenario) > 1:
+        yield from _grid("scenario", card.by_scenario)
+    failed = card.with_outcome(Outcome.FAILED)
+    if failed:
+        yield f"failed ({len(failed)}):"
+        for result in failed[:MAX_TERMINAL]:
+            yield f"  {sentences.standing(result)}: {result.trial.case_id} ({_moved(header, result)})"
+            yield f"      {one_line(result.trial.note, 160)}"
+        if len(failed) > MAX_TERMINAL:
+            yield f"  and {len(failed) - MAX_TERMINAL} more in scorecard.md"
+    third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
+    if third:
+        yield f"no verdict ({len(third)}), no box moved:"
+        for result in third[:MAX_TERMINAL]:
+            yield f"  {result.trial.outcome}: {result.trial.case_id}: {one_line(result.trial.error, 140)}"
+        if len(third) > MAX_TERMINAL:
+            yield f"  and {len(third) - MAX_TERMINAL} more in scorecard.md"
+    if card.not_run:
+        yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
+    yield from filter(None, (sentences.orphans(header), sentences.swap(header)))
+    yield sentences.limit(header, card)
+
+
+def markdown(record: Record, card: Scorecard) -> str:
+    """Return the scorecard as a Markdown page."""
+    header = record.header
+    lines = [f"# Recall scorecard: {_headline(card)}", "", sentences.title(header) + _partial(record) + ".", ""]
+    rest = sentences.not_run(header)
+    lines += [f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."), ""]
+    failed = card.with_outcome(Outcome.FAILED)
+    if failed:
+        lines += ["## Failed", "", "| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
+        lines += [_failed_row(header, result) for result in failed[:MAX_MARKDOWN]]
+        lines += _more(failed)
+    third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
+    if third:
+        lines += [
+            "## No verdict",
+            "",
+            "A crash, an upstream error or a skip is not a failed case; it moves no box.",
+            "",
+        ]
+        lines += ["| case | outcome | why |", "| --- | --- | --- |"]
+        lines += [
+            f"| `{_cell(r.trial.case_id)}` | {r.trial.outcome} | {_cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
+        ]
+        lines += _more(third)
+    if card.not_run:
+        lines += ["## Chosen but not run", ""]
+        lines += [f"- `{_cell(case_id)}` ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
+        lines += _more(card.not_run)
+    for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
+        if table:
+            lines += [f"## By {name}", "", *_table(name, table), ""]
+    notes = [text for text in (sentences.orphans(header), sentences.swap(header)) if text]
+    lines += [
+        "## What this run cannot show",
+        "",
+        *(f"- {_plain(text)}" for text in (sentences.limit(header, card), *notes)),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
+    """Return the scorecard as plain JSON types; what is unknown is left out or null."""
+    header = record.header
+    return {
+        "version": 1,
+        "run": header.run,
+        "mode": header.mode,
+        "date": header.date,
+        "seed": header.seed,
+        "pr": header.pr,
+        "model": header.model,
+        "owner": header.owner,
+        "state": header.state,
+        "writes_state": header.writes,
+        "exit_code": record.exit_code,
+        "complete": record.exit_code is not None and not card.not_run,
+        "total": header.total,
+        "chosen": len(header.picks),
+        "not_chosen": {"not_due": header.not_due, "over_cap": header.over_cap, "unseen": header.unseen},
+        "next_due": header.next_due,
+        "counts": card.counts,
+        "regressions": [r.trial.case_id for r in card.with_outcome(Outcome.FAILED) if r.regression],
+        "unseen_share_95": card.unseen,
+        "by_reason": card.by_reason,
+        "by_scenario": card.by_scenario,
+        "by_dimension": card.by_dimension,
+        "failed": [_result(r) for r in card.with_outcome(Outcome.FAILED)],
+        "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
+        "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
+        "orphans": list(header.orphans),
+        "model_swapped": header.swapped,
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    trial = result.trial
+    return {
+        "id": trial.case_id,
+        "outcome": trial.outcome.value,
+        "reason": trial.reason,
+        "note": trial.note,
+        "box_before": result.before,
+        "box_after": result.after,
+        "regression": result.regression,
+        "attempts": result.attempts,
+        "where": trial.where or None,
+    }
+
+
+def _headline(card: Scorecard) -> str:
+    parts = [f"{card.counts[name]} {name}" for name in COLUMNS if card.counts.get(name)]
+    return ", ".join(parts) or "nothing run"
+
+
+def _partial(record: Record) -> str:
+    return " (cut off before its end)" if record.exit_code is None else ""
+
+
+def _moved(header: Header, result: Result) -> str:
+    if header.writes:
+        return sentences.move(result)
+    return "new" if result.before is None else f"box {result.before}, not moved"
+
+
+def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
+    if not columns:
+        return
+    width = max(len(name), *(len(row) for row in table))
+    yield f"{name:<{width}}  " + "  ".join(columns)
+    for row, counts in table.items():
+        yield f"{row:<{width}}  " + "  ".join(f"{counts.get(column, 0):>{len(column)}}" for column in columns)
+
+
+def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
+    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
+    lines = [f"| {name} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for row, counts in table.items():
+        lines.append(f"| {_cell(row)} | {' | '.join(str(counts.get(column, 0)) for column in columns)} |")
+    return lines
+
+
+def _failed_row(header: Header, result: Result) -> str:
+    trial = result.trial
+    standing = f"**{sentences.standing(result)}**" if result.regression else sentences.standing(result)
+    cells = (f"`{_cell(trial.case_id)}`", standing, _moved(header, result), _cell(trial.note), _cell(trial.where))
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(text: str) -> str:
+    # An answer may hold Markdown or HTML; in a comment on a pull request it must stay text.
+    return _plain(one_line(text, 300)).replace("|", "\\|").replace("`", "'")
+
+
+def _plain(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "@\u200b")
+
+
+def _more(items: Iterable[object]) -> list[str]:
+    count = len(list(items))
+    return ["", f"… and {count - MAX_MARKDOWN} more in scorecard.json", ""] if count > MAX_MARKDOWN else [""]

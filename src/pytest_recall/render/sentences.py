@@ -1,0 +1,109 @@
+"""Sentences: what every rendering of a run says in the same words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pytest_recall.core.record import Header
+from pytest_recall.core.scorecard import Result, Scorecard
+
+_MODES = {"pr": "pull request", "nightly": "nightly", "all": "all cases", "explicit": "explicit choice"}
+
+
+def slice_line(header: Header, why: str = "") -> str:
+    """Return the slice in one line: how many of how many, why these, and why not the rest."""
+    reasons = Counter(reason for _, reason in header.picks)
+    chosen = f"{len(header.picks)} of {plural(header.total, 'case')}"
+    if not header.scheduled:
+        return f"schedule off ({why or 'explicit choice'}): {chosen}"
+    parts = [f"{count} {reason}" for reason, count in reasons.items() if reason != "all"]
+    told = f"{header.mode} {header.date}, seed {header.seed}: {chosen}"
+    if parts:
+        told += f" ({', '.join(parts)})"
+    rest = not_run(header)
+    return f"{told}; not run: {rest}" if rest else told
+
+
+def not_run(header: Header) -> str:
+    """Return why the rest of the cases was not chosen; empty if all were."""
+    parts = []
+    if header.not_due:
+        until = f" until {header.next_due}" if header.next_due else ""
+        parts.append(f"{header.not_due} not due{until}")
+    if header.over_cap:
+        parts.append(f"{header.over_cap} due but over the cap")
+    if header.unseen:
+        parts.append(f"{header.unseen} new, not drawn")
+    return ", ".join(parts)
+
+
+def title(header: Header) -> str:
+    """Return what kind of run it was, when, and over how much."""
+    pr = f" for #{header.pr}" if header.pr else ""
+    model = f", model {header.model}" if header.model else ""
+    return f"{_MODES.get(header.mode, header.mode)}{pr}, {header.date}, seed {header.seed}{model}"
+
+
+def limit(header: Header, card: Scorecard) -> str:
+    """Return what the slice could not have seen."""
+    tested = sum(result.trial.outcome.is_verdict for result in card.results)
+    if card.unseen is None:
+        return "No case came to a verdict: this run shows nothing."
+    if card.unseen == 0:
+        return f"Every one of the {header.total} cases came to a verdict."
+    return (
+        f"With {tested} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all cases"
+        " could go unseen (95 %)."
+    )
+
+
+def move(result: Result) -> str:
+    """Return the case's way between boxes."""
+    if result.after is None:
+        return "no box"
+    if result.before is None:
+        return f"new → box {result.after}"
+    return f"box {result.before}" if result.before == result.after else f"box {result.before} → {result.after}"
+
+
+def standing(result: Result) -> str:
+    """Return what a fail means: a regression, the first verdict, or nothing new."""
+    if result.regression:
+        return "regression"
+    return "new" if result.before is None else "still failing"
+
+
+def orphans(header: Header) -> str:
+    """Return which rows have no case, or nothing."""
+    if not header.orphans:
+        return ""
+    return (
+        f"{plural(len(header.orphans), 'row')} of the state without a case in the collected files, skipped: "
+        + listed(header.orphans)
+    )
+
+
+def swap(header: Header) -> str:
+    """Return that the model changed, or nothing."""
+    if not header.swapped:
+        return ""
+    done = "returned to box 1" if header.reset else "left where they are; --reset-on-model-swap returns them to box 1"
+    return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def listed(names: Iterable[str], limit: int = 10) -> str:
+    """Return the first `limit` names, and how many there are more."""
+    every = list(names)
+    more = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(every[:limit]) + more
+
+
+def percent(share: float) -> str:
+    """Return a share in 0..1 as a percentage with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the count with its noun."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,84 @@
+"""Context: the date, seed, mode, pull request and model of a run, each decided once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.rubric import MODES, Mode, Rubric
+
+ModeOrExplicit = Literal["pr", "nightly", "all", "explicit"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the command line says; None where it is silent."""
+
+    date: str | None = None
+    seed: str | None = None
+    mode: str | None = None
+    pr: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The facts that a run's decisions rest on, beside cases and state."""
+
+    date: date
+    seed: str
+    mode: Mode
+    mode_given: bool
+    pr: str | None
+    model: str | None
+
+
+def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -> Context:
+    """Return the context: the command line first, then GitHub's environment, then the rubric.
+
+    `today` is the caller's date in UTC. Without a seed the pull request's number is the
+    seed, so that each push to it draws the same new cases; without one, the date is.
+    Raises RecallError for a value that is not one.
+    """
+    pr = asked.pr or _pull_request(env)
+    day = parse_date(asked.date) if asked.date else today
+    mode: Mode = rubric.mode
+    if asked.mode is not None:
+        mode = parse_mode(asked.mode)
+    elif env.get("GITHUB_EVENT_NAME") == "schedule":
+        mode = "nightly"
+    elif env.get("GITHUB_EVENT_NAME") == "pull_request":
+        mode = "pr"
+    return Context(
+        date=day,
+        seed=asked.seed or pr or day.isoformat(),
+        mode=mode,
+        mode_given=asked.mode is not None,
+        pr=pr,
+        model=asked.model or rubric.model_primary,
+    )
+
+
+def parse_date(text: str) -> date:
+    """Return the ISO date in `text`. Raises RecallError."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise RecallError(f"--recall-date: {text!r} is not a date; write it like 2026-01-31") from None
+
+
+def parse_mode(text: str) -> Mode:
+    """Return the mode named `text`. Raises RecallError with the nearest."""
+    for mode in MODES:
+        if text == mode:
+            return mode
+    raise RecallError(f"--recall-mode: {text!r} is unknown{nearest(text, MODES)}")
+
+
+def _pull_request(env: Mapping[str, str]) -> str | None:
+    found = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF", ""))
+    return found[1] if found else None

@@ -1,0 +1,199 @@
+"""Execution: one case, asked and judged."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pytest_recall.core.case import Case, JudgeCall
+from pytest_recall.core.errors import CaseError, RecallError, nearest, one_line
+from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
+
+Agent = Callable[[Any], Any]
+Judge = Callable[..., Any]
+Wait = Callable[[Awaitable[Any]], Any]
+"""Runs an awaitable to its end and returns what it gives."""
+DEFAULT_THRESHOLD = 0.5
+
+
+def run_case(
+    case: Case,
+    agent: Agent,
+    judges: Mapping[str, Judge],
+    *,
+    thresholds: Mapping[str, float],
+    wait: Wait,
+    clock: Callable[[], float],
+) -> Trial:
+    """Ask `agent` the case, let its judges decide, and return the trial.
+
+    `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
+    `thresholds` is the rubric's; `clock` gives seconds. Raises CaseError, the third
+    outcome, where there is no verdict; what the agent or a judge raised is its cause.
+    """
+    for call in case.judges:
+        _check_arguments(call, judges[call.name])
+    start = clock()
+    answer = ask(case, agent, wait)
+    seconds = clock() - start
+    judged = [_judged(call, judges[call.name], answer, case, thresholds, wait) for call in case.judges]
+    if case.threshold is not None and not any(scored for _, scored in judged):
+        raise CaseError(
+            "threshold", f"no judge of the case scores, so nothing is compared with {case.threshold:g}; remove it"
+        )
+    verdicts = tuple(verdict for verdict, _ in judged)
+    passed = all(verdict.passed for verdict in verdicts)
+    return Trial(
+        case_id=case.id,
+        outcome=Outcome.PASSED if passed else Outcome.FAILED,
+        scenario=case.scenario,
+        dimension=case.dimension,
+        verdicts=verdicts,
+        answer=answer,
+        seconds=round(seconds, 6),
+        fingerprint=case.fingerprint,
+    )
+
+
+def ask(case: Case, agent: Agent, wait: Wait) -> Answer:
+    """Return the agent's answer to the case, or to the last turn of its conversation.
+
+    A conversation grows message by message, as `{"role": ..., "content": ...}`; each user
+    turn is put to the agent with all that came before, unless its reply is scripted.
+    """
+    if case.turns is None:
+        return _asked(agent, case.input, wait)
+    messages: list[dict[str, str]] = []
+    for turn in case.turns:
+        messages.append({"role": "user", "content": turn.user})
+        if turn.assistant is not None:
+            messages.append({"role": "assistant", "content": turn.assistant})
+            continue
+        answer = _asked(agent, [dict(message) for message in messages], wait)
+        messages.append({"role": "assistant", "content": answer.text})
+    return answer
+
+
+def _asked(agent: Agent, question: Any, wait: Wait) -> Answer:
+    answer: Answer = _called("agent", lambda: as_answer(_done(agent(question), wait)))
+    return answer
+
+
+def as_answer(given: Any) -> Answer:
+    """Return what an agent gave as an Answer: text, or an object or mapping with `text`.
+
+    Raises RecallError for anything else.
+    """
+    if isinstance(given, str):
+        return Answer(text=_text(given))
+    get = given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
+    text = get("text")
+    if not isinstance(text, str):
+        raise RecallError(f"answered with {type(given).__name__}; return text, or an object with a `text` attribute")
+    passages = tuple(_passage(passage) for passage in get("passages") or ())
+    return Answer(text=_text(text), passages=passages, usage=_usage(get("usage")))
+
+
+def _passage(given: Any) -> Passage:
+    if isinstance(given, str):
+        return Passage(text=_text(given))
+    get = given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
+    text, source, score = get("text"), get("source"), get("score")
+    if not isinstance(text, str):
+        raise RecallError(f"a passage is {type(given).__name__}; give text, or an object with a `text` attribute")
+    return Passage(text=_text(text), source=None if source is None else _text(str(source)), score=_number(score))
+
+
+def _usage(given: Any) -> dict[str, float]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        dump = getattr(given, "model_dump", None)
+        given = dump() if dump else vars(given)
+    return {str(kind): count for kind, count in given.items() if _number(count) is not None}
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return value
+
+
+def _text(text: str) -> str:
+    # A lone surrogate can be neither written as UTF-8 nor sent between processes.
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _done(value: Any, wait: Wait) -> Any:
+    return wait(value) if inspect.isawaitable(value) else value
+
+
+def _called(stage: str, call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except RecallError as error:
+        raise CaseError(stage, str(error)) from None
+    except Exception as error:
+        raise CaseError(stage, f"{type(error).__name__}: {one_line(str(error)) or 'no message'}") from error
+
+
+def _check_arguments(call: JudgeCall, judge: Judge) -> None:
+    """Raise CaseError for arguments that the judge does not take, before anything is spent."""
+    arguments = {name: value for name, value in call.arguments.items() if name != "threshold"}
+    try:
+        signature = inspect.signature(judge)
+    except (TypeError, ValueError):
+        return
+    accepted = list(signature.parameters.values())[2:]
+    if any(p.kind is p.VAR_KEYWORD for p in accepted):
+        return
+    names = [p.name for p in accepted]
+    for name in arguments:
+        if name not in names:
+            raise CaseError(f"judge {call.name}", f"unknown argument `{name}`{nearest(name, [*names, 'threshold'])}")
+
+
+def _judged(
+    call: JudgeCall, judge: Judge, answer: Answer, case: Case, thresholds: Mapping[str, float], wait: Wait
+) -> tuple[Verdict, bool]:
+    """Return the verdict, and whether a threshold decided it."""
+    arguments = dict(call.arguments)
+    own = arguments.pop("threshold", None)
+    stage = f"judge {call.name}"
+    if own is not None and _number(own) is None:
+        raise CaseError(stage, f"threshold: {own!r} is not a number; give one from 0 to 1")
+    verdict: Verdict = _called(stage, lambda: as_verdict(_done(judge(answer, case, **arguments), wait)))
+    if verdict.passed is not None:
+        if own is not None:
+            raise CaseError(stage, "decides by itself, so that `threshold` has no effect; remove it")
+        return replace(verdict, judge=call.name), False
+    given = (_number(own), case.threshold, thresholds.get(call.name))
+    threshold = next((value for value in given if value is not None), DEFAULT_THRESHOLD)
+    score = verdict.score or 0.0
+    passed = score >= threshold
+    reason = verdict.reason if passed else f"{verdict.reason or f'score {score:.2f}'}, below {threshold:g}"
+    return replace(verdict, passed=passed, reason=reason, judge=call.name), True
+
+
+def as_verdict(given: Any) -> Verdict:
+    """Return what a judge gave as a Verdict: a Verdict, a bool, a score in 0..1, or `(either, reason)`.
+
+    Raises RecallError for anything else: a judge that says nothing has not decided.
+    """
+    reason = ""
+    if isinstance(given, tuple) and len(given) == 2:
+        given, reason = given[0], str(given[1])
+    if isinstance(given, bool):
+        return Verdict(passed=given, score=None, reason=_text(reason))
+    if isinstance(given, int | float):
+        given = Verdict(passed=None, score=float(given), reason=reason)
+    if not isinstance(given, Verdict):
+        raise RecallError(f"gave {one_line(repr(given), 60)}; return a Verdict, a bool, or a score from 0 to 1")
+    if given.score is not None and not 0 <= given.score <= 1:
+        raise RecallError(f"gave the score {given.score!r}; a score lies between 0 and 1")
+    if given.passed is None and given.score is None:
+        raise RecallError("gave neither `passed` nor a score; a verdict needs one of them")
+    return replace(given, reason=_text(given.reason))

@@ -1,0 +1,92 @@
+"""Finish: from a run's journal to the state file, exactly once, and to its scorecard."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import date
+from pathlib import Path
+
+from pytest_recall.core.record import Record
+from pytest_recall.core.row import Row
+from pytest_recall.core.schedule import fold, reset
+from pytest_recall.core.scorecard import Scorecard, summarize
+from pytest_recall.render import scorecard as render
+from pytest_recall.run.place import Place
+from pytest_recall.store.files import locked, write_text
+from pytest_recall.store.journal import read_journal
+from pytest_recall.store.state import read_state, write_state
+
+APPLIED = "applied"
+INTENT = "intent.json"
+
+
+def scorecard(record: Record) -> Scorecard:
+    """Return the scorecard of a run, from its journal alone."""
+    header = record.header
+    return summarize(record.trials, header.picks, header.total, date.fromisoformat(header.date))
+
+
+def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard) -> None:
+    """Write scorecard.md and scorecard.json of a run, and copies as the newest ones. Raises OSError."""
+    texts = {
+        "scorecard.md": render.markdown(record, card),
+        "scorecard.json": json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, text in texts.items():
+        write_text(run / name, text)
+        place.artifacts.write(name, text)
+
+
+def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:
+    """Fold the run in the folder `run` into the state; None if that was done before.
+
+    Returns the rows that changed, by case id. The state is read again under the lock, so
+    that two runs on one checkout keep each other's rows. A crash at any point leaves the
+    run either folded or not, and known as such: the intent is on disk before the state.
+    Raises RecallError or OSError, and then has changed nothing.
+    """
+    with locked(place.lock):
+        _recover(place)
+        if (run / APPLIED).exists():
+            return None
+        record = record or read_journal(run)
+        header = record.header
+        today = date.fromisoformat(header.date)
+        state = read_state(place.state, place.name(place.state))
+        changed = reset(state.rows, header.model, today) if header.reset else {}
+        changed |= fold({**state.rows, **changed}, record.trials, today)
+        text = state.updated(changed)
+        if text != state.text:
+            intent = {"run": run.name, "after": _digest(text)}
+            write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n")
+            write_state(place.state, text)
+        _mark(run)
+        (place.artifacts.folder / INTENT).unlink(missing_ok=True)
+    return changed
+
+
+def _recover(place: Place) -> None:
+    """Finish what a writer that died between the state and the mark left open."""
+    path = place.artifacts.folder / INTENT
+    if not path.exists():
+        return
+    try:
+        intent = json.loads(path.read_text(encoding="utf-8"))
+        run = place.artifacts.folder / Path(str(intent["run"])).name
+        after = str(intent["after"])
+    except (ValueError, KeyError, TypeError):
+        path.unlink(missing_ok=True)
+        return
+    written = place.state.exists() and _digest(place.state.read_text(encoding="utf-8")) == after
+    if written and run.is_dir():
+        _mark(run)
+    path.unlink(missing_ok=True)
+
+
+def _mark(run: Path) -> None:
+    write_text(run / APPLIED, "The trials of this run are in the state file.\n")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,259 @@
+"""Plan: what a run was asked to do, decided once, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.case import Case
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.record import Header
+from pytest_recall.core.row import Row
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.schedule import reset, swapped
+from pytest_recall.core.selection import Pick, Remainder, remainder, select
+from pytest_recall.run.context import Context
+from pytest_recall.run.place import Place
+from pytest_recall.store.artifacts import today_yaml
+from pytest_recall.store.casefile import CaseFile, check_unique
+from pytest_recall.store.state import read_state
+
+EXPLICIT = "explicit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the command line narrows a run to; empty is everything.
+
+    `explicit` says that the person chose the cases, so that the schedule stands aside;
+    `update` that the state is written all the same.
+    """
+
+    scenarios: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    explicit: str = ""
+    update: bool = False
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a case must be read to know if it is wanted."""
+        return bool(self.scenarios or self.dimensions)
+
+    def keeps(self, scenario: str, dimension: str) -> bool:
+        """Whether a case of this scenario and dimension is wanted."""
+        return (not self.scenarios or scenario in self.scenarios) and (
+            not self.dimensions or dimension in self.dimensions
+        )
+
+    def check(self, scenarios: Iterable[str], dimensions: Iterable[str]) -> None:
+        """Raise RecallError for a wanted name that no case has, with the nearest ones."""
+        problems = [
+            f"{option}: {name!r} is in no case{nearest(name, known)}"
+            for option, names, known in (
+                ("--scenarios", self.scenarios, set(scenarios)),
+                ("--dimensions", self.dimensions, set(dimensions)),
+            )
+            for name in names
+            if name not in known
+        ]
+        if problems:
+            raise RecallError(*problems)
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """The slice of a run and all that it was chosen from.
+
+    `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
+    if one was asked for; `picks` the slice.
+    """
+
+    place: Place
+    context: Context
+    rubric: Rubric
+    wanted: Wanted
+    rows: dict[str, Row]
+    digest: str = ""
+    files: dict[Path, CaseFile] = field(default_factory=dict)
+    cases: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    picks: list[Pick] = field(default_factory=list)
+    reset: bool = False
+    swapped: int = 0
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the schedule chose the slice."""
+        return not self.wanted.explicit
+
+    @property
+    def writes(self) -> bool:
+        """Whether the trials of this run belong in the state."""
+        return self.scheduled or self.wanted.update
+
+    @property
+    def mode(self) -> str:
+        """The mode's name, "explicit" where the person chose."""
+        return self.context.mode if self.scheduled else EXPLICIT
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why each chosen case runs, by id."""
+        return dict(self.picks)
+
+    @property
+    def orphans(self) -> list[str]:
+        """Ids in the state without a case, where the run looked at the case files at all."""
+        return sorted(self.rows.keys() - self.declared) if self.files else []
+
+    @property
+    def left(self) -> Remainder:
+        """What was not chosen."""
+        return remainder(self.cases, self.picks, self.rows, self.context.date)
+
+    def choose(self, more: Iterable[str] = ()) -> None:
+        """Choose the slice anew, with `more` cases to choose from.
+
+        Choosing from what was chosen and `more` gives the same slice as choosing from
+        everything, so that a worker that knows only the slice arrives at the same one.
+        """
+        self.cases.update(more)
+        if self.scheduled:
+            context = self.context
+            self.picks = select(self.cases, self.rows, self.rubric, context.mode, context.date, context.seed)
+        else:
+            self.picks = [Pick(case_id, EXPLICIT) for case_id in sorted(self.cases)]
+
+    def restrict(self, case_ids: Iterable[str]) -> None:
+        """Keep only the picks that pytest collected: `-k`, `-m` and node ids have had their say."""
+        kept = set(case_ids)
+        self.picks = [pick for pick in self.picks if pick.case_id in kept]
+        if not self.scheduled:
+            self.cases = kept
+
+    def header(self, run: str, started: str) -> Header:
+        """Return the journal's header of this run."""
+        context, left = self.context, self.left
+        return Header(
+            run=run,
+            date=context.date.isoformat(),
+            mode=self.mode,
+            seed=context.seed,
+            started=started,
+            scheduled=self.scheduled,
+            writes=self.writes,
+            total=len(self.cases),
+            picks=tuple((pick.case_id, pick.reason) for pick in self.picks),
+            state=self.digest,
+            pr=context.pr,
+            model=context.model,
+            reset=self.reset,
+            owner=self.rubric.owner,
+            scenarios=self.wanted.scenarios,
+            dimensions=self.wanted.dimensions,
+            not_due=left.not_due,
+            over_cap=left.over_cap,
+            unseen=left.unseen,
+            next_due=left.next_due.isoformat() if left.next_due else None,
+            orphans=tuple(self.orphans),
+            swapped=self.swapped,
+        )
+
+    def today(self) -> str:
+        """Return the text of today.yaml."""
+        context = self.context
+        fields = {
+            "mode": self.mode,
+            "date": context.date.isoformat(),
+            "seed": context.seed,
+            "state": f"sha256:{self.digest}",
+            "chosen": len(self.picks),
+            "of": len(self.cases),
+        }
+        return today_yaml(fields, (self._told(pick) for pick in self.picks))
+
+    def _told(self, pick: Pick) -> dict[str, Any]:
+        row = self.rows.get(pick.case_id)
+        told: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
+        return told if row is None else {**told, "box": row.box, "next_due": row.next_due.isoformat()}
+
+
+def make_plan(
+    place: Place,
+    paths: Iterable[Path],
+    context: Context,
+    rubric: Rubric,
+    wanted: Wanted,
+    *,
+    base_state: Path | None = None,
+    reset_on_swap: bool = False,
+) -> Plan:
+    """Return the plan of a run over the case files `paths`.
+
+    The slice is chosen from the state file, or from `base_state` in its place. Raises
+    RecallError for whatever is wrong in any of the files.
+    """
+    files = {path: CaseFile(path, place.name(path)) for path in paths}
+    check_unique(files.values())
+    source = base_state or place.state
+    if base_state is not None and not base_state.exists():
+        raise RecallError(f"--recall-base-state: {place.name(base_state)} is not there; give the path of a state file")
+    state = read_state(source, place.name(source))
+    if base_state is not None:
+        # A run that could not be remembered must not start: read the other one as well.
+        read_state(place.state, place.name(place.state))
+    rows = dict(state.rows)
+    stale = len(swapped(rows, context.model))
+    if reset_on_swap:
+        rows.update(reset(rows, context.model, context.date))
+    plan = Plan(
+        place=place,
+        context=context,
+        rubric=rubric,
+        wanted=wanted,
+        rows=rows,
+        digest=state.digest,
+        files=files,
+        declared={case_id for file in files.values() for case_id in file.lines},
+        reset=reset_on_swap,
+        swapped=stale,
+    )
+    plan.choose(kept_ids(files.values(), wanted))
+    unread = {pick.case_id for pick in plan.picks} | (plan.cases - rows.keys())
+    for file in files.values():
+        file.cases(unread)
+    return plan
+
+
+def kept_ids(files: Iterable[CaseFile], wanted: Wanted) -> set[str]:
+    """Return the ids of the cases in `files` that are wanted; cases are read only if they must be."""
+    if not wanted.narrows:
+        return {case_id for file in files for case_id in file.lines}
+    return {case.id for case in read_cases(files) if wanted.keeps(case.scenario, case.dimension)}
+
+
+def read_cases(files: Iterable[CaseFile]) -> list[Case]:
+    """Return every case of `files`. Raises RecallError."""
+    return [case for file in files for case in file.cases()]
+
+
+def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:
+    """Raise RecallError for a wanted scenario or dimension that no case has.
+
+    `others` are the cases that are no rows of a file, as (scenario, dimension) by id.
+    """
+    if not plan.wanted.narrows:
+        return
+    cases = read_cases(plan.files.values())
+    plan.wanted.check(
+        [case.scenario for case in cases] + [scenario for scenario, _ in others.values() if scenario],
+        [case.dimension for case in cases] + [dimension for _, dimension in others.values() if dimension],
+    )
+
+
+def narrowed(plan: Plan, picks: Iterable[tuple[str, str]]) -> Plan:
+    """Return a plan that only follows `picks`: what a worker is given."""
+    chosen = [Pick(case_id, reason) for case_id, reason in picks]
+    return replace(plan, picks=chosen, cases={pick.case_id for pick in chosen})

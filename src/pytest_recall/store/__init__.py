@@ -1,0 +1,1 @@
+"""Disk: every file that is read or written, each format in one module."""

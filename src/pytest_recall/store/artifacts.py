@@ -1,0 +1,94 @@
+"""Artifacts: the folder `eval/_artifacts`, where each run leaves what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.store.files import write_text
+
+FOLDER = "_artifacts"
+_IGNORE = "# What runs leave behind; nothing here belongs in git.\n*\n"
+
+
+class Artifacts:
+    """The artifacts of one eval directory; `folder` is made when something is written."""
+
+    def __init__(self, eval_dir: Path) -> None:
+        self.folder = eval_dir / FOLDER
+
+    def new_run(self, now: datetime) -> Path:
+        """Make and return the folder of a new run, named after the time; no two runs share one."""
+        self._make()
+        stamp = now.strftime("%Y-%m-%dT%H%M%S")
+        for count in range(1, 10_000):
+            run = self.folder / (stamp if count == 1 else f"{stamp}-{count}")
+            try:
+                run.mkdir()
+            except FileExistsError:
+                continue
+            return run
+        raise RecallError(f"{self.folder}: 10,000 runs in one second; empty the folder")
+
+    def runs(self) -> list[Path]:
+        """Return the run folders, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        found = [path for path in self.folder.iterdir() if (path / "trials.jsonl").is_file()]
+        return sorted(found, key=lambda path: _order(path.name))
+
+    def find(self, run: str) -> Path:
+        """Return the folder of `run`: "latest", a run's name, or a path to its folder or journal.
+
+        Raises RecallError, naming the nearest runs.
+        """
+        runs = self.runs()
+        if run == "latest":
+            if not runs:
+                raise RecallError(f"{self.folder}: no run yet; run `pytest -p recall` first")
+            return runs[-1]
+        for path in (self.folder / run, Path(run), Path(run).parent):
+            if (path / "trials.jsonl").is_file():
+                return path
+        raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in runs])}")
+
+    def write(self, name: str, text: str) -> None:
+        """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""
+        self._make()
+        write_text(self.folder / name, text)
+
+    def _make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        ignore = self.folder / ".gitignore"
+        if not ignore.exists():
+            write_text(ignore, _IGNORE)
+
+
+def _order(name: str) -> tuple[str, int]:
+    day, _, time = name.partition("T")
+    clock, _, count = time.partition("-")
+    return f"{day}T{clock}", int(count) if count.isdigit() else 1
+
+
+def today_yaml(fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text of today.yaml: what a run was asked to do, one line per chosen case."""
+    head = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
+    rows = "".join(f"  - {json.dumps(case, ensure_ascii=False)}\n" for case in cases)
+    return (
+        "# The slice of the newest run, and why each case is in it. Written by pytest-recall.\n"
+        + head
+        + ("cases:\n" + rows if rows else "cases: []\n")
+    )
+
+
+def relative(path: Path, base: Path) -> str:
+    """Return `path` as messages show it: relative to `base` with `/`, or absolute if elsewhere."""
+    try:
+        return path.resolve().relative_to(base.resolve()).as_posix()
+    except ValueError:
+        return os.fspath(path)

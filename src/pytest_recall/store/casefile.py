@@ -1,0 +1,222 @@
+"""Case files: their ids at once, their rows no earlier than they are needed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_recall.core.case import Case
+from pytest_recall.core.errors import RecallError
+from pytest_recall.store import strictyaml
+from pytest_recall.store.files import read_text
+from pytest_recall.store.written import MAX_PROBLEMS, explain
+
+LAZY_BYTES = 1024 * 1024
+"""Above this size only the rows that are wanted are parsed; `recall check` reads them all."""
+
+_ROW = re.compile(r"""^- id: (?:"([^"\\\n]+)"|'([^'\n]+)'|([^\s"'#&*!|>%@`{\[,][^\s#]*))[ ]*$""", re.MULTILINE)
+_TOP = re.compile(r"^[^\s#]", re.MULTILINE)
+
+
+class CaseFile:
+    """The rows of one case file: their ids at once, the cases when asked for.
+
+    `name` is how messages call the file; `lines` maps each case id to the line of its row,
+    counted from 1. Files up to `LAZY_BYTES` are read and validated whole at once.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.name = name
+        text = read_text(path, name)
+        self._parts = _json_rows(text, name) if path.suffix == ".jsonl" else _yaml_rows(text, name)
+        self.lines = {part.id: part.line for part in self._parts.values()}
+        self._cases: dict[str, Case] = {}
+        if len(text) <= LAZY_BYTES:
+            self.cases()
+
+    def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
+        """Return the cases with these ids, or all, in the order of the file. Raises RecallError."""
+        asked = None if ids is None else set(ids)
+        wanted = [case_id for case_id in self._parts if asked is None or case_id in asked]
+        problems: list[str] = []
+        found: list[Case] = []
+        for case_id in wanted:
+            case = self._cases.get(case_id)
+            if case is None:
+                if len(problems) >= MAX_PROBLEMS:
+                    break
+                try:
+                    case = self._cases[case_id] = self._parts[case_id].case()
+                except RecallError as error:
+                    problems.extend(error.messages)
+                    continue
+            found.append(case)
+        if problems:
+            raise RecallError(*problems)
+        return found
+
+
+class _Part:
+    """One row: where it stands, and its values once they are wanted.
+
+    `text` is the YAML that holds the row under `path`; JSON rows have their value already
+    and stand on a single line.
+    """
+
+    __slots__ = ("id", "line", "name", "path", "text", "text_line", "value")
+
+    def __init__(
+        self,
+        case_id: str,
+        name: str,
+        line: int,
+        *,
+        text: str = "",
+        text_line: int = 1,
+        path: int = 0,
+        value: Any = None,
+    ) -> None:
+        self.id = case_id
+        self.name = name
+        self.line = line
+        self.text = text
+        self.text_line = text_line
+        self.path = path
+        self.value = value
+
+    def case(self) -> Case:
+        value = self.value
+        if value is None:
+            value = strictyaml.load(self.text, self.name, self.text_line)[self.path]
+        try:
+            return Case.model_validate(value)
+        except ValidationError as error:
+            raise RecallError(*explain(error, Case, self.name, self._line_of)) from None
+
+    def _line_of(self, path: tuple[str | int, ...]) -> int:
+        if not self.text:
+            return self.line
+        return strictyaml.lines(self.text, self.name, self.text_line).get((self.path, *path), self.line)
+
+
+def _yaml_rows(text: str, name: str) -> dict[str, _Part]:
+    if (line := strictyaml.conflict_line(text)) is not None:
+        raise RecallError(f"{name}:{line}: merge-conflict marker; resolve the conflict, then run again")
+    starts = list(_ROW.finditer(text))
+    # The shape is the usual one if nothing else stands in the first column. Then the text
+    # can be cut into rows; anything else is read as one document, to the same result.
+    if starts and len(starts) == len(_TOP.findall(text)) and "&" not in text and "*" not in text:
+        return _cut(text, name, starts)
+    return _whole(text, name)
+
+
+def _cut(text: str, name: str, starts: list[re.Match[str]]) -> dict[str, _Part]:
+    parts: dict[str, _Part] = {}
+    problems: list[str] = []
+    line, position = 1, 0
+    for index, match in enumerate(starts):
+        line += text.count("\n", position, match.start())
+        position = match.start()
+        end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
+        case_id = match[1] or match[2] or match[3]
+        if match[3] is not None and not isinstance(strictyaml.scalar(case_id), str):
+            problems.append(f'{name}:{line}: id: {case_id} is not text; write it in quotes: "{case_id}"')
+        _add(parts, _Part(case_id, name, line, text=text[position:end], text_line=line), problems)
+    if problems:
+        raise RecallError(*problems)
+    return parts
+
+
+def _whole(text: str, name: str) -> dict[str, _Part]:
+    rows = strictyaml.load(text, name)
+    if rows is None:
+        return {}
+    if not isinstance(rows, list):
+        raise RecallError(f"{name}:1: must be a list of cases; start each with `- id: <id>`")
+    where = strictyaml.lines(text, name)
+    parts: dict[str, _Part] = {}
+    problems: list[str] = []
+    for index, row in enumerate(rows):
+        line = where[(index,)]
+        case_id = row.get("id") if isinstance(row, dict) else None
+        if isinstance(case_id, str):
+            _add(parts, _Part(case_id, name, line, text=text, path=index, value=row), problems)
+        else:
+            problems.append(_no_id(name, line, row))
+    if problems:
+        raise RecallError(*problems)
+    return parts
+
+
+def _json_rows(text: str, name: str) -> dict[str, _Part]:
+    parts: dict[str, _Part] = {}
+    problems: list[str] = []
+    for line, row_text in enumerate(text.split("\n"), start=1):
+        if not row_text.strip():
+            continue
+        try:
+            row = json.loads(row_text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            marker = strictyaml.conflict_line(row_text)
+            problem = "merge-conflict marker; resolve the conflict" if marker else f"not JSON ({error})"
+            problems.append(f"{name}:{line}: {problem}; write one object per line")
+            continue
+        case_id = row.get("id") if isinstance(row, dict) else None
+        if not isinstance(case_id, str):
+            problems.append(_no_id(name, line, row))
+            continue
+        _add(parts, _Part(case_id, name, line, value=row), problems)
+    if problems:
+        raise RecallError(*problems[:MAX_PROBLEMS])
+    return parts
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"`{twice}` is written twice")
+    return values
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not a JSON value")
+
+
+def _no_id(name: str, line: int, row: Any) -> str:
+    if not isinstance(row, dict):
+        return f"{name}:{line}: a case is a mapping; start it with `id: <id>`"
+    if "id" not in row:
+        return f"{name}:{line}: id: is missing; add it"
+    return f'{name}:{line}: id: {row["id"]!r} is not text; write it in quotes: "{row["id"]}"'
+
+
+def _add(parts: dict[str, _Part], part: _Part, problems: list[str]) -> None:
+    first = parts.get(part.id)
+    if first is None:
+        parts[part.id] = part
+    else:
+        problems.append(
+            f"{part.name}:{part.line}: id: `{part.id}` is already the case on line {first.line}; choose another"
+        )
+
+
+def check_unique(files: Iterable[CaseFile]) -> None:
+    """Raise RecallError for every id that two of `files` share, naming both places."""
+    places: dict[str, str] = {}
+    problems: list[str] = []
+    for file in files:
+        for case_id, line in file.lines.items():
+            place = f"{file.name}:{line}"
+            if case_id in places:
+                problems.append(f"{place}: id: `{case_id}` is already the case at {places[case_id]}; choose another")
+            places.setdefault(case_id, place)
+    if problems:
+        raise RecallError(*problems[:MAX_PROBLEMS])

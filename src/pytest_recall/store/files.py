@@ -1,0 +1,83 @@
+"""Files: bounded reads, atomic writes, and the lock between two runs on one checkout."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_recall.core.errors import RecallError
+
+MAX_BYTES = 256 * 1024 * 1024
+"""A file larger than this is not one of ours; reading it would only fill the memory."""
+LOCK_SECONDS = 60.0
+
+
+def read_text(path: Path, name: str | None = None) -> str:
+    """Return the text of `path`, without a byte-order mark and with `\\n` line ends.
+
+    Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8 or
+    is larger than `MAX_BYTES`.
+    """
+    shown = name or str(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise RecallError(f"{shown}: larger than {MAX_BYTES >> 20} MB; split it")
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RecallError(f"{shown}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+    except OSError as error:
+        raise RecallError(f"{shown}: cannot be read ({error.strerror}); check that it is there and readable") from None
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace `path` by `text` at once: readers see the old file or the new one, never a part.
+
+    A symbolic link is followed, and the permissions of an existing file are kept. Raises OSError.
+    """
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`, which processes on one machine share.
+
+    Raises RecallError if another holds it for longer than `LOCK_SECONDS`; the lock of a
+    process that died is free at once.
+    """
+    # Imported here: it loads asyncio, which a run that writes nothing should not pay for.
+    from filelock import FileLock, Timeout
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, timeout=LOCK_SECONDS)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RecallError(
+            f"{path}: another run has held the lock for {LOCK_SECONDS:.0f} s; end it, then apply this run"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,44 @@
+"""Finding case files; cheap to import, since every pytest session looks for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+
+DEFAULT_PATTERNS = ("eval/cases.yaml", "eval/cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
+SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "build", "dist")
+
+
+def is_case_file(path: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> bool:
+    """Whether the end of `path` fits one of the glob `patterns`, which use `/` between folders."""
+    return path.suffix in (".yaml", ".yml", ".jsonl") and any(path.match(pattern) for pattern in patterns)
+
+
+def find_case_files(
+    root: Path,
+    patterns: Iterable[str] = DEFAULT_PATTERNS,
+    skipped: Iterable[str] = SKIPPED_FOLDERS,
+) -> Iterator[Path]:
+    """Yield the case files at or below `root`, in the order of their paths.
+
+    Folders whose name fits one of `skipped` are passed over, and none is entered twice.
+    """
+    wanted = tuple(patterns)
+    if root.is_file():
+        if is_case_file(root, wanted):
+            yield root
+        return
+    closed = tuple(skipped)
+    entered: set[str] = set()
+    for folder, below, names in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in entered:
+            below.clear()
+            continue
+        entered.add(real)
+        below[:] = sorted(name for name in below if not any(fnmatch(name, pattern) for pattern in closed))
+        for name in sorted(names):
+            if name.endswith((".yaml", ".yml", ".jsonl")) and is_case_file(Path(folder, name), wanted):
+                yield Path(folder, name)

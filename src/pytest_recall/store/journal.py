@@ -1,0 +1,108 @@
+"""Journal: the append-only `trials.jsonl` of a run, from which everything else is derived.
+
+The first line is the header, each further one a trial, the last one the end mark. A line
+is flushed as it is written, so that a process killed at any byte loses only the trial
+that it was writing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.record import Header, Record
+from pytest_recall.core.trial import Trial
+from pytest_recall.store.files import read_text
+
+NAME = "trials.jsonl"
+VERSION = 1
+
+
+class Journal:
+    """A journal that is being written; a context manager that closes the file."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        self.folder = folder
+        self._file: TextIO = (folder / NAME).open("x", encoding="utf-8", newline="\n")
+        self._write({"kind": "run", "version": VERSION, **asdict(header)})
+
+    def append(self, trial: Trial) -> None:
+        """Write one trial through to the operating system. Raises OSError."""
+        self._write({"kind": "trial", **trial.to_json()})
+
+    def amend(self, header: Header) -> None:
+        """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
+        self._write({"kind": "amend", "version": VERSION, **asdict(header)})
+
+    def end(self, exit_code: int) -> None:
+        """Write the end mark and close. Raises OSError."""
+        self._write({"kind": "end", "exit_code": exit_code})
+        self._file.close()
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        self._file.flush()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def read_journal(folder: Path) -> Record:
+    """Return the journal of the run in `folder`.
+
+    A last line that was cut off is left out. Raises RecallError for a line that no
+    version has written, or a header of a later version.
+    """
+    path = folder / NAME
+    *lines, _ = read_text(path).split("\n")
+    if not lines:
+        raise RecallError(f"{path}: no whole line; the run was cut off before it began, and nothing is lost")
+    header: Header | None = None
+    first: dict[str, Any] = {}
+    trials: list[Trial] = []
+    exit_code: int | None = None
+    for number, line in enumerate(lines, start=1):
+        try:
+            record = json.loads(line)
+            kind = record["kind"]
+            if number == 1:
+                header, first = _header(record, path), record
+            elif kind == "trial":
+                trials.append(Trial.from_json(record))
+            elif kind == "amend":
+                header = _header({**record, "kind": "run", "started": first["started"]}, path)
+            elif kind == "end":
+                exit_code = int(record["exit_code"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise RecallError(
+                f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
+            ) from None
+    assert header is not None
+    return Record(header=header, trials=tuple(trials), exit_code=exit_code)
+
+
+def _header(record: dict[str, Any], path: Path) -> Header:
+    if record["kind"] != "run":
+        raise RecallError(f"{path}:1: not a journal: the first line must describe the run")
+    if record["version"] != VERSION:
+        raise RecallError(f"{path}:1: version {record['version']} is not known to this pytest-recall; upgrade it")
+    known: dict[str, Any] = {f.name: record[f.name] for f in fields(Header) if f.name in record}
+    for name in ("scenarios", "dimensions", "orphans"):
+        known[name] = tuple(known.get(name, ()))
+    known["picks"] = tuple(_pairs(known["picks"]))
+    return Header(**known)
+
+
+def _pairs(picks: Iterable[Any]) -> Iterable[tuple[str, str]]:
+    for case_id, reason in picks:
+        yield str(case_id), str(reason)

@@ -1,0 +1,260 @@
+"""State file: `eval/recall.yaml`, one key line and one flow line per case.
+
+git needs an unchanged line between two edits to merge them, so that every row stands on
+two lines, sorted by id: neighbours do not conflict, and a run of 25 cases is a diff of 25
+lines. The file is ours, so that a regular expression reads it (PyYAML takes 50 times as
+long); a file that was edited into another shape of YAML is read as YAML.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.row import Row
+from pytest_recall.core.schedule import LAST_BOX
+from pytest_recall.store import strictyaml
+from pytest_recall.store.files import read_text, write_text
+
+VERSION = 1
+TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
+HEADER = f"""\
+# What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
+# `recall status` reads it aloud. A case that is gone keeps its row until you delete it.
+version: {VERSION}
+cases:
+"""
+
+_PLAIN = r"[A-Za-z][\w./@+-]*"
+_TEXT = rf'(?:"(?:[^"\\\n]|\\.)*"|{_PLAIN}|[0-9]+)'
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_ROW = re.compile(
+    rf"^  ({_PLAIN}|\"[^\n]*\"):\n"
+    rf"    {{box: ([1-{LAST_BOX}]), pass_streak: ([0-9]+), last_tested: ({_DATE}), next_due: ({_DATE})(.*)}}\n",
+    re.MULTILINE,
+)
+_TAIL = re.compile(
+    rf"(?:, last_pr: ({_TEXT}))?(?:, last_model: ({_TEXT}))?"
+    rf"(?:, failure_note: ({_TEXT}))?(?:, failure_pr: ({_TEXT}))?"
+    rf"((?:, [A-Za-z_]\w*: (?:{_TEXT}|-?[0-9]+(?:\.[0-9]+)?|{_DATE}))*)"
+)
+# What other readers of YAML would take for something else than text.
+_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_SAFE = re.compile(_PLAIN)
+
+
+class State:
+    """The rows of one state file, by case id, and the text that they were read from."""
+
+    def __init__(self, rows: dict[str, Row], text: str, *, canonical: bool = True, others: str = "") -> None:
+        self.rows = rows
+        self.text = text
+        self._canonical = canonical
+        self._others = others
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, which names the state that a slice was chosen from."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def updated(self, changed: Mapping[str, Row]) -> str:
+        """Return the text with `changed` rows replaced or inserted; other bytes stay as they are."""
+        news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
+        if not news:
+            return self.text
+        ids = list(self.rows)
+        if self._canonical and ids and len(news) * 20 <= len(ids):
+            return self._spliced(news, ids)
+        return self._rewritten({**self.rows, **news})
+
+    def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
+        edits: list[tuple[int, int, str]] = []
+        for case_id, row in news.items():
+            if case_id in self.rows:
+                start = self._key_at(case_id)
+                end = self.text.index("\n", self.text.index("\n", start) + 1) + 1
+            else:
+                following = bisect_left(ids, case_id)
+                start = end = len(self.text) if following == len(ids) else self._key_at(ids[following])
+            edits.append((start, end, _row_text(case_id, row)))
+        # Insertions before one row share their place, so that the order of ids breaks the tie.
+        edits.sort(key=lambda edit: (edit[0], edit[2] if edit[0] == edit[1] else "\uffff"))
+        pieces: list[str] = []
+        position = 0
+        for start, end, text in edits:
+            pieces += (self.text[position:start], text)
+            position = end
+        return "".join((*pieces, self.text[position:]))
+
+    def _key_at(self, case_id: str) -> int:
+        return self.text.index(f"\n  {_quoted(case_id)}:\n    {{box: ") + 1
+
+    def _rewritten(self, rows: Mapping[str, Row]) -> str:
+        body = "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows))
+        cases = self.text.index("\ncases:") if self._canonical and self.rows else -1
+        head = (
+            self.text[: cases + len("\ncases:\n")] if cases >= 0 else HEADER.replace("cases:", self._others + "cases:")
+        )
+        return head + body
+
+
+def read_state(path: Path, name: str) -> State:
+    """Return the state in `path`; no file, or an empty one, is an empty state.
+
+    Raises RecallError, in one sentence, for a file that is broken, conflicted or of
+    another version: a run must not spend anything that it could not remember.
+    """
+    return parse_state(read_text(path, name) if path.exists() else "", name)
+
+
+def parse_state(text: str, name: str) -> State:
+    """Return the state in `text`; raises RecallError."""
+    if not text.strip():
+        return State({}, "")
+    if (line := strictyaml.conflict_line(text)) is not None:
+        raise RecallError(f"{name}:{line}: merge-conflict marker; resolve the conflict, then run again")
+    start = text.find("\ncases:\n") + len("\ncases:\n")
+    if start < len("\ncases:\n") or f"\nversion: {VERSION}\n" not in text[:start]:
+        return _parse_yaml(text, name)
+    found = _ROW.findall(text, start)
+    if 2 * len(found) != text.count("\n", start):
+        return _parse_yaml(text, name)
+    try:
+        rows = _rows(found)
+    except ValueError:
+        return _parse_yaml(text, name)
+    if len(rows) != len(found):
+        return _parse_yaml(text, name)
+    ids = list(rows)
+    return State(rows, text, canonical=ids == sorted(ids))
+
+
+def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
+    """Return the rows that the expressions found. Dates and tails recur, and are read once."""
+    dates: dict[str, date] = {}
+    tails: dict[str, tuple[str | None, ...]] = {}
+    streaks: dict[str, int] = {}
+    rows: dict[str, Row] = {}
+    make = Row._make
+    for key, box, streak, tested, due, tail in found:
+        for day in (tested, due):
+            if day not in dates:
+                dates[day] = date.fromisoformat(day)
+        if tail not in tails:
+            tails[tail] = _tail(tail)
+        if streak not in streaks:
+            streaks[streak] = int(streak)
+        case_id = _unquoted(key) if key[0] == '"' else key
+        rows[case_id] = make((int(box), streaks[streak], dates[tested], dates[due], *tails[tail]))
+    return rows
+
+
+def _tail(text: str) -> tuple[str | None, ...]:
+    match = _TAIL.fullmatch(text)
+    if match is None:
+        raise ValueError("fields in another order or of another kind")
+    *texts, extra = match.groups()
+    return (*(t and _unquoted(t) for t in texts), extra)
+
+
+def write_state(path: Path, text: str) -> None:
+    """Replace the state file by `text`, atomically. Raises OSError."""
+    write_text(path, text)
+
+
+def _row_text(case_id: str, row: Row) -> str:
+    fields = [
+        f"box: {row.box}",
+        f"pass_streak: {row.pass_streak}",
+        f"last_tested: {row.last_tested}",
+        f"next_due: {row.next_due}",
+    ]
+    for key in TEXT_FIELDS:
+        value = getattr(row, key)
+        if value is not None:
+            fields.append(f"{key}: {_quoted(value)}")
+    return f"  {_quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}}}\n"
+
+
+def _quoted(text: str) -> str:
+    if _SAFE.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return json.dumps(one_line(text, 500), ensure_ascii=False)
+
+
+def _unquoted(text: str) -> str:
+    return json.loads(text) if text[0] == '"' else text
+
+
+def _parse_yaml(text: str, name: str) -> State:
+    """Read a state file that is YAML of another shape than ours: slowly, and with a line for each mistake."""
+    value = strictyaml.load(text, name)
+    where = strictyaml.lines(text, name)
+    if not isinstance(value, dict) or "version" not in value:
+        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
+    if value["version"] != VERSION:
+        line = where[("version",)]
+        raise RecallError(
+            f"{name}:{line}: version {value['version']!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
+        )
+    cases = value.get("cases") or {}
+    if not isinstance(cases, dict):
+        raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")
+    rows: dict[str, Row] = {}
+    problems: list[str] = []
+    for case_id, fields in cases.items():
+        try:
+            rows[case_id] = _row(fields)
+        except (ValueError, TypeError, KeyError) as error:
+            problem = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+            problems.append(f"{name}:{where[('cases', case_id)]}: {case_id}: {problem}; correct the row or delete it")
+    if problems:
+        raise RecallError(*problems[:20])
+    others = "".join(f"{key}: {_flow(other)}\n" for key, other in value.items() if key not in ("version", "cases"))
+    return State(rows, text, canonical=False, others=others)
+
+
+def _row(fields: Any) -> Row:
+    if not isinstance(fields, dict):
+        raise ValueError("must be a mapping in braces")
+    known = dict(fields)
+    box, streak = known.pop("box"), known.pop("pass_streak")
+    if type(box) is not int or not 1 <= box <= LAST_BOX:
+        raise ValueError(f"box: must be 1 to {LAST_BOX}, not {box!r}")
+    if type(streak) is not int or streak < 0:
+        raise ValueError(f"pass_streak: must be a count, not {streak!r}")
+    tested, due = (_date(known.pop(key), key) for key in ("last_tested", "next_due"))
+    pr, model, note, failure_pr = (_optional_text(known.pop(key, None), key) for key in TEXT_FIELDS)
+    extra = "".join(f", {key}: {_flow(value)}" for key, value in known.items())
+    return Row(box, streak, tested, due, pr, model, note, failure_pr, extra)
+
+
+def _date(value: object, key: str) -> date:
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"{key}: {value!r} is not a date like 2026-01-31") from None
+
+
+def _optional_text(value: object, key: str) -> str | None:
+    if isinstance(value, dict | list):
+        raise ValueError(f"{key}: must be text")
+    return None if value is None else str(value)
+
+
+def _flow(value: Any) -> str:
+    """Return `value` as flow YAML; text that reads as itself stays bare, such as a date."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    if isinstance(value, str):
+        return value if re.fullmatch(_DATE, value) else _quoted(value)
+    return json.dumps(value)

@@ -1,0 +1,66 @@
+"""Validation: from plain values to pydantic models, with `file:line: field: what to do`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from pytest_recall.core.errors import nearest
+
+Model = TypeVar("Model", bound=BaseModel)
+LineOf = Callable[[tuple[str | int, ...]], int]
+MAX_PROBLEMS = 20
+
+# pydantic names the branches of a union in its paths; people wrote no such field.
+_BRANCHES = frozenset({"constrained-str", "str", "dict", "dict[str,json]", "tuple", "list", "float", "int"})
+
+
+def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: LineOf) -> list[str]:
+    """Return one sentence per problem in `error`, at most `MAX_PROBLEMS`."""
+    sentences: list[str] = []
+    for problem in error.errors(include_url=False)[:MAX_PROBLEMS]:
+        path = tuple(p for p in problem["loc"] if not (isinstance(p, str) and _is_branch(p)))
+        field = ".".join(str(p) for p in path)
+        where = f"{name}:{line_of(path)}: "
+        sentence = where + (f"{field}: " if field else "") + _advice(dict(problem), path, model)
+        if sentence not in sentences:
+            sentences.append(sentence)
+    return sentences
+
+
+def _is_branch(part: str) -> bool:
+    return part in _BRANCHES or part.startswith(("function-", "tuple[", "dict[", "list["))
+
+
+def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type[BaseModel]) -> str:
+    kind, given = problem["type"], problem.get("input")
+    context: Mapping[str, Any] = problem.get("ctx") or {}
+    if kind == "extra_forbidden":
+        known = model.model_fields if len(path) == 1 else ("user", "assistant")
+        return "unknown field" + nearest(str(path[-1]), known)
+    if kind == "missing":
+        return "is missing; add it"
+    if kind == "string_type":
+        return f"{given!r} is not text; write it in quotes" if isinstance(given, int | float) else "must be text"
+    if kind == "string_pattern_mismatch":
+        return f"{given!r} does not fit {context.get('pattern')}; use letters, digits and `-`, `_`, `.`"
+    if kind == "string_too_short":
+        return "is empty; write some text"
+    if kind == "too_short":
+        return "is empty; give at least one"
+    if kind == "value_error":
+        return str(context.get("error", problem["msg"]))
+    if kind == "literal_error":
+        return f"{given!r} is unknown" + nearest(str(given), _literals(str(context.get("expected", ""))))
+    return f"{problem['msg'][:1].lower()}{problem['msg'][1:]}; got {_short(given)}"
+
+
+def _literals(expected: str) -> list[str]:
+    return [part.strip(" '") for part in expected.replace(" or ", ",").split(",") if part.strip(" '")]
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
