@@ -39,9 +39,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     card = finish.scorecard(record)
     finish.write_scorecard(place, folder, record, card)
-    print(
-        f"{folder.name}: {plural(len(record.trials), 'finished trial')}; {plural(len(changed), 'row')} of {name} changed"
-    )
+    trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
+    print(f"{folder.name}: {trials}; {rows} of {name} changed")
     if card.not_run:
         print(f"{plural(len(card.not_run), 'chosen case')} had not finished, and stay as they were")
     return 0

@@ -116,10 +116,10 @@ class Hooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take in what only an xdist worker can find out."""
-        if self.run:
-            from pytest_recall.plugin import xdist
+        if any(key.startswith("recall") for key in getattr(node, "workeroutput", ())):
+            from pytest_recall.plugin import start, xdist
 
-            xdist.debrief(node, self.run)
+            xdist.debrief(node, start.run_of(self.config))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard, on the controller."""

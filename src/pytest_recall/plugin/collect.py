@@ -83,7 +83,7 @@ class CaseModule(pytest.Module):
         unknown = [name for name in judges if f"judge_{name}" not in found]
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{line}"
         if unknown:
-            known = known_judges(self.session)
+            known = known_judges(self.config)
             raise self.CollectError(
                 "\n".join(
                     f"{where}: judges: `{name}` is no judge{nearest(name, known)} (a judge is a fixture `judge_{name}`)"
@@ -94,11 +94,11 @@ class CaseModule(pytest.Module):
             raise self.CollectError(f"{where}: {NO_AGENT}")
 
 
-def known_judges(session: pytest.Session) -> list[str]:
-    """Return the names of all judge fixtures, without the prefix."""
-    # pytest has no public list of fixtures; without this one the message only gets shorter.
-    fixtures = getattr(getattr(session, "_fixturemanager", None), "_arg2fixturedefs", {})
-    return sorted(name.removeprefix("judge_") for name in fixtures if name.startswith("judge_"))
+def known_judges(config: pytest.Config) -> list[str]:
+    """Return the names of the judge fixtures in plugins and conftest files, without the prefix."""
+    # pytest has no public list of fixtures; modules that define some are registered as plugins.
+    names = {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
+    return sorted(name.removeprefix("judge_") for name in names if name.startswith("judge_"))
 
 
 def _function(judges: tuple[str, ...]) -> Any:
@@ -185,30 +185,43 @@ _TAGS = pytest.StashKey[set[str]]()
 
 
 def join(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let marked tests join the schedule, and drop what was not chosen."""
+    """Let marked tests join the schedule, and drop what was not chosen.
+
+    On a worker a mistake is sent to the controller, which says it once; nothing runs then.
+    """
+    try:
+        with start.usage_errors():
+            _join(config, items)
+    except pytest.UsageError as error:
+        if not options.is_worker(config):
+            raise
+        config.workeroutput["recall_errors"] = list(error.args)  # type: ignore[attr-defined]
+        items.clear()
+
+
+def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     late: dict[str, tuple[str, str]] = {}
-    rows: list[str] = []
-    with start.usage_errors():
-        for item in items:
-            if isinstance(item, CaseItem):
-                rows.append(item.case.id)
-            elif (mark := item.get_closest_marker("recall")) is not None:
-                case_id, names = _marked(item, mark)
-                if case_id in late:
-                    raise RecallError(f"{item.nodeid}: the case `{case_id}` is another test as well; choose another id")
-                late[case_id] = names
-                item.stash[CASE_ID] = case_id
-        run = config.stash.get(RUN, None)
-        if run is None:
-            if not late:
-                return
-            run = start.wake(config, [])
-        both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
-        if both:
-            raise RecallError(
-                *(f"the case `{case_id}` is a row and a marked test; choose another id" for case_id in sorted(both))
-            )
-        check_names(run.plan, late)
+    rows = [item.case.id for item in items if isinstance(item, CaseItem)]
+    for item in items:
+        mark = None if isinstance(item, CaseItem) else item.get_closest_marker("recall")
+        if mark is None:
+            continue
+        case_id, names = _marked(item, mark)
+        if case_id in late:
+            raise RecallError(f"{item.nodeid}: the case `{case_id}` is another test as well; choose another id")
+        late[case_id] = names
+        item.stash[CASE_ID] = case_id
+    run = config.stash.get(RUN, None)
+    if run is None:
+        if not late:
+            return
+        run = start.wake(config, [])
+    both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
+    if both:
+        raise RecallError(
+            *(f"the case `{name}` is a row and a marked test; choose another id" for name in sorted(both))
+        )
+    check_names(run.plan, late)
     if not late and not run.waits:
         return
     run.choose_from([*rows, *late], late)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import asyncio
 
 PHASES = ("setup", "call", "teardown")
-NO_CASES_DUE = pytest.ExitCode.OK
 
 
 class Run:
@@ -48,6 +47,7 @@ class Run:
         self._announced = False
         self._state_line = ""
         self._problems: list[str] = []
+        self._refused: list[str] = []
         self._runner: asyncio.Runner | None = None
 
     @property
@@ -69,7 +69,10 @@ class Run:
         return None if self._announced else self._slice_line()
 
     def _slice_line(self) -> str:
-        return f"recall: {slice_line(self.plan.header('', ''), self.plan.wanted.explicit)}"
+        if not self.plan.scheduled:
+            kept = "" if self.plan.writes else "; the state is left alone"
+            return f"recall: schedule off, since {self.plan.wanted.explicit} chooses the cases{kept}"
+        return f"recall: {slice_line(self.plan.header('', ''))}"
 
     def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
         """Choose again, from all of `case_ids` if the choice waited, else from the `late` ones as well."""
@@ -157,11 +160,18 @@ class Run:
 
     # The end
 
+    def refuse(self, error: str) -> None:
+        """Take in a mistake that a worker found; it ends the session with the code of a usage error."""
+        if error not in self._refused:
+            self._refused.append(error)
+
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
         if self._runner is not None:
             self._runner.close()
         if self.follows:
+            if "recall_errors" in self.config.workeroutput:  # type: ignore[attr-defined]
+                return
             found = {"late": self.late, "cases": sorted(self.plan.cases) if self.waits else []}
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
@@ -181,6 +191,8 @@ class Run:
         self._record = Record(header=header, trials=tuple(self.trials), exit_code=int(session.exitstatus))
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record)
+        if self._refused:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -207,7 +219,9 @@ class Run:
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print the scorecard, and what could not be written in red."""
-        if self._record is None:
+        for error in self._refused:
+            reporter.line(f"ERROR: {error}", red=True)
+        if self._record is None or self._refused:
             return
         reporter.section("recall scorecard")
         for line in render.terminal(self._record, finish.scorecard(self._record)):

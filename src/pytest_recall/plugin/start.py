@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import RUN
-from pytest_recall.store.find import find_case_files
+from pytest_recall.store.find import find_case_files, find_files
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -53,7 +53,7 @@ def wake(config: pytest.Config, paths: list[Path]) -> Run:
             base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.reset_on_model_swap,
         )
-        if not may_hold_marks(config):
+        if plan.wanted.narrows and not may_hold_marks(config):
             check_names(plan, {})
     run = Run(config, plan)
     config.stash[RUN] = run
@@ -96,8 +96,15 @@ def today(config: pytest.Config) -> date:
 
 
 def may_hold_marks(config: pytest.Config) -> bool:
-    """Whether collection may still find cases: anything but case files was asked for."""
-    return not all(argument_path(config, argument).is_file() for argument in config.args)
+    """Whether collection may still find cases: there are test files beside the case files."""
+    patterns = config.getini("python_files")
+    roots = {argument_path(config, argument) for argument in config.args}
+    skipped = config.getini("norecursedirs")
+    return any(any(find_files(root, lambda path: _fits(path, patterns), skipped)) for root in roots)
+
+
+def _fits(path: Path, patterns: Iterable[str]) -> bool:
+    return path.suffix == ".py" and any(path.match(pattern) for pattern in patterns)
 
 
 def argument_path(config: pytest.Config, argument: str) -> Path:

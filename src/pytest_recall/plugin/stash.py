@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    pass
+    from pytest_recall.core.trial import Trial
+    from pytest_recall.plugin.session import Run
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""

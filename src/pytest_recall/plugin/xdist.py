@@ -82,7 +82,10 @@ def follow(config: pytest.Config) -> None:
 
 def debrief(node: Any, run: Run) -> None:
     """Take in which cases a worker found by collecting; a worker that died says nothing."""
-    given = getattr(node, "workeroutput", {}).get("recall")
+    output = getattr(node, "workeroutput", {})
+    for error in output.get("recall_errors", ()):
+        run.refuse(error)
+    given = output.get("recall")
     if given is None or run.late:
         return
     found = json.loads(given)

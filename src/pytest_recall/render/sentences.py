@@ -11,12 +11,10 @@ from pytest_recall.core.scorecard import Result, Scorecard
 _MODES = {"pr": "pull request", "nightly": "nightly", "all": "all cases", "explicit": "explicit choice"}
 
 
-def slice_line(header: Header, why: str = "") -> str:
+def slice_line(header: Header) -> str:
     """Return the slice in one line: how many of how many, why these, and why not the rest."""
     reasons = Counter(reason for _, reason in header.picks)
     chosen = f"{len(header.picks)} of {plural(header.total, 'case')}"
-    if not header.scheduled:
-        return f"schedule off ({why or 'explicit choice'}): {chosen}"
     parts = [f"{count} {reason}" for reason, count in reasons.items() if reason != "all"]
     told = f"{header.mode} {header.date}, seed {header.seed}: {chosen}"
     if parts:

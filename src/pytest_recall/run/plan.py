@@ -82,6 +82,7 @@ class Plan:
     picks: list[Pick] = field(default_factory=list)
     reset: bool = False
     swapped: int = 0
+    _kept: set[str] | None = None
 
     @property
     def scheduled(self) -> bool:
@@ -119,19 +120,19 @@ class Plan:
         Choosing from what was chosen and `more` gives the same slice as choosing from
         everything, so that a worker that knows only the slice arrives at the same one.
         """
-        self.cases.update(more)
+        news = set(more)
+        self.cases |= news
         if self.scheduled:
             context = self.context
             self.picks = select(self.cases, self.rows, self.rubric, context.mode, context.date, context.seed)
         else:
-            self.picks = [Pick(case_id, EXPLICIT) for case_id in sorted(self.cases)]
+            kept = self.cases if self._kept is None else self._kept | news
+            self.picks = [Pick(case_id, EXPLICIT) for case_id in sorted(kept)]
 
     def restrict(self, case_ids: Iterable[str]) -> None:
-        """Keep only the picks that pytest collected: `-k`, `-m` and node ids have had their say."""
-        kept = set(case_ids)
-        self.picks = [pick for pick in self.picks if pick.case_id in kept]
-        if not self.scheduled:
-            self.cases = kept
+        """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
+        self._kept = set(case_ids)
+        self.picks = [pick for pick in self.picks if pick.case_id in self._kept]
 
     def header(self, run: str, started: str) -> Header:
         """Return the journal's header of this run."""

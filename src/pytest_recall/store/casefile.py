@@ -34,11 +34,16 @@ class CaseFile:
         self.path = path
         self.name = name
         text = read_text(path, name)
-        self._parts = _json_rows(text, name) if path.suffix == ".jsonl" else _yaml_rows(text, name)
+        self._parts, problems = _json_rows(text, name) if path.suffix == ".jsonl" else _yaml_rows(text, name)
         self.lines = {part.id: part.line for part in self._parts.values()}
         self._cases: dict[str, Case] = {}
-        if len(text) <= LAZY_BYTES:
-            self.cases()
+        if problems or len(text) <= LAZY_BYTES:
+            try:
+                self.cases()
+            except RecallError as error:
+                problems += error.messages
+        if problems:
+            raise RecallError(*sorted(problems, key=_line_in)[:MAX_PROBLEMS])
 
     def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
         """Return the cases with these ids, or all, in the order of the file. Raises RecallError."""
@@ -105,7 +110,16 @@ class _Part:
         return strictyaml.lines(self.text, self.name, self.text_line).get((self.path, *path), self.line)
 
 
-def _yaml_rows(text: str, name: str) -> dict[str, _Part]:
+Rows = tuple[dict[str, _Part], list[str]]
+"""Rows by id, and what is wrong with those that have none of their own."""
+
+
+def _line_in(problem: str) -> int:
+    found = re.search(r":(\d+): ", problem)
+    return int(found[1]) if found else 0
+
+
+def _yaml_rows(text: str, name: str) -> Rows:
     if (line := strictyaml.conflict_line(text)) is not None:
         raise RecallError(f"{name}:{line}: merge-conflict marker; resolve the conflict, then run again")
     starts = list(_ROW.finditer(text))
@@ -116,7 +130,7 @@ def _yaml_rows(text: str, name: str) -> dict[str, _Part]:
     return _whole(text, name)
 
 
-def _cut(text: str, name: str, starts: list[re.Match[str]]) -> dict[str, _Part]:
+def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows:
     parts: dict[str, _Part] = {}
     problems: list[str] = []
     line, position = 1, 0
@@ -128,15 +142,13 @@ def _cut(text: str, name: str, starts: list[re.Match[str]]) -> dict[str, _Part]:
         if match[3] is not None and not isinstance(strictyaml.scalar(case_id), str):
             problems.append(f'{name}:{line}: id: {case_id} is not text; write it in quotes: "{case_id}"')
         _add(parts, _Part(case_id, name, line, text=text[position:end], text_line=line), problems)
-    if problems:
-        raise RecallError(*problems)
-    return parts
+    return parts, problems
 
 
-def _whole(text: str, name: str) -> dict[str, _Part]:
+def _whole(text: str, name: str) -> Rows:
     rows = strictyaml.load(text, name)
     if rows is None:
-        return {}
+        return {}, []
     if not isinstance(rows, list):
         raise RecallError(f"{name}:1: must be a list of cases; start each with `- id: <id>`")
     where = strictyaml.lines(text, name)
@@ -149,12 +161,10 @@ def _whole(text: str, name: str) -> dict[str, _Part]:
             _add(parts, _Part(case_id, name, line, text=text, path=index, value=row), problems)
         else:
             problems.append(_no_id(name, line, row))
-    if problems:
-        raise RecallError(*problems)
-    return parts
+    return parts, problems
 
 
-def _json_rows(text: str, name: str) -> dict[str, _Part]:
+def _json_rows(text: str, name: str) -> Rows:
     parts: dict[str, _Part] = {}
     problems: list[str] = []
     for line, row_text in enumerate(text.split("\n"), start=1):
@@ -172,9 +182,7 @@ def _json_rows(text: str, name: str) -> dict[str, _Part]:
             problems.append(_no_id(name, line, row))
             continue
         _add(parts, _Part(case_id, name, line, value=row), problems)
-    if problems:
-        raise RecallError(*problems[:MAX_PROBLEMS])
-    return parts
+    return parts, problems
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
 DEFAULT_PATTERNS = ("eval/cases.yaml", "eval/cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
+SUFFIXES = (".yaml", ".yml", ".jsonl")
 SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "build", "dist")
 
 
 def is_case_file(path: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> bool:
     """Whether the end of `path` fits one of the glob `patterns`, which use `/` between folders."""
-    return path.suffix in (".yaml", ".yml", ".jsonl") and any(path.match(pattern) for pattern in patterns)
+    return path.suffix in SUFFIXES and any(path.match(pattern) for pattern in patterns)
 
 
 def find_case_files(
@@ -21,13 +22,18 @@ def find_case_files(
     patterns: Iterable[str] = DEFAULT_PATTERNS,
     skipped: Iterable[str] = SKIPPED_FOLDERS,
 ) -> Iterator[Path]:
-    """Yield the case files at or below `root`, in the order of their paths.
-
-    Folders whose name fits one of `skipped` are passed over, and none is entered twice.
-    """
+    """Yield the case files at or below `root`, in the order of their paths."""
     wanted = tuple(patterns)
+    return find_files(root, lambda path: is_case_file(path, wanted), skipped)
+
+
+def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] = SKIPPED_FOLDERS) -> Iterator[Path]:
+    """Yield the files at or below `root` that `fits` accepts, in the order of their paths.
+
+    Folders whose name fits one of the globs `skipped` are passed over, and none is entered twice.
+    """
     if root.is_file():
-        if is_case_file(root, wanted):
+        if fits(root):
             yield root
         return
     closed = tuple(skipped)
@@ -40,5 +46,5 @@ def find_case_files(
         entered.add(real)
         below[:] = sorted(name for name in below if not any(fnmatch(name, pattern) for pattern in closed))
         for name in sorted(names):
-            if name.endswith((".yaml", ".yml", ".jsonl")) and is_case_file(Path(folder, name), wanted):
-                yield Path(folder, name)
+            if fits(path := Path(folder, name)):
+                yield path

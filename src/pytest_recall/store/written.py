@@ -10,6 +10,19 @@ from pydantic import BaseModel, ValidationError
 from pytest_recall.core.errors import nearest
 
 Model = TypeVar("Model", bound=BaseModel)
+_SPELLING = {
+    "id": "use letters, digits and `-`, `_`, `.`, `/`, `:`, without spaces",
+    "name": "start with a letter, and use letters, digits, `-`, `_`, `.`",
+}
+_KINDS = {
+    "tuple_type": "a list in brackets",
+    "list_type": "a list in brackets",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "float_type": "a number",
+    "int_type": "a whole number",
+}
+
 LineOf = Callable[[tuple[str | int, ...]], int]
 MAX_PROBLEMS = 20
 
@@ -45,7 +58,9 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     if kind == "string_type":
         return f"{given!r} is not text; write it in quotes" if isinstance(given, int | float) else "must be text"
     if kind == "string_pattern_mismatch":
-        return f"{given!r} does not fit {context.get('pattern')}; use letters, digits and `-`, `_`, `.`"
+        return f"{_short(given)} does not fit; {_SPELLING['id' if path[-1] == 'id' else 'name']}"
+    if kind in _KINDS:
+        return f"must be {_KINDS[kind]}, not {_short(given)}"
     if kind == "string_too_short":
         return "is empty; write some text"
     if kind == "too_short":
