@@ -51,6 +51,7 @@ class CaseModule(pytest.Module):
         """Yield an item for each case of the file that the run has chosen."""
         run = self.config.stash.get(RUN, None) or start.wake(self.config, [])
         try:
+            self._check_thresholds(run)
             cases, lines = self._chosen(run)
         except RecallError as error:
             raise self.CollectError("\n".join(error.messages)) from None
@@ -77,19 +78,22 @@ class CaseModule(pytest.Module):
             return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
         return file.cases(None if not plan.scheduled else plan.reasons), file.lines
 
+    def _check_thresholds(self, run: Run) -> None:
+        """Refuse a threshold for a judge that is not there: it would have no effect."""
+        known = known_judges(self.config)
+        place = run.plan.place
+        unknown = [name for name in run.plan.rubric.thresholds if name not in known]
+        if unknown:
+            where = place.name(place.rubric)
+            raise RecallError(*(f"{where}: thresholds: {no_judge(self.config, name)}" for name in unknown))
+
     def _check_fixtures(self, item: CaseItem, line: int, judges: tuple[str, ...]) -> None:
         """Refuse what would fail every case, before the first one has cost anything."""
         found = item._fixtureinfo.name2fixturedefs
         unknown = [name for name in judges if f"judge_{name}" not in found]
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{line}"
         if unknown:
-            known = known_judges(self.config)
-            raise self.CollectError(
-                "\n".join(
-                    f"{where}: judges: `{name}` is no judge{nearest(name, known)} (a judge is a fixture `judge_{name}`)"
-                    for name in unknown
-                )
-            )
+            raise self.CollectError("\n".join(f"{where}: judges: {no_judge(self.config, name)}" for name in unknown))
         if found["agent"][-1].func.__module__ == "pytest_recall.plugin.fixtures" and not self.config.option.collectonly:
             raise self.CollectError(f"{where}: {NO_AGENT}")
 
@@ -99,6 +103,13 @@ def known_judges(config: pytest.Config) -> list[str]:
     # pytest has no public list of fixtures; modules that define some are registered as plugins.
     names = {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
     return sorted(name.removeprefix("judge_") for name in names if name.startswith("judge_"))
+
+
+def no_judge(config: pytest.Config, name: str) -> str:
+    """Return the sentence on an unknown judge: the nearest and all known ones, and how to write it."""
+    known = known_judges(config)
+    close = nearest(name, known).partition("; known")[0]
+    return f"`{name}` is no judge{close or ';'} known: {', '.join(known)}; to add it, write a fixture `judge_{name}`"
 
 
 def _function(judges: tuple[str, ...]) -> Any:

@@ -7,6 +7,7 @@ import json
 from datetime import date
 from pathlib import Path
 
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
 from pytest_recall.core.row import Row
 from pytest_recall.core.schedule import fold, reset
@@ -17,7 +18,7 @@ from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import read_state, write_state
 
-APPLIED = "applied"
+APPLIED = "applied.json"
 INTENT = "intent.json"
 
 
@@ -39,29 +40,32 @@ def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard) ->
 
 
 def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:
-    """Fold the run in the folder `run` into the state; None if that was done before.
+    """Fold the run in the folder `run` into the state; None if all of it was in there before.
 
     Returns the rows that changed, by case id. The state is read again under the lock, so
     that two runs on one checkout keep each other's rows. A crash at any point leaves the
     run either folded or not, and known as such: the intent is on disk before the state.
-    Raises RecallError or OSError, and then has changed nothing.
+    The mark counts the folded trials, so that a run which is applied while it goes on
+    loses none of the later ones. Raises RecallError or OSError, and then has changed nothing.
     """
     with locked(place.lock):
         _recover(place)
-        if (run / APPLIED).exists():
-            return None
         record = record or read_journal(run)
+        folded = _folded(run)
+        news = record.trials[folded or 0 :]
+        if folded is not None and not news:
+            return None
         header = record.header
         today = date.fromisoformat(header.date)
         state = read_state(place.state, place.name(place.state))
-        changed = reset(state.rows, header.model, today) if header.reset else {}
-        changed |= fold({**state.rows, **changed}, record.trials, today)
+        changed = reset(state.rows, header.model, today) if header.reset and folded is None else {}
+        changed |= fold({**state.rows, **changed}, news, today)
         text = state.updated(changed)
         if text != state.text:
-            intent = {"run": run.name, "after": _digest(text)}
+            intent = {"run": run.name, "trials": len(record.trials), "after": _digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n")
             write_state(place.state, text)
-        _mark(run)
+        _mark(run, len(record.trials))
         (place.artifacts.folder / INTENT).unlink(missing_ok=True)
     return changed
 
@@ -74,18 +78,28 @@ def _recover(place: Place) -> None:
     try:
         intent = json.loads(path.read_text(encoding="utf-8"))
         run = place.artifacts.folder / Path(str(intent["run"])).name
-        after = str(intent["after"])
+        trials, after = int(intent["trials"]), str(intent["after"])
     except (ValueError, KeyError, TypeError):
         path.unlink(missing_ok=True)
         return
     written = place.state.exists() and _digest(place.state.read_text(encoding="utf-8")) == after
     if written and run.is_dir():
-        _mark(run)
+        _mark(run, trials)
     path.unlink(missing_ok=True)
 
 
-def _mark(run: Path) -> None:
-    write_text(run / APPLIED, "The trials of this run are in the state file.\n")
+def _folded(run: Path) -> int | None:
+    """Return how many of the run's trials are in the state; None if it was never folded."""
+    try:
+        return int(json.loads((run / APPLIED).read_text(encoding="utf-8"))["trials"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise RecallError(f"{run / APPLIED}: not readable; delete it if the run is not in the state yet") from None
+
+
+def _mark(run: Path, trials: int) -> None:
+    write_text(run / APPLIED, json.dumps({"trials": trials}) + "\n")
 
 
 def _digest(text: str) -> str:
