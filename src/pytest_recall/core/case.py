@@ -27,7 +27,7 @@ _RESERVED = frozenset({"and", "or", "not", "True", "False", "None"})
 class _Written(BaseModel):
     """What a person writes: unknown keys are mistakes, values do not change afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class JudgeCall(_Written):
@@ -40,7 +40,7 @@ class JudgeCall(_Written):
 class Turn(_Written):
     """One turn of a conversation; a scripted `assistant` reply is used instead of asking."""
 
-    user: Annotated[str, Field(min_length=1)]
+    user: str = Field(min_length=1)
     assistant: str | None = None
 
 
@@ -87,46 +87,34 @@ _TURN_SCHEMA = {
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
 Tag = Annotated[Name, AfterValidator(_tag)]
+Text = Annotated[str, Field(min_length=1)]
+WrittenTurn = Annotated[Turn, BeforeValidator(_turn), WithJsonSchema(_TURN_SCHEMA)]
+WrittenJudge = Annotated[JudgeCall, BeforeValidator(_judge_call), WithJsonSchema(_JUDGE_SCHEMA)]
 
 
 class Case(_Written):
     """One eval case: what to ask, what to expect, who judges."""
 
-    id: Annotated[str, Field(pattern=ID_PATTERN, max_length=200)]
-    """Declared, unique, and the key under which state, journal and cassettes know the case."""
-    scenario: Name
-    """What the user is doing; `--scenarios` picks by it."""
-    dimension: Name
-    """What is being measured; `--dimensions` picks by it."""
-    input: Annotated[str, Field(min_length=1)] | dict[str, JsonValue] | None = None
-    """What the agent is asked: text, or a mapping that it gets as it stands."""
-    turns: (
-        Annotated[
-            tuple[
-                Annotated[Turn, BeforeValidator(_turn), WithJsonSchema(_TURN_SCHEMA)],
-                ...,
-            ],
-            Field(min_length=1),
-        ]
-        | None
-    ) = None
-    """A conversation instead of `input`; the answer to the last turn is judged."""
-    expected: JsonValue = None
-    """The reference that judges compare the answer with."""
-    judges: Annotated[
-        tuple[
-            Annotated[JudgeCall, BeforeValidator(_judge_call), WithJsonSchema(_JUDGE_SCHEMA)],
-            ...,
-        ],
-        Field(min_length=1),
-    ]
-    """Who decides; all of them must pass."""
-    threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
-    """The lowest passing score, for judges that return a score."""
-    tags: tuple[Tag, ...] = ()
-    """pytest marks: `-m money` picks by them."""
-    notes: str | None = None
-    """For the reader; nothing else looks at it."""
+    id: str = Field(
+        pattern=ID_PATTERN,
+        max_length=200,
+        description="Declared, unique, and the key under which state, journal and cassettes know the case.",
+    )
+    scenario: Name = Field(description="What the user is doing; `--scenarios` picks by it.")
+    dimension: Name = Field(description="What is being measured; `--dimensions` picks by it.")
+    input: Text | dict[str, JsonValue] | None = Field(
+        default=None, description="What the agent is asked: text, or a mapping that it gets as it stands."
+    )
+    turns: Annotated[tuple[WrittenTurn, ...], Field(min_length=1)] | None = Field(
+        default=None, description="A conversation instead of `input`; the answer to the last turn is judged."
+    )
+    expected: JsonValue = Field(default=None, description="The reference that judges compare the answer with.")
+    judges: tuple[WrittenJudge, ...] = Field(min_length=1, description="Who decides; all of them must pass.")
+    threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = Field(
+        default=None, description="The lowest passing score, for judges that return a score."
+    )
+    tags: tuple[Tag, ...] = Field(default=(), description="pytest marks: `-m money` picks by them.")
+    notes: str | None = Field(default=None, description="For the reader; nothing else looks at it.")
 
     @model_validator(mode="after")
     def _asks_once(self) -> Case:

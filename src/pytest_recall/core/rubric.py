@@ -16,22 +16,21 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 class Rubric(BaseModel):
     """What a run may spend and what it holds answers to."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    owner: Annotated[str, Field(min_length=1)]
-    """Who answers for this rubric: a person or a team."""
-    model_primary: str | None = None
-    """The model that the agent under test runs on; a change of it is reported."""
-    mode: Mode = "pr"
-    """The mode of a run that does not name one."""
-    max_due_cases: Count = 25
-    """Due cases in a pull-request run, beside all of box 1."""
-    new_traffic_sample: Count = 5
-    """Never-seen cases in a run, picked by seed."""
-    nightly_max_cases: Count | None = None
-    """Overdue cases in a nightly run; without it, every one."""
-    thresholds: dict[str, Score] = {}
-    """The lowest passing score by judge, where a case does not say."""
+    owner: str = Field(min_length=1, description="Who answers for this rubric: a person or a team.")
+    model_primary: str | None = Field(
+        default=None, description="The model that the agent under test runs on; a change of it is reported."
+    )
+    mode: Mode = Field(default="pr", description="The mode of a run that does not name one.")
+    max_due_cases: Count = Field(default=25, description="Due cases in a pull-request run, beside all of box 1.")
+    new_traffic_sample: Count = Field(default=5, description="Never-seen cases in a run, picked by seed.")
+    nightly_max_cases: Count | None = Field(
+        default=None, description="Overdue cases in a nightly run; without it, every one."
+    )
+    thresholds: dict[str, Score] = Field(
+        default={}, description="The lowest passing score by judge, where a case does not say."
+    )
 
 
 DEFAULT_RUBRIC = Rubric(owner="nobody")

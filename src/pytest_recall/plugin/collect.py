@@ -58,7 +58,9 @@ class CaseModule(pytest.Module):
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
         for case in cases:
             judges = tuple(dict.fromkeys(call.name for call in case.judges))
-            shared = functions.setdefault(judges, {"callobj": _function(judges)})
+            shared = functions.get(judges)
+            if shared is None:
+                shared = functions[judges] = {"callobj": _function(judges)}
             item: CaseItem = CaseItem.from_parent(self, name=case.id, case=case, line=lines[case.id], **shared)
             if "fixtureinfo" not in shared:
                 # What a fixture closure is made of is the same for the same judges.

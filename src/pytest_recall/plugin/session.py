@@ -13,6 +13,7 @@ import pytest
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
+from pytest_recall.core.scorecard import Scorecard
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.render import scorecard as render
@@ -43,6 +44,7 @@ class Run:
         self._attempts: Counter[str] = Counter()
         self._journal: Journal | None = None
         self._record: Record | None = None
+        self._card: Scorecard | None = None
         self._amended = False
         self._announced = False
         self._state_line = ""
@@ -211,9 +213,9 @@ class Run:
             self._problems.append(f"{name}: not written ({error}); correct that, then `recall apply {folder.name}`")
 
     def _write_scorecard(self, folder: Path, record: Record) -> None:
-        card = finish.scorecard(record)
+        self._card = finish.scorecard(record)
         try:
-            finish.write_scorecard(self.plan.place, folder, record, card)
+            finish.write_scorecard(self.plan.place, folder, record, self._card)
         except OSError as error:
             self._problems.append(f"scorecard: not written ({error.strerror})")
 
@@ -221,10 +223,10 @@ class Run:
         """Print the scorecard, and what could not be written in red."""
         for error in self._refused:
             reporter.line(f"ERROR: {error}", red=True)
-        if self._record is None or self._refused:
+        if self._record is None or self._card is None or self._refused:
             return
         reporter.section("recall scorecard")
-        for line in render.terminal(self._record, finish.scorecard(self._record)):
+        for line in render.terminal(self._record, self._card):
             reporter.line(line)
         if self._state_line:
             reporter.line(self._state_line)

@@ -124,7 +124,7 @@ def _number(value: Any) -> float | None:
 
 def _text(text: str) -> str:
     # A lone surrogate can be neither written as UTF-8 nor sent between processes.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _done(value: Any, wait: Wait) -> Any:
@@ -142,18 +142,22 @@ def _called(stage: str, call: Callable[[], Any]) -> Any:
 
 def _check_arguments(call: JudgeCall, judge: Judge) -> None:
     """Raise CaseError for arguments that the judge does not take, before anything is spent."""
-    arguments = {name: value for name, value in call.arguments.items() if name != "threshold"}
+    if not call.arguments:
+        return
+    names = _argument_names(judge)
+    for name in call.arguments:
+        if names is not None and name not in names and name != "threshold":
+            known = nearest(name, [*names, "threshold"])
+            raise CaseError(f"judge {call.name}", f"unknown argument `{name}`{known}")
+
+
+def _argument_names(judge: Judge) -> list[str] | None:
+    """Return the names of a judge's arguments after answer and case; None if it takes any."""
     try:
-        signature = inspect.signature(judge)
+        parameters = list(inspect.signature(judge).parameters.values())[2:]
     except (TypeError, ValueError):
-        return
-    accepted = list(signature.parameters.values())[2:]
-    if any(p.kind is p.VAR_KEYWORD for p in accepted):
-        return
-    names = [p.name for p in accepted]
-    for name in arguments:
-        if name not in names:
-            raise CaseError(f"judge {call.name}", f"unknown argument `{name}`{nearest(name, [*names, 'threshold'])}")
+        return None
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in parameters]
 
 
 def _judged(
@@ -169,13 +173,17 @@ def _judged(
     if verdict.passed is not None:
         if own is not None:
             raise CaseError(stage, "decides by itself, so that `threshold` has no effect; remove it")
-        return replace(verdict, judge=call.name), False
+        return _signed(verdict, call.name), False
     given = (_number(own), case.threshold, thresholds.get(call.name))
     threshold = next((value for value in given if value is not None), DEFAULT_THRESHOLD)
     score = verdict.score or 0.0
     passed = score >= threshold
     reason = verdict.reason if passed else f"{verdict.reason or f'score {score:.2f}'}, below {threshold:g}"
-    return replace(verdict, passed=passed, reason=reason, judge=call.name), True
+    return _signed(replace(verdict, passed=passed, reason=reason), call.name), True
+
+
+def _signed(verdict: Verdict, judge: str) -> Verdict:
+    return Verdict(passed=verdict.passed, score=verdict.score, reason=_text(verdict.reason), judge=judge)
 
 
 def as_verdict(given: Any) -> Verdict:
@@ -187,7 +195,7 @@ def as_verdict(given: Any) -> Verdict:
     if isinstance(given, tuple) and len(given) == 2:
         given, reason = given[0], str(given[1])
     if isinstance(given, bool):
-        return Verdict(passed=given, score=None, reason=_text(reason))
+        return Verdict(passed=given, score=None, reason=reason)
     if isinstance(given, int | float):
         given = Verdict(passed=None, score=float(given), reason=reason)
     if not isinstance(given, Verdict):
@@ -196,4 +204,4 @@ def as_verdict(given: Any) -> Verdict:
         raise RecallError(f"gave the score {given.score!r}; a score lies between 0 and 1")
     if given.passed is None and given.score is None:
         raise RecallError("gave neither `passed` nor a score; a verdict needs one of them")
-    return replace(given, reason=_text(given.reason))
+    return given

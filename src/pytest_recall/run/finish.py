@@ -63,7 +63,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         text = state.updated(changed)
         if text != state.text:
             intent = {"run": run.name, "trials": len(record.trials), "after": _digest(text)}
-            write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n")
+            write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)
         _mark(run, len(record.trials))
         (place.artifacts.folder / INTENT).unlink(missing_ok=True)

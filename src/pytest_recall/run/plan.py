@@ -83,6 +83,7 @@ class Plan:
     reset: bool = False
     swapped: int = 0
     _kept: set[str] | None = None
+    _reasons: dict[str, str] | None = None
 
     @property
     def scheduled(self) -> bool:
@@ -102,7 +103,9 @@ class Plan:
     @property
     def reasons(self) -> dict[str, str]:
         """Why each chosen case runs, by id."""
-        return dict(self.picks)
+        if self._reasons is None:
+            self._reasons = dict(self.picks)
+        return self._reasons
 
     @property
     def orphans(self) -> list[str]:
@@ -120,6 +123,7 @@ class Plan:
         Choosing from what was chosen and `more` gives the same slice as choosing from
         everything, so that a worker that knows only the slice arrives at the same one.
         """
+        self._reasons = None
         news = set(more)
         self.cases |= news
         if self.scheduled:
@@ -132,6 +136,7 @@ class Plan:
     def restrict(self, case_ids: Iterable[str]) -> None:
         """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
         self._kept = set(case_ids)
+        self._reasons = None
         self.picks = [pick for pick in self.picks if pick.case_id in self._kept]
 
     def header(self, run: str, started: str) -> Header:

@@ -131,6 +131,8 @@ def _yaml_rows(text: str, name: str) -> Rows:
 
 
 def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows:
+    # A small file is wanted whole, and one parse is faster than one for each row.
+    values = strictyaml.load(text, name) if len(text) <= LAZY_BYTES else None
     parts: dict[str, _Part] = {}
     problems: list[str] = []
     line, position = 1, 0
@@ -141,7 +143,8 @@ def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows:
         case_id = match[1] or match[2] or match[3]
         if match[3] is not None and not isinstance(strictyaml.scalar(case_id), str):
             problems.append(f'{name}:{line}: id: {case_id} is not text; write it in quotes: "{case_id}"')
-        _add(parts, _Part(case_id, name, line, text=text[position:end], text_line=line), problems)
+        value = None if values is None else values[index]
+        _add(parts, _Part(case_id, name, line, text=text[position:end], text_line=line, value=value), problems)
     return parts, problems
 
 

@@ -33,10 +33,11 @@ def read_text(path: Path, name: str | None = None) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, durable: bool = False) -> None:
     """Replace `path` by `text` at once: readers see the old file or the new one, never a part.
 
-    A symbolic link is followed, and the permissions of an existing file are kept. Raises OSError.
+    A `durable` one is on the disk before it is in its place, which takes a while. A symbolic
+    link is followed, and the permissions of an existing file are kept. Raises OSError.
     """
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -44,8 +45,9 @@ def write_text(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         Path(draft).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         Path(draft).replace(target)
     except BaseException:

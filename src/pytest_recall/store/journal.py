@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -29,7 +29,7 @@ class Journal:
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
         self._file: TextIO = (folder / NAME).open("x", encoding="utf-8", newline="\n")
-        self._write({"kind": "run", "version": VERSION, **asdict(header)})
+        self._write({"kind": "run", "version": VERSION, **_plain(header)})
 
     def append(self, trial: Trial) -> None:
         """Write one trial through to the operating system. Raises OSError."""
@@ -37,7 +37,7 @@ class Journal:
 
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
-        self._write({"kind": "amend", "version": VERSION, **asdict(header)})
+        self._write({"kind": "amend", "version": VERSION, **_plain(header)})
 
     def end(self, exit_code: int) -> None:
         """Write the end mark and close. Raises OSError."""
@@ -89,6 +89,10 @@ def read_journal(folder: Path) -> Record:
             ) from None
     assert header is not None
     return Record(header=header, trials=tuple(trials), exit_code=exit_code)
+
+
+def _plain(header: Header) -> dict[str, Any]:
+    return {f.name: getattr(header, f.name) for f in fields(header)}
 
 
 def _header(record: dict[str, Any], path: Path) -> Header:

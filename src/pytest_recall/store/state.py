@@ -166,7 +166,7 @@ def _tail(text: str) -> tuple[str | None, ...]:
 
 def write_state(path: Path, text: str) -> None:
     """Replace the state file by `text`, atomically. Raises OSError."""
-    write_text(path, text)
+    write_text(path, text, durable=True)
 
 
 def _row_text(case_id: str, row: Row) -> str:
