@@ -1,34 +1,36 @@
 """A small assistant that answers questions from the Fernhill Tool Library handbook.
 
-Retrieval is SQLite FTS5 with the porter tokenizer and bm25 over single paragraphs;
-the answer is the one or two sentences of the best paragraph that share most words
-with the question. Nothing is learned and nothing is random.
+SQLite FTS5 finds paragraphs, a second look ranks them by the rare words they share with the question,
+and the answer is two sentences of the best one. Nothing is learned and nothing is random.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import combinations
+
+from handbook import Handbook, Paragraph
+from words import KINDS, alike, sentences, stem, words
+
+__all__ = ["NOT_FOUND", "Assistant", "Handbook", "Passage", "Reply"]
 
 NOT_FOUND = "I could not find that in the handbook."
 
-_TITLE_WEIGHT, _HEADING_WEIGHT, _BODY_WEIGHT = 2.0, 1.5, 1.0
-_FEW_WORDS = 3  # a follow-up with at most this many content words leans on the turn before
+# How much these count next to a word of the question itself.
+_SYNONYM, _IMPLIED, _PREAMBLE, _TURN_BEFORE, _HINT_FOUND = 0.6, 0.5, 0.7, 0.4, 0.5
+# How much these add to the words found in a paragraph: its title and heading, its best sentences, the kind asked for.
+_HEAD, _BEST, _KIND = 0.3, 1.5, 0.4
+_SHARE, _PLENTY = 0.6, 6.0  # an answer has to hold this share of what the question tells, or this much of it
+_FEW, _SHOWN = 2, 5
 
-_STOP_TEXT = """
-    a about after again all also am an and any anyone are as at be because been but by can
-    could did do does doing don else for from get gets getting give go goes going got had has
-    have having he hello help her here hi his how i if in into is it its just know let like ll
-    long many may me mine much must my need needed no not now of off ok on one only or our out
-    please re really s she should so some somebody someone something still t tell than thank
-    thanks that the their them then there these they thing things this those to too up us ve
-    very want was we well were what when where whether which while who why will with would yes
-    you your"""
-_STOP_WORDS = frozenset(_STOP_TEXT.split())
+# A question that opens or points like this is about what was said before.
+_LEANS = re.compile(
+    r"^(?:and|but|or|then|so|ok|what (?:about|if)|how about)\b|\b(?:it|its|they|them|that|those|one|he|she)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -48,58 +50,18 @@ class Reply:
     passages: list[Passage]
 
 
-def _words(text: str) -> list[str]:
-    return [w for w in re.findall(r"[a-z0-9]+", text.lower()) if w not in _STOP_WORDS]
+@dataclass(frozen=True)
+class _Term:
+    """A word of the question: its stem, those that may stand for it, and how much finding it tells."""
 
+    root: str
+    alike: frozenset[str]
+    weight: float
 
-def _stem(word: str) -> str:
-    """Cut common English endings, so that ``lending`` and ``lends`` meet."""
-    for ending, put in (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            word = word[: -len(ending)] + put
-            break
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
-
-
-def _stems(text: str) -> set[str]:
-    return {_stem(word) for word in _words(text)}
-
-
-def _sentences(paragraph: str) -> list[str]:
-    return re.split(r"(?<=[.!?])\s+(?=[A-Z0-9])", paragraph)
-
-
-class Handbook:
-    """The articles of a folder, indexed paragraph by paragraph."""
-
-    def __init__(self, folder: Path) -> None:
-        self._db = sqlite3.connect(":memory:", check_same_thread=False)
-        self._db.execute(
-            "CREATE VIRTUAL TABLE passage USING fts5"
-            "(title, heading, body, source UNINDEXED, tokenize = 'porter unicode61')"
-        )
-        for path in sorted(folder.glob("*.md")):
-            title = heading = ""
-            for block in re.split(r"\n\s*\n", path.read_text(encoding="utf-8").strip()):
-                if block.startswith("## "):
-                    heading = block[3:].strip()
-                elif block.startswith("# "):
-                    title = block[2:].strip()
-                else:
-                    row = (title, heading, " ".join(block.split()), path.stem)
-                    self._db.execute("INSERT INTO passage VALUES (?, ?, ?, ?)", row)
-
-    def search(self, query: str, limit: int = 5) -> list[Passage]:
-        """The passages that match best. A word given twice in the query counts twice."""
-        match = " OR ".join(f'"{word}"' for word in _words(query))
-        if not match:
-            return []
-        rows = self._db.execute(
-            "SELECT title, heading, body, source, bm25(passage, ?, ?, ?) AS rank_value"
-            " FROM passage WHERE passage MATCH ? ORDER BY rank_value, rowid LIMIT ?",
-            (_TITLE_WEIGHT, _HEADING_WEIGHT, _BODY_WEIGHT, match, limit),
-        )
-        return [Passage(f"{title} - {heading}\n{body}", source, -value) for title, heading, body, source, value in rows]
+    def told_by(self, there: frozenset[str]) -> float:
+        if self.root in there:
+            return self.weight
+        return 0.0 if self.alike.isdisjoint(there) else _SYNONYM * self.weight
 
 
 class Assistant:
@@ -115,48 +77,73 @@ class Assistant:
             reply = self._answer(str(question.get("question", "")))
             return _as_json(reply) if question.get("format") == "json" else reply
         asked = [message["content"] for message in question if message["role"] == "user"]
-        if not asked:
-            return Reply(NOT_FOUND, [])
-        return self._answer(asked[-1], asked[-2] if len(asked) > 1 else "")
+        return self._answer(asked[-1], *asked[-2:-1]) if asked else Reply(NOT_FOUND, [])
 
-    def _answer(self, question: str, context: str = "") -> Reply:
-        preamble, question = _last_question(question)
-        context = f"{context} {preamble}".strip()
-        wanted = _stems(question)
-        query = question
-        if context and len(wanted) <= _FEW_WORDS:
-            query = f"{question} {question} {context}"
-        passages = self._handbook.search(query)
-        wanted = wanted or _stems(context)
-        if not passages or not _is_enough(wanted, _stems(context), passages[0]):
+    def _answer(self, text: str, before: str = "") -> Reply:
+        """Answer the last question of a text. If it is short or points back, what came before it helps."""
+        preamble, question = _last_question(text)
+        question = self._handbook.corrected(question)
+        asked, hints = self._terms(question), list[_Term]()
+        if len(asked) <= _FEW or _LEANS.search(question):
+            hints += self._terms(self._handbook.corrected(preamble), _PREAMBLE, asked)
+            hints += self._terms(self._handbook.corrected(before), _TURN_BEFORE, [*asked, *hints])
+        kind, implied = next(((answered, word) for ask, answered, word in KINDS if ask.search(question)), (None, ""))
+        terms = [*asked, *hints, *self._terms(implied, _IMPLIED, [*asked, *hints])]
+
+        ranked: list[tuple[float, int, Paragraph, str]] = []
+        for place, paragraph in enumerate(self._handbook.search({root for term in terms for root in term.alike})):
+            best, chosen = _best_sentences(paragraph, terms, kind)
+            score = _told(terms, paragraph.stems) + _HEAD * _told(terms, paragraph.head) + _BEST * best
+            ranked.append((-score, place, paragraph, chosen))
+        ranked.sort(key=lambda row: row[:2])
+        if not ranked or not _is_enough(asked, hints, ranked[0][2]):
             return Reply(NOT_FOUND, [])
-        paragraph = passages[0].text.partition("\n")[2]
-        return Reply(_best_sentences(paragraph, _stems(query)), passages)
+        passages = [Passage(found.text, found.source, round(-score, 3)) for score, _, found, _ in ranked[:_SHOWN]]
+        return Reply(ranked[0][3], passages)
+
+    def _terms(self, text: str, factor: float = 1.0, known: Sequence[_Term] = ()) -> list[_Term]:
+        """The words of a text, without those that the known terms already stand for."""
+        taken = frozenset[str]().union(*(term.alike for term in known))
+        roots = dict.fromkeys(stem(word) for word in words(text))
+        return [
+            _Term(root, alike(root), factor * self._handbook.rarity(alike(root))) for root in roots if root not in taken
+        ]
 
 
 def _last_question(text: str) -> tuple[str, str]:
-    """What comes before and after the start of the last sentence that asks something."""
-    sentences = _sentences(text.strip())
-    asking = [i for i, sentence in enumerate(sentences) if sentence.endswith("?")]
-    if not asking:
-        return "", text
-    return " ".join(sentences[: asking[-1]]), sentences[asking[-1]]
+    """What comes before the last sentence that asks something, and that sentence."""
+    cut = sentences(text)
+    last = max((i for i, sentence in enumerate(cut) if sentence.endswith("?")), default=len(cut) - 1)
+    return " ".join(cut[:last]), cut[last]
 
 
-def _is_enough(wanted: set[str], hints: set[str], passage: Passage) -> bool:
-    """Half of the question's words, and two in all if question and context have two."""
-    there = _stems(passage.text)
-    found, hinted = len(wanted & there), len((hints - wanted) & there)
-    return 2 * found >= len(wanted) and found + hinted >= min(2, len(wanted | hints))
+def _told(terms: Sequence[_Term], there: frozenset[str]) -> float:
+    return sum(term.told_by(there) for term in terms)
 
 
-def _best_sentences(paragraph: str, wanted: set[str]) -> str:
-    """The sentence that shares most words, and the next one if it shares any, in reading order."""
-    sentences = _sentences(paragraph)
-    shared = [len(wanted & _stems(sentence)) for sentence in sentences]
-    ranked = sorted(range(len(sentences)), key=lambda i: (-shared[i], i))
-    kept = [i for n, i in enumerate(ranked[:2]) if n == 0 or shared[i] > 0]
-    return " ".join(sentences[i] for i in sorted(kept))
+def _best_sentences(paragraph: Paragraph, terms: Sequence[_Term], kind: re.Pattern[str] | None) -> tuple[float, str]:
+    """The two sentences that tell most, more so if one holds the kind of thing that is asked for."""
+    cut = paragraph.sentences
+    if len(cut) == 1:
+        cut = (*cut, ("", frozenset()))
+    alone = [_told(terms, there) for _, there in cut]
+    fits = [kind is not None and kind.search(sentence) is not None for sentence, _ in cut]
+    best, chosen = -1.0, (0, 1)
+    for i, j in combinations(range(len(cut)), 2):
+        told = (max(alone[i], alone[j]) + _told(terms, cut[i][1] | cut[j][1])) / 2
+        told *= 1 + _KIND * (fits[i] or fits[j])
+        if told > best:
+            best, chosen = told, (i, j)
+    return best, " ".join(cut[i][0] for i in chosen).strip()
+
+
+def _is_enough(asked: Sequence[_Term], hints: Sequence[_Term], paragraph: Paragraph) -> bool:
+    """Whether the paragraph holds most of what the question tells; what was said before makes up for a little."""
+    asked, hints = (asked, hints) if asked else (hints, ())
+    found, hinted = (
+        sum(term.weight for term in terms if not term.alike.isdisjoint(paragraph.stems)) for terms in (asked, hints)
+    )
+    return found + _HINT_FOUND * hinted >= min(_PLENTY, _SHARE * sum(term.weight for term in asked))
 
 
 def _as_json(reply: Reply) -> Reply:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from assistant import Assistant, Handbook
 
 
 @pytest.fixture(scope="session")
-def agent() -> Assistant:
+def agent() -> Iterator[Assistant]:
     """The handbook assistant, over an index that is built once for the session."""
-    return Assistant(Handbook(Path(__file__).parent / "knowledge"))
+    with closing(Handbook(Path(__file__).parent / "knowledge")) as handbook:
+        yield Assistant(handbook)
 
 
 @pytest.fixture(scope="session")

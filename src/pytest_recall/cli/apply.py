@@ -42,5 +42,5 @@ def run(args: argparse.Namespace) -> int:
     trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
     print(f"{folder.name}: {trials}; {rows} of {name} changed")
     if card.not_run:
-        print(f"{plural(len(card.not_run), 'chosen case')} had not finished, and stay as they were")
+        print(f"not finished, and left as before: {plural(len(card.not_run), 'chosen case')}")
     return 0

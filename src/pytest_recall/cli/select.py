@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Wanted(scenarios=_names(args.scenarios), dimensions=_names(args.dimensions))
-    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, base_state=args.base_state)
+    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, base_state=args.base_state)
     check_names(plan, {})
     text = plan.today()
     place.artifacts.write("today.yaml", text)

@@ -50,7 +50,7 @@ def _judge_call(value: Any) -> Any:
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, given),) = value.items()
         # Anything but a mapping is what this judge expects instead of the case's `expected`.
-        arguments = given if isinstance(given, Mapping) else {"expected": given}
+        arguments = given if isinstance(given, Mapping) else {} if given is None else {"expected": given}
         return {"name": name, "arguments": arguments}
     if isinstance(value, JudgeCall):
         return value
@@ -98,7 +98,7 @@ class Case(_Written):
     id: str = Field(
         pattern=ID_PATTERN,
         max_length=200,
-        description="Declared, unique, and the key under which state, journal and cassettes know the case.",
+        description="Declared, unique, and the key under which state, journal and node ids know the case.",
     )
     scenario: Name = Field(description="What the user is doing; `--scenarios` picks by it.")
     dimension: Name = Field(description="What is being measured; `--dimensions` picks by it.")

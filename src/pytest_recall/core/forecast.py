@@ -53,6 +53,6 @@ def forecast(cases: Collection[str], rows: Mapping[str, Row], today: date, days:
         unseen=sum(case_id not in rows for case_id in cases),
         overdue=sum(count for day, count in falling.items() if day < today),
         due={day: falling[day] for day in calendar},
-        failing=tuple(sorted(case_id for case_id, row in known.items() if row.pass_streak == 0)),
+        failing=tuple(sorted(case_id for case_id, row in known.items() if row.failing)),
         orphans=tuple(sorted(rows.keys() - set(cases))),
     )

@@ -23,6 +23,11 @@ class Row(NamedTuple):
     failure_pr: str | None = None
     extra: str = ""
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last verdict was a fail; a reset of the boxes does not make it one."""
+        return self.failure_note is not None
+
     def is_due(self, today: date) -> bool:
         """Whether the calendar asks for the case on `today`."""
         return self.next_due <= today

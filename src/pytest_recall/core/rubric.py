@@ -16,7 +16,8 @@ Count = Annotated[int, Field(strict=True, ge=0)]
 class Rubric(BaseModel):
     """What a run may spend and what it holds answers to."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # `model_primary` is the published name, and no method of pydantic.
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     owner: str = Field(min_length=1, description="Who answers for this rubric: a person or a team.")
     model_primary: str | None = Field(

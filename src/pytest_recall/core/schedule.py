@@ -19,18 +19,19 @@ def review(row: Row | None, trial: Trial, today: date) -> Row | None:
 
     A case enters box 1 at its first verdict. From then on a pass moves a row up one box
     if it was due or in box 1; an early pass only refreshes the date; a fail always sends
-    the case back to box 1. Nothing leaves the last box, so nothing graduates.
+    the case back to box 1. Nothing leaves the last box, so nothing graduates. A verdict
+    that is older than the row's, of a run that was applied late, is no news.
     """
-    if not trial.outcome.is_verdict:
+    if not trial.outcome.is_verdict or (row is not None and row.last_tested > today):
         return row
     if trial.outcome is Outcome.FAILED:
         failed = _placed(1, 0, row, trial, today)
-        return failed._replace(failure_note=one_line(trial.note) or None, failure_pr=trial.pr)
+        return failed._replace(failure_note=one_line(trial.note) or "failed", failure_pr=trial.pr)
     if row is None:
         return _placed(1, 1, row, trial, today)
     if row.box == 1 or row.is_due(today):
         return _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
-    return row._replace(last_tested=max(today, row.last_tested), last_pr=trial.pr, last_model=trial.model)
+    return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model)
 
 
 def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:

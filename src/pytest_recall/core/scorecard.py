@@ -89,7 +89,7 @@ def _result(tries: list[Trial], today: date) -> Result:
         attempts=len(tries),
         before=row.box if row else None,
         after=after.box if after else None,
-        regression=failed and row is not None and row.pass_streak > 0,
+        regression=failed and row is not None and not row.failing,
     )
 
 

@@ -103,7 +103,7 @@ class Trial:
         if self.answer is not None:
             answer: dict[str, Any] = {"text": self.answer.text}
             if self.answer.passages:
-                answer["passages"] = [_present(p, _PASSAGE) for p in self.answer.passages]
+                answer["passages"] = [{"text": p.text} | _present(p, _PASSAGE) for p in self.answer.passages]
             if self.answer.usage:
                 answer["usage"] = dict(self.answer.usage)
             plain["answer"] = answer
@@ -153,8 +153,3 @@ def _known(plain: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     if "passed" in names:
         known.setdefault("passed", None)
     return known
-
-
-def grading(trials: list[Trial]) -> Trial:
-    """Return the trial that grades a case: the last of its attempts."""
-    return trials[-1]

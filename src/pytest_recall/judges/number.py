@@ -35,14 +35,22 @@ def numeric(
         wanted = float(expected)
     except (TypeError, ValueError):
         raise ValueError(f"`expected` must be a number, not {expected!r}") from None
+    if not math.isfinite(wanted):
+        raise ValueError(f"`expected` must be a finite number, not {expected!r}")
     if pick not in ("any", "first", "last"):
         raise ValueError(f"pick: {pick!r} is unknown; known: any, first, last")
     found = numbers(answer)
     candidates = found if pick == "any" else found[:1] if pick == "first" else found[-1:]
-    if any(math.isclose(number, wanted, rel_tol=relative, abs_tol=tolerance) for number in candidates):
+    allowed = max(tolerance, relative * abs(wanted))
+    if any(_within(abs(number - wanted), allowed) for number in candidates):
         return Verdict(passed=True, score=1.0)
     got = f"numbers {', '.join(f'{n:g}' for n in found[:8])}" if found else "no number"
     return Verdict(passed=False, score=0.0, reason=f"expected {wanted:g}, got {got} in “{one_line(answer, 120)}”")
+
+
+def _within(distance: float, allowed: float) -> bool:
+    # 1.1 - 1.0 is a little more than 0.1 in binary; nobody means that.
+    return distance <= allowed or math.isclose(distance, allowed, rel_tol=1e-9)
 
 
 def numbers(text: str) -> list[float]:

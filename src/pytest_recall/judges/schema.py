@@ -21,6 +21,8 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
     try:
         from jsonschema import validators
         from jsonschema.exceptions import SchemaError, best_match
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
     except ModuleNotFoundError:
         raise ValueError("needs the jsonschema package; install `pytest-recall[jsonschema]`") from None
     wanted = schema if schema is not None else expected
@@ -36,7 +38,11 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
         value = json.loads(fenced[1] if fenced else answer)
     except (ValueError, RecursionError) as error:
         return Verdict(passed=False, score=0.0, reason=f"not JSON ({error}): “{one_line(answer, 120)}”")
-    problem = best_match(kind(wanted).iter_errors(value))
+    try:
+        # An empty registry: without one, the validator would fetch what a reference points to.
+        problem = best_match(kind(wanted, registry=Registry()).iter_errors(value))
+    except Unresolvable as error:
+        raise ValueError(f"the schema refers to {error.ref!r}, which is not in it; write it out") from None
     if problem is None:
         return Verdict(passed=True, score=1.0)
     return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")

@@ -35,6 +35,8 @@ def contains(
     """
     wanted = [] if expected is None else texts(expected)
     unwanted = texts(absent) if absent else []
+    if not all(text.strip() for text in (*wanted, *unwanted)):
+        raise ValueError("an empty text is in every answer; remove it")
     if not wanted and not unwanted:
         raise ValueError("has nothing to look for; give `expected` or `absent`")
     given = _folded(answer, ignore_case)
@@ -54,6 +56,8 @@ def regex(answer: str, expected: str, *, ignore_case: bool = False, full: bool =
 
     ignore_case: take `A` for `a`. full: the whole answer must fit.
     """
+    if not isinstance(expected, str):
+        raise ValueError(f"`expected` must be a regular expression as text, not {expected!r}")
     try:
         pattern = re.compile(expected, re.IGNORECASE if ignore_case else 0)
     except re.error as error:

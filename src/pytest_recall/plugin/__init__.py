@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID, RUN
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -37,7 +40,8 @@ class Hooks:
         self.config = config
 
     @property
-    def run(self) -> Any:
+    def run(self) -> Run | None:
+        """The run of this session, as soon as there is a case."""
         return self.config.stash.get(RUN, None)
 
     def pytest_sessionstart(self) -> None:

@@ -96,6 +96,11 @@ class CaseModule(pytest.Module):
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{line}"
         if unknown:
             raise self.CollectError("\n".join(f"{where}: judges: {no_judge(self.config, name)}" for name in unknown))
+        varied = [name for name, definitions in found.items() if definitions and definitions[-1].params]
+        if varied:
+            raise self.CollectError(
+                f"{where}: the fixture `{varied[0]}` is parametrized, but a case is one item; write one without params"
+            )
         if found["agent"][-1].func.__module__ == "pytest_recall.plugin.fixtures" and not self.config.option.collectonly:
             raise self.CollectError(f"{where}: {NO_AGENT}")
 
@@ -207,6 +212,9 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
             _join(config, items)
     except pytest.UsageError as error:
         if not options.is_worker(config):
+            # Nothing was run, so that there is nothing to write down either.
+            if RUN in config.stash:
+                del config.stash[RUN]
             raise
         config.workeroutput["recall_errors"] = list(error.args)  # type: ignore[attr-defined]
         items.clear()

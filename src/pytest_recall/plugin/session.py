@@ -59,10 +59,11 @@ class Run:
 
     # What was chosen
 
-    def header_line(self) -> str | None:
-        """Return the slice in one line, unless it is not known before collection."""
+    def header_line(self) -> str:
+        """Return the slice in one line, or that it is not known before collection."""
         if self.waits:
-            return None
+            context = self.plan.context
+            return f"recall: {context.mode} {context.date}: chosen from what -m {self.config.option.markexpr!r} leaves"
         self._announced = True
         return self._slice_line()
 
@@ -73,7 +74,7 @@ class Run:
     def _slice_line(self) -> str:
         if not self.plan.scheduled:
             kept = "" if self.plan.writes else "; the state is left alone"
-            return f"recall: schedule off, since {self.plan.wanted.explicit} chooses the cases{kept}"
+            return f"recall: schedule off, the cases are chosen by {self.plan.wanted.explicit}{kept}"
         return f"recall: {slice_line(self.plan.header('', ''))}"
 
     def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
@@ -101,7 +102,7 @@ class Run:
             self._begin(case_id for node_id in node_ids if (case_id := self.case_of(node_id)))
 
     def _begin(self, case_ids: Iterable[str]) -> None:
-        if self.config.option.collectonly:
+        if not self._runs:
             return
         if not self.plan.scheduled:
             self.plan.restrict(case_ids)
@@ -115,6 +116,12 @@ class Run:
         except OSError as error:
             name = self.plan.place.name(artifacts.folder)
             raise pytest.UsageError(f"{name}: cannot be written ({error.strerror}); nothing was run") from None
+
+    @property
+    def _runs(self) -> bool:
+        """Whether tests are run at all, and not only listed."""
+        option = self.config.option
+        return not (option.collectonly or option.showfixtures or option.show_fixtures_per_test or option.setuponly)
 
     def case_of(self, node_id: str) -> str | None:
         """Return the case behind the node id of a row; None for any other item."""
@@ -177,10 +184,10 @@ class Run:
             found = {"late": self.late, "cases": sorted(self.plan.cases) if self.waits else []}
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
-        if self._journal is None:
-            return
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
+        if self._journal is None:
+            return
         folder = self._journal.folder
         header = self.plan.header(folder.name, "")
         try:

@@ -50,6 +50,7 @@ def wake(config: pytest.Config, paths: list[Path]) -> Run:
             resolve(options.asked(config), os.environ, rubric, today(config)),
             rubric,
             options.wanted(config),
+            complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
             base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.reset_on_model_swap,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from pytest_recall.render import sentences
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_TERMINAL = 25
 MAX_MARKDOWN = 200
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 
 
 def terminal(record: Record, card: Scorecard) -> Iterator[str]:
@@ -47,7 +49,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
 def markdown(record: Record, card: Scorecard) -> str:
     """Return the scorecard as a Markdown page."""
     header = record.header
-    lines = [f"# Recall scorecard: {_headline(card)}", "", sentences.title(header) + _partial(record) + ".", ""]
+    lines = [f"# Recall scorecard: {_headline(card)}", "", _cell(sentences.title(header) + _partial(record)) + ".", ""]
     rest = sentences.not_run(header)
     lines += [f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."), ""]
     failed = card.with_outcome(Outcome.FAILED)
@@ -65,12 +67,12 @@ def markdown(record: Record, card: Scorecard) -> str:
         ]
         lines += ["| case | outcome | why |", "| --- | --- | --- |"]
         lines += [
-            f"| `{_cell(r.trial.case_id)}` | {r.trial.outcome} | {_cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
+            f"| {_code(r.trial.case_id)} | {r.trial.outcome} | {_cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
         ]
         lines += _more(third)
     if card.not_run:
         lines += ["## Chosen but not run", ""]
-        lines += [f"- `{_cell(case_id)}` ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
+        lines += [f"- {_code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
         lines += _more(card.not_run)
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
@@ -79,7 +81,8 @@ def markdown(record: Record, card: Scorecard) -> str:
     lines += [
         "## What this run cannot show",
         "",
-        *(f"- {_plain(text)}" for text in (sentences.limit(header, card), *notes)),
+        f"- {sentences.limit(header, card)}",
+        *(f"- {_cell(text)}" for text in notes),
         "",
     ]
     return "\n".join(lines)
@@ -170,13 +173,18 @@ def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
 def _failed_row(header: Header, result: Result) -> str:
     trial = result.trial
     standing = f"**{sentences.standing(result)}**" if result.regression else sentences.standing(result)
-    cells = (f"`{_cell(trial.case_id)}`", standing, _moved(header, result), _cell(trial.note), _cell(trial.where))
+    cells = (_code(trial.case_id), standing, _moved(header, result), _cell(trial.note), _cell(trial.where))
     return f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:
-    # An answer may hold Markdown or HTML; in a comment on a pull request it must stay text.
-    return _plain(one_line(text, 300)).replace("|", "\\|").replace("`", "'")
+    """Return text from outside as text: no Markdown, no HTML, no mention, one table cell."""
+    return _MARKDOWN.sub(r"\\\1", _plain(one_line(text, 300)))
+
+
+def _code(text: str) -> str:
+    """Return an id as code, which keeps every character but the two that would end it."""
+    return "`" + one_line(text, 300).replace("`", "'").replace("|", "\\|") + "`"
 
 
 def _plain(text: str) -> str:

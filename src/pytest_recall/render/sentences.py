@@ -49,7 +49,7 @@ def limit(header: Header, card: Scorecard) -> str:
     if card.unseen is None:
         return "No case came to a verdict: this run shows nothing."
     if card.unseen == 0:
-        return f"Every one of the {header.total} cases came to a verdict."
+        return f"{plural(header.total, 'case')}, and every one came to a verdict."
     return (
         f"With {tested} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all cases"
         " could go unseen (95 %)."
@@ -86,7 +86,7 @@ def swap(header: Header) -> str:
     """Return that the model changed, or nothing."""
     if not header.swapped:
         return ""
-    done = "returned to box 1" if header.reset else "left where they are; --reset-on-model-swap returns them to box 1"
+    done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
 
 

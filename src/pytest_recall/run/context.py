@@ -68,7 +68,7 @@ def parse_date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise RecallError(f"--recall-date: {text!r} is not a date; write it like 2026-01-31") from None
+        raise RecallError(f"date: {text!r} is not a date; write it like 2026-01-31") from None
 
 
 def parse_mode(text: str) -> Mode:
@@ -76,7 +76,7 @@ def parse_mode(text: str) -> Mode:
     for mode in MODES:
         if text == mode:
             return mode
-    raise RecallError(f"--recall-mode: {text!r} is unknown{nearest(text, MODES)}")
+    raise RecallError(f"mode: {text!r} is unknown{nearest(text, MODES)}")
 
 
 def _pull_request(env: Mapping[str, str]) -> str | None:

@@ -111,8 +111,9 @@ def _usage(given: Any) -> dict[str, float]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        dump = getattr(given, "model_dump", None)
-        given = dump() if dump else vars(given)
+        dump = getattr(given, "model_dump", None)  # the SDKs' objects are pydantic models
+        names = getattr(given, "__dict__", None) or getattr(type(given), "__slots__", ())
+        given = dump() if dump else {name: getattr(given, name, None) for name in names}
     return {str(kind): count for kind, count in given.items() if _number(count) is not None}
 
 
@@ -167,8 +168,8 @@ def _judged(
     arguments = dict(call.arguments)
     own = arguments.pop("threshold", None)
     stage = f"judge {call.name}"
-    if own is not None and _number(own) is None:
-        raise CaseError(stage, f"threshold: {own!r} is not a number; give one from 0 to 1")
+    if own is not None and not 0 <= (-1 if (number := _number(own)) is None else number) <= 1:
+        raise CaseError(stage, f"threshold: {own!r} is no score; give a number from 0 to 1")
     verdict: Verdict = _called(stage, lambda: as_verdict(_done(judge(answer, case, **arguments), wait)))
     if verdict.passed is not None:
         if own is not None:
@@ -183,7 +184,7 @@ def _judged(
 
 
 def _signed(verdict: Verdict, judge: str) -> Verdict:
-    return Verdict(passed=verdict.passed, score=verdict.score, reason=_text(verdict.reason), judge=judge)
+    return Verdict(passed=verdict.passed, score=verdict.score, reason=_text(str(verdict.reason or "")), judge=judge)
 
 
 def as_verdict(given: Any) -> Verdict:

@@ -52,17 +52,26 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         _recover(place)
         record = record or read_journal(run)
         folded = _folded(run)
-        news = record.trials[folded or 0 :]
-        if folded is not None and not news:
+        if folded is not None and len(record.trials) <= folded:
             return None
         header = record.header
         today = date.fromisoformat(header.date)
         state = read_state(place.state, place.name(place.state))
-        changed = reset(state.rows, header.model, today) if header.reset and folded is None else {}
-        changed |= fold({**state.rows, **changed}, news, today)
+        rows = {**state.rows}
+        if header.reset and folded is None:
+            rows.update(reset(rows, header.model, today))
+        news = record.trials[folded or 0 :]
+        again = {trial.case_id for trial in record.trials[: folded or 0]}
+        for trial in news:
+            if trial.case_id in again:
+                # An attempt of this case is in the state already; the last one grades, from where the run began.
+                rows.pop(trial.case_id, None)
+                rows.update({trial.case_id: trial.row} if trial.row else {})
+        rows.update(fold(rows, news, today))
+        changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         text = state.updated(changed)
         if text != state.text:
-            intent = {"run": run.name, "trials": len(record.trials), "after": _digest(text)}
+            intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": _digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)
         _mark(run, len(record.trials))
@@ -77,8 +86,7 @@ def _recover(place: Place) -> None:
         return
     try:
         intent = json.loads(path.read_text(encoding="utf-8"))
-        run = place.artifacts.folder / Path(str(intent["run"])).name
-        trials, after = int(intent["trials"]), str(intent["after"])
+        run, trials, after = Path(intent["run"]), int(intent["trials"]), str(intent["after"])
     except (ValueError, KeyError, TypeError):
         path.unlink(missing_ok=True)
         return
@@ -99,7 +107,7 @@ def _folded(run: Path) -> int | None:
 
 
 def _mark(run: Path, trials: int) -> None:
-    write_text(run / APPLIED, json.dumps({"trials": trials}) + "\n")
+    write_text(run / APPLIED, json.dumps({"trials": trials}) + "\n", durable=True)
 
 
 def _digest(text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_recall.store.artifacts import Artifacts, relative
 
-MARKERS = ("rubric.yaml", "recall.yaml", "cases.yaml", "cases.jsonl")
+SETTLED = ("recall.yaml", "rubric.yaml")
+CASES = ("cases.yaml", "cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
 
 
 @dataclass(frozen=True)
@@ -47,24 +48,26 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
     """Return the place of a run over the paths `named` on the command line.
 
     In order: the directory that was `given`; the nearest directory at or above a named
-    path, up to `root`, that holds an eval file; `eval` under `cwd`; `eval` under `root`.
+    path, up to `root`, that holds a state or a rubric, or else one that holds case files;
+    `eval` under `cwd`; `eval` under `root`.
     """
     if given is not None:
         return Place(root, given)
-    for path in named:
-        for folder in (path, *path.parents):
-            if _holds_evals(folder):
-                return Place(root, folder)
-            if folder == root:
-                break
+    above = [list(_up_to(root, path)) for path in named]
+    for kinds in (SETTLED, CASES):
+        for folders in above:
+            for folder in folders:
+                if any(next(folder.glob(kind), None) for kind in kinds):
+                    return Place(root, folder)
     for folder in (cwd / "eval", root / "eval"):
         if folder.is_dir():
             return Place(root, folder)
     return Place(root, root / "eval")
 
 
-def _holds_evals(folder: Path) -> bool:
-    return folder.is_dir() and (
-        any((folder / name).is_file() for name in MARKERS)
-        or any(next(folder.glob(pattern), None) for pattern in ("*.cases.yaml", "*.cases.jsonl"))
-    )
+def _up_to(root: Path, path: Path) -> Iterator[Path]:
+    for folder in (path, *path.parents):
+        if folder.is_dir():
+            yield folder
+        if folder == root:
+            return

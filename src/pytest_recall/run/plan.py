@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,7 @@ class Plan:
     cases: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     picks: list[Pick] = field(default_factory=list)
+    complete: bool = False
     reset: bool = False
     swapped: int = 0
     _kept: set[str] | None = None
@@ -109,8 +110,8 @@ class Plan:
 
     @property
     def orphans(self) -> list[str]:
-        """Ids in the state without a case, where the run looked at the case files at all."""
-        return sorted(self.rows.keys() - self.declared) if self.files else []
+        """Ids in the state without a case; known only to a run that has read all case files."""
+        return sorted(self.rows.keys() - self.declared) if self.complete else []
 
     @property
     def left(self) -> Remainder:
@@ -193,12 +194,14 @@ def make_plan(
     rubric: Rubric,
     wanted: Wanted,
     *,
+    complete: bool,
     base_state: Path | None = None,
     reset_on_swap: bool = False,
 ) -> Plan:
     """Return the plan of a run over the case files `paths`.
 
-    The slice is chosen from the state file, or from `base_state` in its place. Raises
+    The slice is chosen from the state file, or from `base_state` in its place. `complete`
+    says that `paths` are all there are, so that a row without a case has lost it. Raises
     RecallError for whatever is wrong in any of the files.
     """
     files = {path: CaseFile(path, place.name(path)) for path in paths}
@@ -223,6 +226,7 @@ def make_plan(
         digest=state.digest,
         files=files,
         declared={case_id for file in files.values() for case_id in file.lines},
+        complete=complete,
         reset=reset_on_swap,
         swapped=stale,
     )
@@ -257,9 +261,3 @@ def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:
         [case.scenario for case in cases] + [scenario for scenario, _ in others.values() if scenario],
         [case.dimension for case in cases] + [dimension for _, dimension in others.values() if dimension],
     )
-
-
-def narrowed(plan: Plan, picks: Iterable[tuple[str, str]]) -> Plan:
-    """Return a plan that only follows `picks`: what a worker is given."""
-    chosen = [Pick(case_id, reason) for case_id, reason in picks]
-    return replace(plan, picks=chosen, cases={pick.case_id for pick in chosen})

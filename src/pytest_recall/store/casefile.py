@@ -100,7 +100,9 @@ class _Part:
         if value is None:
             value = strictyaml.load(self.text, self.name, self.text_line)[self.path]
         try:
-            return Case.model_validate(value)
+            case = Case.model_validate(value)
+            self.value = None
+            return case
         except ValidationError as error:
             raise RecallError(*explain(error, Case, self.name, self._line_of)) from None
 

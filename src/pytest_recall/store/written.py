@@ -33,7 +33,10 @@ _BRANCHES = frozenset({"constrained-str", "str", "dict", "dict[str,json]", "tupl
 def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: LineOf) -> list[str]:
     """Return one sentence per problem in `error`, at most `MAX_PROBLEMS`."""
     sentences: list[str] = []
-    for problem in error.errors(include_url=False)[:MAX_PROBLEMS]:
+    found = error.errors(include_url=False)
+    for problem in found[:MAX_PROBLEMS]:
+        if problem["type"] == "too_short" and any(_below(problem["loc"], other["loc"]) for other in found):
+            continue  # The list has elements, but they are wrong, as is said of them.
         path = tuple(p for p in problem["loc"] if not (isinstance(p, str) and _is_branch(p)))
         field = ".".join(str(p) for p in path)
         where = f"{name}:{line_of(path)}: "
@@ -41,6 +44,10 @@ def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: 
         if sentence not in sentences:
             sentences.append(sentence)
     return sentences
+
+
+def _below(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> bool:
+    return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
 def _is_branch(part: str) -> bool:
