@@ -59,8 +59,10 @@ class Run:
 
     # What was chosen
 
-    def header_line(self) -> str:
+    def header_line(self) -> str | None:
         """Return the slice in one line, or that it is not known before collection."""
+        if not self.plan.files:
+            return None
         if self.waits:
             context = self.plan.context
             return f"recall: {context.mode} {context.date}: chosen from what -m {self.config.option.markexpr!r} leaves"
@@ -69,7 +71,7 @@ class Run:
 
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
-        return None if self._announced else self._slice_line()
+        return None if self._announced or not self.plan.declared else self._slice_line()
 
     def _slice_line(self) -> str:
         if not self.plan.scheduled:
@@ -93,12 +95,12 @@ class Run:
 
     def collected(self, case_ids: Iterable[str]) -> None:
         """Begin the journal, now that pytest has its items."""
-        if not self.follows:
+        if not self.follows and self._journal is None:
             self._begin(case_ids)
 
     def collected_elsewhere(self, node_ids: Iterable[str]) -> None:
-        """Begin the journal, now that the first worker has its items."""
-        if self._journal is None:
+        """Begin the journal, now that the first worker has its items; not before there is a case."""
+        if self._journal is None and self.plan.files:
             self._begin(case_id for node_id in node_ids if (case_id := self.case_of(node_id)))
 
     def _begin(self, case_ids: Iterable[str]) -> None:
@@ -138,6 +140,8 @@ class Run:
             trial = self._crashed(report)
         if trial is None:
             return
+        if self._journal is None:
+            self._begin(())
         self._attempts[trial.case_id] += 1
         trial = trial.at(self.plan.rows.get(trial.case_id), self._attempts[trial.case_id])
         self.trials.append(trial)

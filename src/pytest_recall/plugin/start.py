@@ -66,7 +66,6 @@ def run_of(config: pytest.Config) -> Run:
     run = config.stash.get(RUN, None)
     if run is None:
         run = wake(config, [])
-        run.collected_elsewhere([])
     return run
 
 

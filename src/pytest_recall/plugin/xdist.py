@@ -92,3 +92,4 @@ def debrief(node: Any, run: Run) -> None:
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
     if late or found["cases"]:
         run.choose_from(found["cases"], late)
+        run.collected([])

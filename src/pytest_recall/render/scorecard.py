@@ -13,7 +13,7 @@ from pytest_recall.core.trial import Outcome
 from pytest_recall.render import sentences
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
-MAX_TERMINAL = 25
+MAX_TERMINAL = 100
 MAX_MARKDOWN = 200
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 
@@ -29,8 +29,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     if failed:
         yield f"failed ({len(failed)}):"
         for result in failed[:MAX_TERMINAL]:
-            yield f"  {sentences.standing(result)}: {result.trial.case_id} ({_moved(header, result)})"
-            yield f"      {one_line(result.trial.note, 160)}"
+            yield from _failed_lines(header, result)
         if len(failed) > MAX_TERMINAL:
             yield f"  and {len(failed) - MAX_TERMINAL} more in scorecard.md"
     third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
@@ -150,6 +149,16 @@ def _moved(header: Header, result: Result) -> str:
     if header.writes:
         return sentences.move(result)
     return "new" if result.before is None else f"box {result.before}, not moved"
+
+
+def _failed_lines(header: Header, result: Result) -> Iterator[str]:
+    told = f"  {sentences.standing(result)}: {result.trial.case_id} ({_moved(header, result)})"
+    if result.before is not None and not result.regression:
+        # Known from earlier runs: a line is enough, so that what is new stands out.
+        yield "  " + one_line(f"{told}: {result.trial.note}", 150)
+        return
+    yield told
+    yield f"      {one_line(result.trial.note, 160)}"
 
 
 def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

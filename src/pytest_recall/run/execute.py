@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -112,7 +112,7 @@ def _usage(given: Any) -> dict[str, float]:
         return {}
     if not isinstance(given, Mapping):
         dump = getattr(given, "model_dump", None)  # the SDKs' objects are pydantic models
-        names = getattr(given, "__dict__", None) or getattr(type(given), "__slots__", ())
+        names: Iterable[str] = getattr(given, "__dict__", {}) or getattr(type(given), "__slots__", ())
         given = dump() if dump else {name: getattr(given, name, None) for name in names}
     return {str(kind): count for kind, count in given.items() if _number(count) is not None}
 

@@ -48,6 +48,7 @@ _TAIL = re.compile(
 # What other readers of YAML would take for something else than text.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _SAFE = re.compile(_PLAIN)
+_COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
 class State:
@@ -179,7 +180,7 @@ def _row_text(case_id: str, row: Row) -> str:
     for key in TEXT_FIELDS:
         value = getattr(row, key)
         if value is not None:
-            fields.append(f"{key}: {_quoted(value)}")
+            fields.append(f"{key}: {value if _COUNT.fullmatch(value) else _quoted(value)}")
     return f"  {_quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}}}\n"
 
 

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Write the generated parts of docs/reference/ anew, from the code that they describe.
+
+    scripts/generate-reference.py            rewrite them
+    scripts/generate-reference.py --check    only say what is out of date; exit code 1 if anything is
+
+A generated part stands between `<!-- generated: NAME -->` and `<!-- end -->`; the text
+around it is written by hand. What a part says comes from the same strings that `--help`,
+`pytest --fixtures` and the JSON Schemas print.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+import pytest_recall
+from pytest_recall import cli
+from pytest_recall.core.case import Case
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.judges import number, schema, text
+from pytest_recall.plugin import fixtures, options
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+class Recorder:
+    """Stands in for a parser, of pytest or of argparse, and keeps what is added to it."""
+
+    def __init__(self, name: str = "", **about: Any) -> None:
+        self.name = name
+        self.about = about
+        self.arguments: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+        self.settings: list[tuple[str, str, str]] = []
+        self.commands: list[Recorder] = []
+
+    def getgroup(self, name: str, description: str) -> Recorder:
+        return self
+
+    def addoption(self, *names: str, **about: Any) -> None:
+        self.arguments.append((names, about))
+
+    add_argument = addoption
+
+    def addini(self, name: str, help: str, type: str = "string") -> None:
+        self.settings.append((name, help, type))
+
+    def add_parser(self, name: str, **about: Any) -> Recorder:
+        self.commands.append(Recorder(name, **about))
+        return self.commands[-1]
+
+    def set_defaults(self, **defaults: Any) -> None:
+        pass
+
+
+def pytest_options() -> Recorder:
+    """Return the options and ini settings that the plugin adds."""
+    recorder = Recorder()
+    options.add(cast(pytest.Parser, recorder))
+    return recorder
+
+
+def commands() -> list[Recorder]:
+    """Return the commands of `recall`, each with its arguments."""
+    recorder = Recorder()
+    for module in pkgutil.iter_modules(cli.__path__):
+        add = getattr(import_module(f"{cli.__name__}.{module.name}"), "add", None)
+        if add is not None:
+            add(recorder)
+    return recorder.commands
+
+
+def judges() -> dict[str, Callable[..., Any]]:
+    """Return the built-in judges: the pure functions behind the fixtures, by name."""
+    names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
+    return {name: next(getattr(home, name) for home in (text, number, schema) if hasattr(home, name)) for name in names}
+
+
+def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
+    """Return an option or argument as it is written, such as `--date YYYY-MM-DD`."""
+    if not names[0].startswith("-"):
+        return str(about.get("metavar", "{" + ",".join(about.get("choices", ())) + "}"))
+    if about.get("action") == "store_true":
+        return ", ".join(names)
+    value = about.get("metavar") or ("{" + ",".join(about["choices"]) + "}" if "choices" in about else "")
+    return f"{', '.join(names)} {value or names[0].lstrip('-').upper().replace('-', '_')}"
+
+
+def option_part() -> Iterator[str]:
+    for names, about in pytest_options().arguments:
+        yield f"### `{shown(names, about)}`"
+        yield ""
+        yield sentence(about["help"])
+        yield ""
+
+
+def ini_part() -> Iterator[str]:
+    for name, help, kind in pytest_options().settings:
+        yield f"### `{name}`"
+        yield ""
+        yield sentence(help) + (" One pattern per line." if kind == "linelist" else "")
+        yield ""
+
+
+def command_part() -> Iterator[str]:
+    for command in commands():
+        yield f"## `recall {command.name}`"
+        yield ""
+        yield sentence(command.about["description"])
+        yield ""
+        if details := command.about.get("epilog"):
+            yield from ("```text", details.strip(), "```", "")
+        if command.arguments:
+            yield from ("| argument | what it does |", "| --- | --- |")
+            for names, about in command.arguments:
+                yield f"| `{cell(shown(names, about))}` | {cell(about.get('help', ''))} |"
+            yield ""
+
+
+def judge_part() -> Iterator[str]:
+    for name, check in judges().items():
+        yield f"### `{name}`"
+        yield ""
+        yield inspect.getdoc(check) or ""
+        yield ""
+        yield from ("| argument | default |", "| --- | --- |")
+        for parameter in list(inspect.signature(check).parameters.values())[1:]:
+            given = parameter.default
+            usual = "the case's `expected`" if parameter.name == "expected" else f"`{written(given)}`"
+            yield f"| `{parameter.name}` | {usual} |"
+        if name == "token_f1":
+            yield "| `threshold` | the case's, else the rubric's, else `0.5` |"
+        yield ""
+
+
+def field_part(model: type[BaseModel]) -> Iterator[str]:
+    yield from ("| field | default | what it is |", "| --- | --- | --- |")
+    for name, field in model.model_fields.items():
+        default = "required" if field.default is PydanticUndefined else f"`{written(field.default)}`"
+        yield f"| `{name}` | {default} | {cell(' '.join((field.description or '').split()))} |"
+    yield ""
+
+
+def name_part() -> Iterator[str]:
+    yield from ("| name | what it is |", "| --- | --- |")
+    for name in pytest_recall.__all__:
+        value = getattr(pytest_recall, name)
+        about = (
+            "The version of the package." if isinstance(value, str) else (inspect.getdoc(value) or "").split("\n\n")[0]
+        )
+        yield f"| `{name}` | {cell(about)} |"
+    yield ""
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {
+    "options": option_part,
+    "ini": ini_part,
+    "mark": lambda: iter(("```text", options.MARK, "```")),
+    "commands": command_part,
+    "judges": judge_part,
+    "case-fields": lambda: field_part(Case),
+    "rubric-fields": lambda: field_part(Rubric),
+    "names": name_part,
+}
+
+
+def sentence(text: str) -> str:
+    """Return a help text as a sentence; one that starts with a name keeps it as it is."""
+    first = text if re.match(r"\w+:", text) else text[0].upper() + text[1:]
+    return first.rstrip(".") + "."
+
+
+def cell(text: str) -> str:
+    """Return `text` as it stands in a table."""
+    return text.replace("|", "\\|")
+
+
+def written(value: object) -> str:
+    """Return a default as it stands in a case file."""
+    return {"None": "null", "True": "true", "False": "false", "()": "[]"}.get(repr(value), str(value))
+
+
+def generated(page: str) -> str:
+    """Return `page` with its generated parts as the code has them now."""
+
+    def fill(match: re.Match[str]) -> str:
+        return match[1] + "\n".join(PARTS[match[2]]()).rstrip("\n") + "\n" + match[3]
+
+    return PART.sub(fill, page)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a part is out of date")
+    args = parser.parse_args()
+    stale = 0
+    used: set[str] = set()
+    for path in sorted(REFERENCE.glob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        used.update(match[2] for match in PART.finditer(page))
+        news = generated(page)
+        if news == page:
+            continue
+        stale += 1
+        name = path.relative_to(ROOT).as_posix()
+        if args.check:
+            sys.stdout.writelines(
+                difflib.unified_diff(page.splitlines(True), news.splitlines(True), name, f"{name}, from the code")
+            )
+        else:
+            path.write_text(news, encoding="utf-8", newline="\n")
+            print(f"wrote {name}")
+    if missing := PARTS.keys() - used:
+        print(f"no page has the generated part {', '.join(sorted(missing))}")
+        stale += 1
+    return int(bool(stale)) if args.check else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

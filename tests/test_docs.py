@@ -1,0 +1,392 @@
+"""Documentation: what the pages show is what happens, and nothing is left out of them.
+
+    python -m tests.test_docs [PAGE…]    put real output under the commands whose output has changed
+
+A block marked `console` is run: each `$ command` in order, all blocks of a page in one
+empty folder, and what is printed must be what the page shows. A line `...` stands for any
+lines. Blocks with a title are files, and are written before the next command runs. Under
+`console sample` only the shapes of the lines count, since the numbers are of the day.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import pytest_recall
+from pytest_recall.core.case import Case
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.record import Header, Record
+from pytest_recall.core.row import Row
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.schedule import INTERVALS
+from pytest_recall.core.scorecard import summarize
+from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
+from pytest_recall.plugin import fixtures
+from pytest_recall.render.scorecard import as_json
+from pytest_recall.store import strictyaml
+from pytest_recall.store.casefile import CaseFile
+from pytest_recall.store.rubric import read_rubric
+from pytest_recall.store.state import read_state
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+REFERENCE = DOCS / "reference"
+SOURCE = ROOT / "src" / "pytest_recall"
+PAGES = [
+    README,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "changelog.d/README.md")),
+    *sorted(DOCS.rglob("*.md")),
+]
+
+TODAY = "2026-11-21"
+"""The day on which the commands of a page run where they give none."""
+CHECKOUT = ("eval", "pyproject.toml")
+"""What the README's commands find in their folder; those of other pages find nothing."""
+
+_FENCE = re.compile(r"^```([a-z]+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TITLE = re.compile(r'title="([^"]+)"')
+_SHAPES = {
+    r"recall: \w+ \S+, seed \S+: \d+ of \d+ cases \(": "the slice",
+    r"\S*cases\.yaml [.FEs]+ +\[": "progress",
+    r"(reason|scenario)  +\w": "the head of a table",
+    r"\w[\w ]*?(  +\d+)+$": "a row of a table",
+    r"  (regression|new|still failing): ": "a failed case",
+    r"      \S": "why it failed",
+    r"=== .* in 0\.00s ===$": "the end",
+}
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A fenced block: its language, what else the fence says, and its text."""
+
+    page: Path
+    line: int
+    language: str
+    about: str
+    text: str
+
+    @property
+    def title(self) -> str | None:
+        """The file that the block is, if it is one."""
+        found = _TITLE.search(self.about)
+        return found[1] if found else None
+
+    def __str__(self) -> str:
+        return f"{name_of(self.page)}:{self.line}"
+
+
+def name_of(page: Path) -> str:
+    """Return the path of `page` from the root of the project."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of `page`, in their order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page=page, line=text.count("\n", 0, m.start()) + 1, language=m[1], about=m[2].strip(), text=m[3])
+        for m in _FENCE.finditer(text)
+    ]
+
+
+def all_blocks(*languages: str) -> list[Block]:
+    """Return the blocks of all pages in one of `languages`."""
+    return [block for page in PAGES for block in blocks(page) if block.language in languages]
+
+
+# Commands
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the commands of a console block, each with the output that is shown under it."""
+    command, output = "", ""
+    for line in text.splitlines():
+        if command.endswith("\\"):
+            command += f"\n{line}"
+        elif line.startswith("$ "):
+            if command:
+                yield command, output
+            command, output = line[2:], ""
+        else:
+            assert command, f"output before the first command: {line}"
+            output += f"{line}\n"
+    if command:
+        yield command, output
+
+
+def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
+    """Run the commands of `page` in `folder`; yield each with the output shown and the real one."""
+    env = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "COLUMNS": "80",
+        "PYTHONUNBUFFERED": "1",
+        # What else is installed here must not show in the pages.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_ADDOPTS": f"-p recall --recall-date {TODAY}",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **{f"GIT_{role}_NAME": "A. N. Other" for role in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{role}_EMAIL": "other@example.org" for role in ("AUTHOR", "COMMITTER")},
+    }
+    code = 0
+    for block in blocks(page):
+        if block.title is not None:
+            path = folder / block.title
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        if block.language != "console":
+            continue
+        for command, shown in commands(block.text):
+            # The parenthesis hands on the exit code, so that `echo $?` works.
+            done = subprocess.run(
+                ["sh", "-c", f"(exit {code})\n{command}"],
+                cwd=folder,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=60,
+                check=False,
+            )
+            code = done.returncode
+            yield block, command, shown, done.stdout.decode("utf-8")
+
+
+def fill(page: Path, folder: Path) -> None:
+    """Put into `folder` what the commands of `page` may take for granted."""
+    if page == README:
+        for name in CHECKOUT:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, folder / name)
+        shutil.rmtree(folder / "eval" / "_artifacts", ignore_errors=True)
+
+
+def steady(output: str) -> str:
+    """Return `output` without what differs from run to run: durations, and the names of run folders."""
+    output = re.sub(r"\bin \d+\.\d+s", "in 0.00s", output)
+    output = re.sub(r"\d{4}-\d\d-\d\dT\d{6}(-\d+)?", "2026-11-21T120000", output)
+    output = re.sub(r"([=_-])\1{3,}", r"\1\1\1", output)
+    return "\n".join(line.rstrip() for line in output.strip("\n").split("\n"))
+
+
+def shape(line: str) -> str:
+    """Return what stays of a line of a run when its slice is another one."""
+    for pattern, kind in _SHAPES.items():
+        if re.match(pattern, line):
+            return kind
+    return " ".join(re.sub(r"[\d,.]*\d", "0", line).split())
+
+
+def fits(block: Block, shown: str, real: str) -> bool:
+    """Whether the page shows what a command printed."""
+    shown, real = steady(shown), steady(real)
+    if "sample" in block.about.split():
+        shapes = {shape(line) for line in real.split("\n")}
+        return shown != "" and all(shape(line) in shapes for line in shown.split("\n") if line != "...")
+    lines = [r"(?:.*\n)*?" if line == "..." else re.escape(f"{line}\n") for line in shown.split("\n")]
+    return re.fullmatch("".join(lines), f"{real}\n") is not None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the commands are written for a POSIX shell")
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(block.language == "console" for block in blocks(page))], ids=name_of
+)
+def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    fill(page, tmp_path)
+    for block, command, shown, real in play(page, tmp_path):
+        assert fits(block, shown, real), f"{block}: `{command}` printed\n{real}\nnot\n{shown}"
+
+
+# Other blocks
+
+
+@pytest.mark.parametrize("block", all_blocks("python"), ids=str)
+def test_python_compiles(block: Block) -> None:
+    compile(block.text, str(block), "exec")
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml", "jsonl"), ids=str)
+def test_files_are_valid(block: Block, tmp_path: Path) -> None:
+    path = tmp_path / Path(block.title or "untitled.yaml").name
+    path.write_text(block.text, encoding="utf-8")
+    rows = strictyaml.load(block.text, str(block)) if block.language == "yaml" else None
+    if "wrong" in block.about.split():
+        with pytest.raises(RecallError):
+            CaseFile(path, str(block))
+    elif path.name.endswith(("cases.yaml", "cases.jsonl")) or (isinstance(rows, list) and "id" in rows[0]):
+        assert CaseFile(path, str(block)).cases()
+    elif path.name == "rubric.yaml":
+        read_rubric(path, str(block))
+    elif path.name == "recall.yaml":
+        assert read_state(path, str(block)).rows
+
+
+# Links
+
+
+def prose(page: Path) -> str:
+    """Return the text of `page` without its fenced blocks."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of `page`, by GitHub's rule."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#{1,6} (.+)$", prose(page), re.MULTILINE):
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        count = 1
+        while anchor in found:
+            anchor = f"{anchor.removesuffix(f'-{count - 1}')}-{count}"
+            count += 1
+        found.add(anchor)
+    return found
+
+
+def links(page: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the page and the anchor of each link in `page` that stays in the project."""
+    for target in _LINK.findall(prose(page)):
+        if not target.startswith(("http://", "https://")):
+            path, _, anchor = target.partition("#")
+            yield (page.parent / path).resolve() if path else page, anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in links(page):
+        assert target.exists(), f"{name_of(page)}: {target} is not there"
+        assert not anchor or anchor in anchors(target), f"{name_of(page)}: {target.name} has no heading #{anchor}"
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    linked = {target for target, _ in links(DOCS / "index.md")}
+    assert [name_of(page) for page in DOCS.rglob("*.md") if page not in linked and page.name != "index.md"] == []
+
+
+# Completeness
+
+
+def test_listing_the_fixtures_names_the_judges_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    python = [sys.executable, "-m"]
+    subprocess.run([*python, "pytest_recall", "init"], cwd=tmp_path, stdout=subprocess.DEVNULL, check=True)
+    listing = [*python, "pytest", "--fixtures", "-p", "no:cacheprovider"]
+    printed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert {"judge_exact", "judge_brief"} <= set(re.findall(r"^judge_\w+", printed, re.MULTILINE))
+    assert not (tmp_path / "eval" / "_artifacts").exists()
+    assert "scorecard" not in printed
+
+
+def test_reference_is_what_the_code_says() -> None:
+    script = [sys.executable, str(ROOT / "scripts" / "generate-reference.py"), "--check"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"run scripts/generate-reference.py\n{done.stdout}{done.stderr}"
+
+
+def test_every_option_and_setting_is_documented() -> None:
+    printed = subprocess.run([sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True)
+    own = printed.stdout.partition("\neval cases on a schedule")[2].partition("\n\n")[0]
+    found = set(re.findall(r"^  (--[a-z-]+)", own, re.MULTILINE))
+    found |= set(re.findall(r"^  (recall_[a-z_]+)", printed.stdout, re.MULTILINE))
+    assert {"--scenarios", "--recall-mode", "recall_files"} <= found
+    page = (REFERENCE / "options.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(found) if f"### `{name}" not in page] == []
+
+
+def test_every_command_is_documented() -> None:
+    script = [sys.executable, "-m", "pytest_recall", "--help"]
+    printed = subprocess.run(script, capture_output=True, text=True, check=True)
+    found = set(re.findall(r"^    ([a-z]+) ", printed.stdout, re.MULTILINE))
+    assert {"init", "select", "status", "score", "apply"} <= found
+    page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(found) if f"## `recall {name}`" not in page] == []
+
+
+def _scorecard_keys() -> list[str]:
+    facts = {"run": "", "date": TODAY, "mode": "pr", "seed": "", "started": "", "total": 1, "picks": ()}
+    header = Header(**facts, scheduled=True, writes=True)  # type: ignore[arg-type]
+    return list(as_json(Record(header=header), summarize([], [], 1, date.fromisoformat(TODAY))))
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("cases.md", list(Case.model_fields)),
+        ("rubric.md", list(Rubric.model_fields)),
+        ("judges.md", [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]),
+        ("fixtures.md", ["agent", "recall_case", *pytest_recall.__all__]),
+        ("fixtures.md", [f.name for kind in (Answer, Passage, Verdict) for f in fields(kind)]),
+        ("state.md", [name for name in Row._fields if name != "extra"]),
+        ("journal.md", [f.name for kind in (Header, Trial) for f in fields(kind)]),
+        ("journal.md", [outcome.value for outcome in Outcome]),
+        ("journal.md", _scorecard_keys()),
+    ],
+)
+def test_every_name_is_documented(page: str, names: list[str]) -> None:
+    text = (REFERENCE / page).read_text(encoding="utf-8")
+    assert names
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+def test_the_boxes_are_documented() -> None:
+    text = (DOCS / "schedule.md").read_text(encoding="utf-8")
+    assert [f"| {box} | {days} |" for box, days in INTERVALS.items() if f"| {box} | {days} |" not in text] == []
+
+
+def test_the_architecture_names_modules_that_exist() -> None:
+    named = re.findall(r"`(\w+/\w*(?:\.py)?)`", (DOCS / "architecture.md").read_text(encoding="utf-8"))
+    assert "core/selection.py" in named
+    assert [name for name in named if not (SOURCE / name).exists() and not (ROOT / name).exists()] == []
+
+
+def test_changelog_fragments_are_named_by_their_kind() -> None:
+    guide = (ROOT / "changelog.d" / "README.md").read_text(encoding="utf-8")
+    kinds = re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)
+    fragments = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    assert [name for name in fragments if not re.fullmatch(rf"(\d+|\+\w+)\.({'|'.join(kinds)})\.md", name)] == []
+
+
+def rewrite(page: Path) -> None:
+    """Put the real output under each command of `page` whose output has changed."""
+    text, position = page.read_text(encoding="utf-8"), 0
+    with tempfile.TemporaryDirectory() as folder:
+        fill(page, Path(folder))
+        for block, command, shown, real in play(page, Path(folder)):
+            start = text.index(f"$ {command}\n{shown}", position) + len(f"$ {command}\n")
+            if not fits(block, shown, real):
+                print(f"{block}: {command}")
+                text = text[:start] + presentable(real) + text[start + len(shown) :]
+                shown = presentable(real)
+            position = start + len(shown)
+    page.write_text(text, encoding="utf-8")
+
+
+def presentable(output: str) -> str:
+    """Return `output` as a page shows it, with `...` for what pytest says of the machine."""
+    lines: list[str] = []
+    for line in output.strip("\n").split("\n"):
+        about = (
+            line.startswith(("platform ", "rootdir: ", "configfile: ", "plugins: ")) or "test session starts" in line
+        )
+        if not about:
+            lines.append(line.rstrip())
+        elif lines[-1:] != ["..."]:
+            lines.append("...")
+    return "".join(f"{line}\n" for line in lines) if output.strip() else ""
+
+
+if __name__ == "__main__":
+    for given in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+        rewrite(given)
