@@ -133,9 +133,9 @@ class Trial:
             row=Row.from_json(plain["row"]) if "row" in plain else None,
         )
 
-    def at(self, row: Row | None, attempt: int) -> Trial:
-        """Return the trial with what only the controller knows."""
-        return replace(self, row=row, attempt=attempt)
+    def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
+        """Return the trial with what only the controller knows: its row, and further `facts` by field."""
+        return replace(self, row=row, attempt=attempt, **facts)
 
 
 _STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row"})

@@ -143,7 +143,15 @@ class Run:
         if self._journal is None:
             self._begin(())
         self._attempts[trial.case_id] += 1
-        trial = trial.at(self.plan.rows.get(trial.case_id), self._attempts[trial.case_id])
+        path, line, _ = report.location
+        trial = trial.at(
+            self.plan.rows.get(trial.case_id),
+            self._attempts[trial.case_id],
+            reason=trial.reason or self.plan.reasons.get(trial.case_id, ""),
+            where=path if line is None else f"{path}:{line + 1}",
+            pr=self.plan.context.pr,
+            model=self.plan.context.model,
+        )
         self.trials.append(trial)
         if self._journal is not None:
             try:
@@ -157,7 +165,7 @@ class Run:
         if self._attempts[case_id]:
             return None
         error = f"the worker died: {report.longrepr}"
-        return Trial(case_id=case_id, outcome=Outcome.ERROR, reason=self.plan.reasons.get(case_id, ""), error=error)
+        return Trial(case_id=case_id, outcome=Outcome.ERROR, error=error)
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Run `awaitable` on the session's one event loop, so that clients keep their connections."""

@@ -35,14 +35,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         else:
             scenario, dimension = run.late.get(case_id, ("", ""))
             trial = replace(trial, scenario=scenario, dimension=dimension, seconds=round(call.duration, 6))
-    path, line, _ = item.location
-    trial = replace(
-        trial,
-        reason=run.plan.reasons.get(case_id, ""),
-        where=f"{path}:{(line or 0) + 1}",
-        pr=run.plan.context.pr,
-        model=run.plan.context.model,
-    )
+    if run.follows:
+        # Why a marked test runs is decided by the worker that has found it.
+        trial = replace(trial, reason=run.plan.reasons.get(case_id, ""))
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
 
