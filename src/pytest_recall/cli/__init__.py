@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,9 @@ exit codes: 0 done, 1 `score --fail-on` found what it looks for, 2 nothing was d
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A bar that cannot be shown is no reason to fail.
     parser = _parser()
     args = parser.parse_args(argv)
     if args.command is None:

@@ -40,10 +40,17 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--files",
         action="append",
+        type=_glob,
         default=[],
         metavar="GLOB",
         help="further case files, as `recall_files` in the pytest ini names them; may be repeated",
     )
+
+
+def _glob(text: str) -> str:
+    if not text.strip(" /"):
+        raise argparse.ArgumentTypeError("the pattern is empty; write one like '*.evals.yaml'")
+    return text
 
 
 def place_of(args: argparse.Namespace) -> Place:

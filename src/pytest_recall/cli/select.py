@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     check_names(plan, {})
     text = plan.today()
     place.artifacts.write("today.yaml", text)
-    print("\n".join(pick.case_id for pick in plan.picks) if args.ids else text, end="" if not args.ids else "\n")
+    print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
     return 0
 

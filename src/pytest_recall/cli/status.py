@@ -8,7 +8,7 @@ import json
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.core.forecast import forecast
 from pytest_recall.render.status import terminal
-from pytest_recall.run.context import Asked
+from pytest_recall.run.context import LONGEST, Asked
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.state import read_state
 
@@ -17,9 +17,15 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "status", "show how many cases are in each box, and how many fall due on each day", run)
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the first day (default: today in UTC)")
-    parser.add_argument("--days", type=int, default=30, metavar="N", help="how many days ahead (default: 30)")
+    parser.add_argument("--days", type=_days, default=30, metavar="N", help="how many days ahead (default: 30)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
+
+
+def _days(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {LONGEST.days}")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -29,6 +35,6 @@ def run(args: argparse.Namespace) -> int:
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     state = read_state(place.state, place.name(place.state))
-    found = forecast({case_id for file in files for case_id in file.lines}, state.rows, context.date, max(args.days, 1))
+    found = forecast({case_id for file in files for case_id in file.lines}, state.rows, context.date, args.days)
     print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
     return 0

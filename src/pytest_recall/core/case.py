@@ -78,7 +78,7 @@ _TURN_SCHEMA = {
         {"type": "string", "minLength": 1},
         {
             "type": "object",
-            "properties": {"user": {"type": "string"}, "assistant": {"type": "string"}},
+            "properties": {"user": {"type": "string", "minLength": 1}, "assistant": {"type": ["string", "null"]}},
             "required": ["user"],
             "additionalProperties": False,
         },
@@ -86,14 +86,25 @@ _TURN_SCHEMA = {
 }
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
-Tag = Annotated[Name, AfterValidator(_tag)]
+Tag = Annotated[Name, AfterValidator(_tag), Field(json_schema_extra={"not": {"enum": sorted(_RESERVED)}})]
 Text = Annotated[str, Field(min_length=1)]
 WrittenTurn = Annotated[Turn, BeforeValidator(_turn), WithJsonSchema(_TURN_SCHEMA)]
 WrittenJudge = Annotated[JudgeCall, BeforeValidator(_judge_call), WithJsonSchema(_JUDGE_SCHEMA)]
 
 
+def _asks_one_way(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema what the validator below says: either `input` or `turns`."""
+    null, given = {"type": "null"}, {"not": {"type": "null"}}
+    schema["oneOf"] = [
+        {"required": ["input"], "properties": {"input": given, "turns": null}},
+        {"required": ["turns"], "properties": {"turns": given, "input": null}},
+    ]
+
+
 class Case(_Written):
     """One eval case: what to ask, what to expect, who judges."""
+
+    model_config = ConfigDict(json_schema_extra=_asks_one_way)
 
     id: str = Field(
         pattern=ID_PATTERN,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from pytest_recall.core.plain import typed
 from pytest_recall.core.row import Row
 
 
@@ -117,18 +118,17 @@ class Trial:
 
         Raises KeyError, TypeError or ValueError for what no version has written.
         """
-        known: dict[str, Any] = {n: plain[n] for n in _PLAIN if n in plain}
         answer = plain.get("answer")
         return cls(
-            **known,
+            **typed(cls, plain),
             outcome=Outcome(plain["outcome"]),
-            verdicts=tuple(Verdict(**_known(v, _VERDICT)) for v in plain.get("verdicts", ())),
+            verdicts=tuple(Verdict(**{"passed": None, **typed(Verdict, v)}) for v in plain.get("verdicts", ())),
             answer=None
             if answer is None
             else Answer(
-                text=answer["text"],
-                passages=tuple(Passage(**_known(p, _PASSAGE)) for p in answer.get("passages", ())),
-                usage=answer.get("usage", {}),
+                text=typed(Answer, answer)["text"],
+                passages=tuple(Passage(**typed(Passage, p)) for p in answer.get("passages", ())),
+                usage=dict(answer.get("usage", {})),
             ),
             row=Row.from_json(plain["row"]) if "row" in plain else None,
         )
@@ -146,10 +146,3 @@ _PASSAGE = tuple(f.name for f in fields(Passage))
 
 def _present(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     return {n: v for n in names if (v := getattr(value, n)) not in (None, "")}
-
-
-def _known(plain: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    known = {n: plain[n] for n in names if n in plain}
-    if "passed" in names:
-        known.setdefault("passed", None)
-    return known

@@ -41,6 +41,9 @@ def numeric(
         raise ValueError(f"pick: {pick!r} is unknown; known: any, first, last")
     found = numbers(answer)
     candidates = found if pick == "any" else found[:1] if pick == "first" else found[-1:]
+    for name, value in (("tolerance", tolerance), ("relative", relative)):
+        if value < 0:
+            raise ValueError(f"{name}: {value!r} is below 0; give 0 or more")
     allowed = max(tolerance, relative * abs(wanted))
     if any(_within(abs(number - wanted), allowed) for number in candidates):
         return Verdict(passed=True, score=1.0)

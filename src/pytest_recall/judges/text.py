@@ -34,7 +34,7 @@ def contains(
     any: one of them is enough. ignore_case: take `A` for `a`. absent: texts that must not occur.
     """
     wanted = [] if expected is None else texts(expected)
-    unwanted = texts(absent) if absent else []
+    unwanted = [] if absent is None or absent == [] else texts(absent)
     if not all(text.strip() for text in (*wanted, *unwanted)):
         raise ValueError("an empty text is in every answer; remove it")
     if not wanted and not unwanted:

@@ -156,6 +156,7 @@ class CaseItem(pytest.Function):
             thresholds=run.plan.rubric.thresholds,
             wait=run.wait,
             clock=time.perf_counter,
+            ends=(pytest.exit.Exception,),
         )
         self.stash[TRIAL] = trial
         if trial.outcome is Outcome.FAILED:

@@ -18,7 +18,7 @@ def terminal(found: Forecast) -> Iterator[str]:
     most = max([found.unseen, *found.boxes.values()])
     for box, count in found.boxes.items():
         yield f"  box {box}, every {INTERVALS[box]:>2} d {count:>6,}  {_bar(count, most)}".rstrip()
-    yield f"  never seen       {found.unseen:>6,}  {_bar(found.unseen, most)}".rstrip()
+    yield f"  never seen        {found.unseen:>6,}  {_bar(found.unseen, most)}".rstrip()
     yield ""
     yield f"due by day, over {plural(len(found.due), 'day')}"
     most = max([found.overdue, *found.due.values()])

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Literal
 
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.rubric import MODES, Mode, Rubric
 
 ModeOrExplicit = Literal["pr", "nightly", "all", "explicit"]
+
+
+LONGEST = timedelta(days=3660)
+"""How far ahead of its date a run may look."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +70,10 @@ def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -
 def parse_date(text: str) -> date:
     """Return the ISO date in `text`. Raises RecallError."""
     try:
-        return date.fromisoformat(text)
-    except ValueError:
+        day = date.fromisoformat(text)
+        day + LONGEST
+        return day
+    except (ValueError, OverflowError):
         raise RecallError(f"date: {text!r} is not a date; write it like 2026-01-31") from None
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ Agent = Callable[[Any], Any]
 Judge = Callable[..., Any]
 Wait = Callable[[Awaitable[Any]], Any]
 """Runs an awaitable to its end and returns what it gives."""
+Ends = tuple[type[BaseException], ...]
 DEFAULT_THRESHOLD = 0.5
 
 
@@ -27,19 +28,21 @@ def run_case(
     thresholds: Mapping[str, float],
     wait: Wait,
     clock: Callable[[], float],
+    ends: Ends = (),
 ) -> Trial:
     """Ask `agent` the case, let its judges decide, and return the trial.
 
     `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
-    `thresholds` is the rubric's; `clock` gives seconds. Raises CaseError, the third
+    `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
+    somebody ends the whole run, and no trial. Raises CaseError, the third
     outcome, where there is no verdict; what the agent or a judge raised is its cause.
     """
     for call in case.judges:
         _check_arguments(call, judges[call.name])
     start = clock()
-    answer = ask(case, agent, wait)
+    answer = ask(case, agent, wait, ends)
     seconds = clock() - start
-    judged = [_judged(call, judges[call.name], answer, case, thresholds, wait) for call in case.judges]
+    judged = [_judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
     if case.threshold is not None and not any(scored for _, scored in judged):
         raise CaseError(
             "threshold", f"no judge of the case scores, so nothing is compared with {case.threshold:g}; remove it"
@@ -58,27 +61,31 @@ def run_case(
     )
 
 
-def ask(case: Case, agent: Agent, wait: Wait) -> Answer:
+def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:
     """Return the agent's answer to the case, or to the last turn of its conversation.
 
     A conversation grows message by message, as `{"role": ..., "content": ...}`; each user
     turn is put to the agent with all that came before, unless its reply is scripted.
     """
     if case.turns is None:
-        return _asked(agent, case.input, wait)
+        return _asked(agent, case.input, wait, ends)
     messages: list[dict[str, str]] = []
     for turn in case.turns:
         messages.append({"role": "user", "content": turn.user})
         if turn.assistant is not None:
             messages.append({"role": "assistant", "content": turn.assistant})
             continue
-        answer = _asked(agent, [dict(message) for message in messages], wait)
+        answer = _asked(agent, [dict(message) for message in messages], wait, ends)
         messages.append({"role": "assistant", "content": answer.text})
     return answer
 
 
-def _asked(agent: Agent, question: Any, wait: Wait) -> Answer:
-    answer: Answer = _called("agent", lambda: as_answer(_done(agent(question), wait)))
+def _asked(agent: Agent, question: Any, wait: Wait, ends: Ends) -> Answer:
+    def call() -> Answer:
+        __tracebackhide__ = True
+        return as_answer(_done(agent(question), wait))
+
+    answer: Answer = _called("agent", call, ends)
     return answer
 
 
@@ -112,15 +119,16 @@ def _usage(given: Any) -> dict[str, float]:
         return {}
     if not isinstance(given, Mapping):
         dump = getattr(given, "model_dump", None)  # the SDKs' objects are pydantic models
-        names: Iterable[str] = getattr(given, "__dict__", {}) or getattr(type(given), "__slots__", ())
-        given = dump() if dump else {name: getattr(given, name, None) for name in names}
+        slots = [getattr(kind, "__slots__", ()) for kind in type(given).__mro__]
+        names = {*getattr(given, "__dict__", {}), *(n for s in slots for n in ((s,) if isinstance(s, str) else s))}
+        given = dump() if dump else {name: getattr(given, name, None) for name in sorted(names)}
     return {str(kind): count for kind, count in given.items() if _number(count) is not None}
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value
+    return value if abs(value) <= sys.float_info.max else None
 
 
 def _text(text: str) -> str:
@@ -129,12 +137,16 @@ def _text(text: str) -> str:
 
 
 def _done(value: Any, wait: Wait) -> Any:
+    __tracebackhide__ = True
     return wait(value) if inspect.isawaitable(value) else value
 
 
-def _called(stage: str, call: Callable[[], Any]) -> Any:
+def _called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
+    __tracebackhide__ = True
     try:
         return call()
+    except ends:
+        raise
     except RecallError as error:
         raise CaseError(stage, str(error)) from None
     except Exception as error:
@@ -145,6 +157,9 @@ def _check_arguments(call: JudgeCall, judge: Judge) -> None:
     """Raise CaseError for arguments that the judge does not take, before anything is spent."""
     if not call.arguments:
         return
+    own = call.arguments.get("threshold")
+    if own is not None and not 0 <= (-1 if (number := _number(own)) is None else number) <= 1:
+        raise CaseError(f"judge {call.name}", f"threshold: {own!r} is no score; give a number from 0 to 1")
     names = _argument_names(judge)
     for name in call.arguments:
         if names is not None and name not in names and name != "threshold":
@@ -162,15 +177,18 @@ def _argument_names(judge: Judge) -> list[str] | None:
 
 
 def _judged(
-    call: JudgeCall, judge: Judge, answer: Answer, case: Case, thresholds: Mapping[str, float], wait: Wait
+    call: JudgeCall, judge: Judge, answer: Answer, case: Case, thresholds: Mapping[str, float], wait: Wait, ends: Ends
 ) -> tuple[Verdict, bool]:
     """Return the verdict, and whether a threshold decided it."""
     arguments = dict(call.arguments)
     own = arguments.pop("threshold", None)
     stage = f"judge {call.name}"
-    if own is not None and not 0 <= (-1 if (number := _number(own)) is None else number) <= 1:
-        raise CaseError(stage, f"threshold: {own!r} is no score; give a number from 0 to 1")
-    verdict: Verdict = _called(stage, lambda: as_verdict(_done(judge(answer, case, **arguments), wait)))
+
+    def decide() -> Verdict:
+        __tracebackhide__ = True
+        return as_verdict(_done(judge(answer, case, **arguments), wait))
+
+    verdict: Verdict = _called(stage, decide, ends)
     if verdict.passed is not None:
         if own is not None:
             raise CaseError(stage, "decides by itself, so that `threshold` has no effect; remove it")

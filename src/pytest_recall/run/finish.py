@@ -60,14 +60,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         rows = {**state.rows}
         if header.reset and folded is None:
             rows.update(reset(rows, header.model, today))
-        news = record.trials[folded or 0 :]
-        again = {trial.case_id for trial in record.trials[: folded or 0]}
-        for trial in news:
-            if trial.case_id in again:
-                # An attempt of this case is in the state already; the last one grades, from where the run began.
-                rows.pop(trial.case_id, None)
-                rows.update({trial.case_id: trial.row} if trial.row else {})
-        rows.update(fold(rows, news, today))
+        rows.update(fold(rows, record.trials[folded or 0 :], today))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         text = state.updated(changed)
         if text != state.text:

@@ -208,7 +208,7 @@ def make_plan(
     check_unique(files.values())
     source = base_state or place.state
     if base_state is not None and not base_state.exists():
-        raise RecallError(f"--recall-base-state: {place.name(base_state)} is not there; give the path of a state file")
+        raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
     state = read_state(source, place.name(source))
     if base_state is not None:
         # A run that could not be remembered must not start: read the other one as well.

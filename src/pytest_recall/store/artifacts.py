@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.store import strictyaml
 from pytest_recall.store.files import write_text
 
 FOLDER = "_artifacts"
@@ -52,7 +52,8 @@ class Artifacts:
             if not runs:
                 raise RecallError(f"{self.folder}: no run yet; run `pytest -p recall` first")
             return runs[-1]
-        for path in (self.folder / run, Path(run), Path(run).parent):
+        named = Path(run)
+        for path in (self.folder / run, named.parent if named.name == "trials.jsonl" else named):
             if (path / "trials.jsonl").is_file():
                 return path
         raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in runs])}")
@@ -77,8 +78,8 @@ def _order(name: str) -> tuple[str, int]:
 
 def today_yaml(fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]]) -> str:
     """Return the text of today.yaml: what a run was asked to do, one line per chosen case."""
-    head = "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items())
-    rows = "".join(f"  - {json.dumps(case, ensure_ascii=False)}\n" for case in cases)
+    head = "".join(f"{key}: {strictyaml.flow(value)}\n" for key, value in fields.items())
+    rows = "".join(f"  - {strictyaml.flow(case)}\n" for case in cases)
     return (
         "# The slice of the newest run, and why each case is in it. Written by pytest-recall.\n"
         + head
@@ -89,6 +90,6 @@ def today_yaml(fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]]) ->
 def relative(path: Path, base: Path) -> str:
     """Return `path` as messages show it: relative to `base` with `/`, or absolute if elsewhere."""
     try:
-        return path.resolve().relative_to(base.resolve()).as_posix()
+        return Path(os.path.realpath(path)).relative_to(os.path.realpath(base)).as_posix()
     except ValueError:
         return os.fspath(path)

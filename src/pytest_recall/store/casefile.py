@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.case import ID_PATTERN, Case
+from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text
-from pytest_recall.store.written import MAX_PROBLEMS, explain
+from pytest_recall.store.written import MAX_PROBLEMS, SPELLING, explain
 
 LAZY_BYTES = 1024 * 1024
 """Above this size only the rows that are wanted are parsed; `recall check` reads them all."""
 
 _ROW = re.compile(r"""^- id: (?:"([^"\\\n]+)"|'([^'\n]+)'|([^\s"'#&*!|>%@`{\[,][^\s#]*))[ ]*$""", re.MULTILINE)
+_ID = re.compile(ID_PATTERN)
 _TOP = re.compile(r"^[^\s#]", re.MULTILINE)
 
 
@@ -109,7 +111,10 @@ class _Part:
     def _line_of(self, path: tuple[str | int, ...]) -> int:
         if not self.text:
             return self.line
-        return strictyaml.lines(self.text, self.name, self.text_line).get((self.path, *path), self.line)
+        found = strictyaml.lines(self.text, self.name, self.text_line)
+        # A field that is missing is a mistake of what it is missing in.
+        above = ((self.path, *path[:depth]) for depth in range(len(path), -1, -1))
+        return next((found[place] for place in above if place in found), self.line)
 
 
 Rows = tuple[dict[str, _Part], list[str]]
@@ -127,14 +132,23 @@ def _yaml_rows(text: str, name: str) -> Rows:
     starts = list(_ROW.finditer(text))
     # The shape is the usual one if nothing else stands in the first column. Then the text
     # can be cut into rows; anything else is read as one document, to the same result.
-    if starts and len(starts) == len(_TOP.findall(text)) and "&" not in text and "*" not in text:
-        return _cut(text, name, starts)
-    return _whole(text, name)
+    usual = (
+        starts
+        and len(starts) == len(_TOP.findall(text))
+        and all(line.lstrip()[:1] in ("", "#") for line in text[: starts[0].start()].split("\n"))
+        and "&" not in text
+        and "*" not in text
+    )
+    rows = _cut(text, name, starts) if usual else None
+    return _whole(text, name) if rows is None else rows
 
 
-def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows:
+def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows | None:
+    """Return the rows that begin at `starts`; None if those are no rows, but lines of a quoted text."""
     # A small file is wanted whole, and one parse is faster than one for each row.
     values = strictyaml.load(text, name) if len(text) <= LAZY_BYTES else None
+    if values is not None and len(values) != len(starts):
+        return None
     parts: dict[str, _Part] = {}
     problems: list[str] = []
     line, position = 1, 0
@@ -144,7 +158,10 @@ def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows:
         end = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         case_id = match[1] or match[2] or match[3]
         if match[3] is not None and not isinstance(strictyaml.scalar(case_id), str):
-            problems.append(f'{name}:{line}: id: {case_id} is not text; write it in quotes: "{case_id}"')
+            problems.append(_no_text(name, line, strictyaml.scalar(case_id), case_id))
+            continue
+        if not _ID.match(case_id):
+            return None
         value = None if values is None else values[index]
         _add(parts, _Part(case_id, name, line, text=text[position:end], text_line=line, value=value), problems)
     return parts, problems
@@ -176,7 +193,7 @@ def _json_rows(text: str, name: str) -> Rows:
         if not row_text.strip():
             continue
         try:
-            row = json.loads(row_text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+            row = json.loads(row_text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
         except (ValueError, RecursionError) as error:
             marker = strictyaml.conflict_line(row_text)
             problem = "merge-conflict marker; resolve the conflict" if marker else f"not JSON ({error})"
@@ -185,6 +202,9 @@ def _json_rows(text: str, name: str) -> Rows:
         case_id = row.get("id") if isinstance(row, dict) else None
         if not isinstance(case_id, str):
             problems.append(_no_id(name, line, row))
+            continue
+        if not _ID.match(case_id):
+            problems.append(f"{name}:{line}: id: {one_line(repr(case_id), 60)} does not fit; {SPELLING['id']}")
             continue
         _add(parts, _Part(case_id, name, line, value=row), problems)
     return parts, problems
@@ -199,7 +219,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _refuse_constant(text: str) -> Any:
+def _finite(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse_constant(text)
+
+
+def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a JSON value")
 
 
@@ -208,7 +233,13 @@ def _no_id(name: str, line: int, row: Any) -> str:
         return f"{name}:{line}: a case is a mapping; start it with `id: <id>`"
     if "id" not in row:
         return f"{name}:{line}: id: is missing; add it"
-    return f'{name}:{line}: id: {row["id"]!r} is not text; write it in quotes: "{row["id"]}"'
+    return _no_text(name, line, row["id"], row["id"])
+
+
+def _no_text(name: str, line: int, value: Any, written: object) -> str:
+    if value is None:
+        return f"{name}:{line}: id: has no value; give it one"
+    return f'{name}:{line}: id: {written} is not text; write it in quotes: "{written}"'
 
 
 def _add(parts: dict[str, _Part], part: _Part, problems: list[str]) -> None:

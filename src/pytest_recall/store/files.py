@@ -39,7 +39,7 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
     A `durable` one is on the disk before it is in its place, which takes a while. A symbolic
     link is followed, and the permissions of an existing file are kept. Raises OSError.
     """
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import fields
+from datetime import date
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.trial import Trial
 from pytest_recall.store.files import read_text
@@ -83,7 +85,7 @@ def read_journal(folder: Path) -> Record:
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "end":
                 exit_code = int(record["exit_code"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise RecallError(
                 f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
             ) from None
@@ -100,11 +102,9 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         raise RecallError(f"{path}:1: not a journal: the first line must describe the run")
     if record["version"] != VERSION:
         raise RecallError(f"{path}:1: version {record['version']} is not known to this pytest-recall; upgrade it")
-    known: dict[str, Any] = {f.name: record[f.name] for f in fields(Header) if f.name in record}
-    for name in ("scenarios", "dimensions", "orphans"):
-        known[name] = tuple(known.get(name, ()))
-    known["picks"] = tuple(_pairs(known["picks"]))
-    return Header(**known)
+    header = Header(**typed(Header, record), picks=tuple(_pairs(record["picks"])))
+    date.fromisoformat(header.date)
+    return header
 
 
 def _pairs(picks: Iterable[Any]) -> Iterable[tuple[str, str]]:

@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.row import Row
 from pytest_recall.core.schedule import LAST_BOX
 from pytest_recall.store import strictyaml
@@ -25,6 +25,7 @@ from pytest_recall.store.files import read_text, write_text
 
 VERSION = 1
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
+FIELDS = frozenset({"box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS})
 HEADER = f"""\
 # What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
 # `recall status` reads it aloud. A case that is gone keeps its row until you delete it.
@@ -48,17 +49,23 @@ _TAIL = re.compile(
 # What other readers of YAML would take for something else than text.
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _SAFE = re.compile(_PLAIN)
+_NAME = re.compile(r", ([A-Za-z_]\w*): ")
+_ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
 _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
 class State:
-    """The rows of one state file, by case id, and the text that they were read from."""
+    """The rows of one state file, by case id, and the text that they were read from.
 
-    def __init__(self, rows: dict[str, Row], text: str, *, canonical: bool = True, others: str = "") -> None:
+    `head` is the text above the rows. A file that is not `sorted` in our own shape is
+    written anew as a whole when something changes; else only the changed rows are.
+    """
+
+    def __init__(self, rows: dict[str, Row], text: str, *, head: str = HEADER, sorted_shape: bool = True) -> None:
         self.rows = rows
         self.text = text
-        self._canonical = canonical
-        self._others = others
+        self._head = head
+        self._sorted_shape = sorted_shape
 
     @property
     def digest(self) -> str:
@@ -71,12 +78,15 @@ class State:
         if not news:
             return self.text
         ids = list(self.rows)
-        if self._canonical and ids and len(news) * 20 <= len(ids):
+        spliced = self._sorted_shape and bool(ids)
+        # Comments between rows only survive splicing; without any, a large change is faster written anew.
+        if spliced and (len(news) * 20 <= len(ids) or "#" in self.text[len(self._head) :]):
             return self._spliced(news, ids)
-        return self._rewritten({**self.rows, **news})
+        rows = {**self.rows, **news}
+        return self._head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows))
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
-        edits: list[tuple[int, int, str]] = []
+        edits: list[tuple[int, int, str, str]] = []
         for case_id, row in news.items():
             if case_id in self.rows:
                 start = self._key_at(case_id)
@@ -84,26 +94,17 @@ class State:
             else:
                 following = bisect_left(ids, case_id)
                 start = end = len(self.text) if following == len(ids) else self._key_at(ids[following])
-            edits.append((start, end, _row_text(case_id, row)))
-        # Insertions before one row share their place, so that the order of ids breaks the tie.
-        edits.sort(key=lambda edit: (edit[0], edit[2] if edit[0] == edit[1] else "\uffff"))
+            edits.append((start, end, case_id, _row_text(case_id, row)))
         pieces: list[str] = []
         position = 0
-        for start, end, text in edits:
+        # An insertion ends where the row that it precedes begins, so that it sorts before it.
+        for start, end, _, text in sorted(edits):
             pieces += (self.text[position:start], text)
             position = end
         return "".join((*pieces, self.text[position:]))
 
     def _key_at(self, case_id: str) -> int:
         return self.text.index(f"\n  {_quoted(case_id)}:\n    {{box: ") + 1
-
-    def _rewritten(self, rows: Mapping[str, Row]) -> str:
-        body = "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows))
-        cases = self.text.index("\ncases:") if self._canonical and self.rows else -1
-        head = (
-            self.text[: cases + len("\ncases:\n")] if cases >= 0 else HEADER.replace("cases:", self._others + "cases:")
-        )
-        return head + body
 
 
 def read_state(path: Path, name: str) -> State:
@@ -118,23 +119,48 @@ def read_state(path: Path, name: str) -> State:
 def parse_state(text: str, name: str) -> State:
     """Return the state in `text`; raises RecallError."""
     if not text.strip():
-        return State({}, "")
+        return State({}, text)
     if (line := strictyaml.conflict_line(text)) is not None:
         raise RecallError(f"{name}:{line}: merge-conflict marker; resolve the conflict, then run again")
+    given = text
+    if not text.endswith("\n"):
+        text += "\n"
     start = text.find("\ncases:\n") + len("\ncases:\n")
-    if start < len("\ncases:\n") or f"\nversion: {VERSION}\n" not in text[:start]:
-        return _parse_yaml(text, name)
+    if start < len("\ncases:\n") or strictyaml.has_line_separators(text):
+        return _parse_yaml(given, name)
     found = _ROW.findall(text, start)
-    if 2 * len(found) != text.count("\n", start):
-        return _parse_yaml(text, name)
+    # Each row is two lines; what is left over must be comments and blank lines.
+    if (over := text.count("\n", start) - 2 * len(found)) and over != len(_ASIDE.findall(text, start)):
+        return _parse_yaml(given, name)
     try:
         rows = _rows(found)
     except ValueError:
-        return _parse_yaml(text, name)
-    if len(rows) != len(found):
-        return _parse_yaml(text, name)
+        return _parse_yaml(given, name)
+    keys = [row[0] for row in found]
+    if len(rows) != len(found) or not _as_ours(keys):
+        return _parse_yaml(given, name)
+    head = text[:start]
+    _check_version(strictyaml.load(head, name), strictyaml.lines(head, name), name)
     ids = list(rows)
-    return State(rows, text, canonical=ids == sorted(ids))
+    return State(rows, given, head=head, sorted_shape=given == text and ids == sorted(ids))
+
+
+def _as_ours(keys: list[str]) -> bool:
+    """Whether keys are quoted as we quote them: just where another reader would take one for something else."""
+    return _WORDS.isdisjoint(map(str.lower, keys)) and all(
+        _quoted(_unquoted(key)) == key for key in keys if key[0] == '"'
+    )
+
+
+def _check_version(value: Any, where: Mapping[tuple[str | int, ...], int], name: str) -> None:
+    if not isinstance(value, dict) or "version" not in value:
+        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
+    version = value["version"]
+    if type(version) is not int or version != VERSION:
+        line = where[("version",)]
+        raise RecallError(
+            f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
+        )
 
 
 def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
@@ -162,6 +188,9 @@ def _tail(text: str) -> tuple[str | None, ...]:
     if match is None:
         raise ValueError("fields in another order or of another kind")
     *texts, extra = match.groups()
+    names = _NAME.findall(extra)
+    if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
+        raise ValueError("a field twice")
     return (*(t and _unquoted(t) for t in texts), extra)
 
 
@@ -185,9 +214,10 @@ def _row_text(case_id: str, row: Row) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Return `text` bare where every reader takes it for this text, else in double quotes."""
     if _SAFE.fullmatch(text) and text.lower() not in _WORDS:
         return text
-    return json.dumps(one_line(text, 500), ensure_ascii=False)
+    return strictyaml.flow(text)
 
 
 def _unquoted(text: str) -> str:
@@ -198,13 +228,7 @@ def _parse_yaml(text: str, name: str) -> State:
     """Read a state file that is YAML of another shape than ours: slowly, and with a line for each mistake."""
     value = strictyaml.load(text, name)
     where = strictyaml.lines(text, name)
-    if not isinstance(value, dict) or "version" not in value:
-        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
-    if value["version"] != VERSION:
-        line = where[("version",)]
-        raise RecallError(
-            f"{name}:{line}: version {value['version']!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
-        )
+    _check_version(value, where, name)
     cases = value.get("cases") or {}
     if not isinstance(cases, dict):
         raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")
@@ -218,8 +242,10 @@ def _parse_yaml(text: str, name: str) -> State:
             problems.append(f"{name}:{where[('cases', case_id)]}: {case_id}: {problem}; correct the row or delete it")
     if problems:
         raise RecallError(*problems[:20])
-    others = "".join(f"{key}: {_flow(other)}\n" for key, other in value.items() if key not in ("version", "cases"))
-    return State(rows, text, canonical=False, others=others)
+    comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
+    others = "".join(f"{_quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in ("version", "cases"))
+    head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
+    return State(rows, text, head=head, sorted_shape=False)
 
 
 def _row(fields: Any) -> Row:
@@ -233,7 +259,7 @@ def _row(fields: Any) -> Row:
         raise ValueError(f"pass_streak: must be a count, not {streak!r}")
     tested, due = (_date(known.pop(key), key) for key in ("last_tested", "next_due"))
     pr, model, note, failure_pr = (_optional_text(known.pop(key, None), key) for key in TEXT_FIELDS)
-    extra = "".join(f", {key}: {_flow(value)}" for key, value in known.items())
+    extra = "".join(f", {_quoted(key)}: {_flow(value)}" for key, value in known.items())
     return Row(box, streak, tested, due, pr, model, note, failure_pr, extra)
 
 

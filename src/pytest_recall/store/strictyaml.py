@@ -7,6 +7,7 @@ several times as fast as composing nodes first (`benchmarks/` measures both).
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, NoReturn
 
@@ -47,6 +48,10 @@ _WORDS = {
     "False": False,
     "FALSE": False,
 }
+_SEPARATORS = ("\x85", "\u2028", "\u2029")
+# YAML 1.2.2 §5.1, without the separators.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -67,6 +72,17 @@ def conflict_line(text: str) -> int | None:
     """Return the line, counted from 1, of the first merge-conflict marker."""
     found = _CONFLICT.search(text)
     return None if found is None else text.count("\n", 0, found.start()) + 1
+
+
+def flow(value: Any) -> str:
+    """Return `value` as JSON that every reader of YAML takes for the same, on one line."""
+    # What JSON leaves as it is, but YAML takes for a line end or refuses; it stands in quotes only.
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def has_line_separators(text: str) -> bool:
+    """Whether `text` has a character that YAML 1.1 takes for the end of a line, and YAML 1.2 does not."""
+    return not text.isascii() and any(separator in text for separator in _SEPARATORS)
 
 
 def load(text: str, name: str, first_line: int = 1) -> Any:
@@ -97,6 +113,12 @@ class _Reader:
         if (line := conflict_line(text)) is not None:
             raise RecallError(
                 f"{name}:{first_line + line - 1}: merge-conflict marker; resolve the conflict, then run again"
+            )
+        if found := _UNPRINTABLE.search(text):
+            line = first_line + text.count("\n", 0, found.start())
+            shown = f"\\u{ord(found[0]):04x}"
+            raise RecallError(
+                f'{name}:{line}: the character {shown} cannot stand in YAML; write "{shown}" in double quotes'
             )
         try:
             self._next = _LOADER(text).get_event
@@ -160,6 +182,8 @@ class _Reader:
         while type(event) is not MappingEndEvent:
             if type(event) is not ScalarEvent:
                 self._fail(event, "a key must be plain text; quote it")
+            if event.tag is not None:
+                self._fail(event, f"the tag `{event.tag}` is not allowed; remove it, or quote the text")
             key = event.value
             if key in values:
                 self._fail(event, f"`{key}` is written twice; remove one of them")
@@ -185,7 +209,11 @@ class _Reader:
         raise RecallError(f"{self.name}:{self._line(event)}: {problem}")
 
     def _refuse(self, error: yaml.YAMLError) -> NoReturn:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        mark = getattr(error, "problem_mark", None)
+        opened = getattr(error, "context_mark", None)
+        within = str(getattr(error, "context", ""))
+        if opened and (mark is None or "flow" in within or "end" in str(getattr(error, "problem", ""))):
+            mark = opened  # What stays open is a mistake where it begins, not where the file ends.
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
         place = f":{self.first_line + int(mark.line)}" if mark else ""
         raise RecallError(f"{self.name}{place}: {problem}; correct the YAML here or just above") from None

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pytest_recall.core.errors import nearest
 
 Model = TypeVar("Model", bound=BaseModel)
-_SPELLING = {
+SPELLING = {
     "id": "use letters, digits and `-`, `_`, `.`, `/`, `:`, without spaces",
     "name": "start with a letter, and use letters, digits, `-`, `_`, `.`",
 }
@@ -33,6 +33,7 @@ _BRANCHES = frozenset({"constrained-str", "str", "dict", "dict[str,json]", "tupl
 def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: LineOf) -> list[str]:
     """Return one sentence per problem in `error`, at most `MAX_PROBLEMS`."""
     sentences: list[str] = []
+    said: set[tuple[str, bool]] = set()
     found = error.errors(include_url=False)
     for problem in found[:MAX_PROBLEMS]:
         if problem["type"] == "too_short" and any(_below(problem["loc"], other["loc"]) for other in found):
@@ -40,9 +41,10 @@ def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: 
         path = tuple(p for p in problem["loc"] if not (isinstance(p, str) and _is_branch(p)))
         field = ".".join(str(p) for p in path)
         where = f"{name}:{line_of(path)}: "
-        sentence = where + (f"{field}: " if field else "") + _advice(dict(problem), path, model)
-        if sentence not in sentences:
-            sentences.append(sentence)
+        if (field, problem["type"] == "extra_forbidden") in said:
+            continue  # The other branches of a union say what else it could have been.
+        said.add((field, problem["type"] == "extra_forbidden"))
+        sentences.append(where + (f"{field}: " if field else "") + _advice(dict(problem), path, model))
     return sentences
 
 
@@ -65,7 +67,7 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     if kind == "string_type":
         return f"{given!r} is not text; write it in quotes" if isinstance(given, int | float) else "must be text"
     if kind == "string_pattern_mismatch":
-        return f"{_short(given)} does not fit; {_SPELLING['id' if path[-1] == 'id' else 'name']}"
+        return f"{_short(given)} does not fit; {SPELLING['id' if path[-1] == 'id' else 'name']}"
     if kind in _KINDS:
         return f"must be {_KINDS[kind]}, not {_short(given)}"
     if kind == "string_too_short":

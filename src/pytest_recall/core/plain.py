@@ -1,0 +1,43 @@
+"""Plain data: what JSON gave, checked against the fields that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+# By annotation, as written. A bool is an int to Python, but not to anybody who wrote `attempt: true`.
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "bool": (bool,),
+    "int": (int,),
+    "float | None": (int, float, type(None)),
+    "bool | None": (bool, type(None)),
+    "tuple[str, ...]": (list, tuple),
+}
+
+
+def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the dataclass `kind` that `plain` has, without those of a later version.
+
+    Raises TypeError for a value of another type than the field's; fields of types beyond
+    JSON's own are left to the caller.
+    """
+    found: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name not in plain:
+            continue
+        value: Any = plain[field.name]
+        allowed = _KINDS.get(str(field.type))
+        if allowed is None:
+            continue
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+            raise TypeError(f"{field.name}: {value!r} is no {field.type}")
+        if field.type == "tuple[str, ...]":
+            found[field.name] = parts = tuple(plain[field.name])
+            if not all(isinstance(part, str) for part in parts):
+                raise TypeError(f"{field.name}: {value!r} is no {field.type}")
+            continue
+        found[field.name] = value
+    return found

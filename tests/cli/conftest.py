@@ -1,0 +1,60 @@
+"""Projects in which the commands are tried out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.cli.samples import Done, fill, run_evals
+
+Recall = Callable[..., Done]
+
+
+@pytest.fixture(autouse=True)
+def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("GITHUB_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with an eval directory that has not been run on the day of the samples."""
+    fill(tmp_path / "project")
+    return tmp_path / "project"
+
+
+@pytest.fixture(scope="session")
+def _ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ran") / "project"
+    fill(folder)
+    done = run_evals(folder)
+    assert done.code == 1, done
+    return folder
+
+
+@pytest.fixture
+def ran(_ran: Path, tmp_path: Path) -> Path:
+    """A copy of the project after a real run, in which a case failed and another one crashed."""
+    return Path(shutil.copytree(_ran, tmp_path / "ran"))
+
+
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Recall:
+    """Call `recall` in a folder, within this process."""
+
+    def call(folder: Path, *arguments: str) -> Done:
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        try:
+            code = main(arguments)
+        except SystemExit as error:  # argparse's own way to refuse
+            code = int(str(error.code))
+        return Done(code, *capsys.readouterr())
+
+    return call

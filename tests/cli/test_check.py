@@ -1,0 +1,76 @@
+"""`recall check`: everything that is wrong, in one go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import CASES, files, recall
+
+
+def test_all_in_order(project: Path) -> None:
+    before = files(project)
+    done = recall(project, "check")
+    assert done == (0, "5 cases in 1 file, 2 scenarios, 2 dimensions: all in order\n", "")
+    assert files(project) == before
+
+
+def test_several_files(project: Path, inside: Recall) -> None:
+    row = {"id": "x", "scenario": "new", "dimension": "facts", "input": "q", "judges": ["exact"]}
+    (project / "eval" / "more").mkdir()
+    (project / "eval" / "more" / "x.cases.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    assert inside(project, "check").out == "6 cases in 2 files, 3 scenarios, 2 dimensions: all in order\n"
+
+
+def test_no_files(tmp_path: Path, inside: Recall) -> None:
+    (tmp_path / "eval").mkdir()
+    assert inside(tmp_path, "check").out == "0 cases in 0 files, 0 scenarios, 0 dimensions: all in order\n"
+
+
+def test_every_problem_of_every_file(project: Path) -> None:
+    texts = {
+        "a.cases.yaml": "- id: a\n  scenario: s\n- id: b c\n  scenario: 5\n",
+        "b.cases.jsonl": '{"id": "x"\n{"id": 7}\n',
+        "c.cases.yaml": CASES.split("\n\n")[0] + "\n",
+        "rubric.yaml": "mode: weekly\n",
+        "recall.yaml": "version: 1\ncases:\n  a: {box: 9}\n",
+    }
+    for name, text in texts.items():
+        (project / "eval" / name).write_text(text, encoding="utf-8")
+    done = recall(project, "check")
+    assert (done.code, done.out) == (2, "")
+    assert [line.split("; ")[0].split(" (")[0] for line in done.err.splitlines()] == [
+        "recall: eval/a.cases.yaml:1: dimension: is missing",
+        "recall: eval/a.cases.yaml:1: judges: is missing",
+        "recall: eval/a.cases.yaml:3: id: 'b c' does not fit",
+        "recall: eval/a.cases.yaml:3: dimension: is missing",
+        "recall: eval/a.cases.yaml:3: judges: is missing",
+        "recall: eval/a.cases.yaml:4: scenario: 5 is not text",
+        "recall: eval/b.cases.jsonl:1: not JSON",
+        "recall: eval/b.cases.jsonl:2: id: 7 is not text",
+        "recall: eval/cases.yaml:1: id: `right` is already the case at eval/c.cases.yaml:1",
+        "recall: eval/rubric.yaml:1: owner: is missing",
+        "recall: eval/rubric.yaml:1: mode: 'weekly' is unknown",
+        "recall: eval/recall.yaml:3: a: pass_streak is missing",
+    ]
+
+
+def test_reads_large_files_to_their_end(project: Path, inside: Recall) -> None:
+    rows = [
+        f"- id: r{n}\n  scenario: s\n  dimension: d\n  input: {'x' * 500}\n  judges: [exact]\n" for n in range(3000)
+    ]
+    path = project / "eval" / "large.cases.yaml"
+    path.write_text("".join(rows) + "  surprise: 1\n", encoding="utf-8")
+    done = inside(project, "check")
+    assert done.code == 2
+    assert done.err.startswith("recall: eval/large.cases.yaml:15001: surprise: unknown field")
+
+
+def test_a_relative_directory_from_elsewhere(project: Path, inside: Recall) -> None:
+    (project / "elsewhere").mkdir()
+    assert inside(project / "elsewhere", "check", "--dir", "../eval").code == 0
+    (project / "eval" / "rubric.yaml").write_text("owner: 5\n", encoding="utf-8")
+    done = inside(project / "elsewhere", "check", "--dir", "../eval")
+    assert done.code == 2
+    assert "rubric.yaml:1: owner: 5 is not text" in done.err

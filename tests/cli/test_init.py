@@ -1,0 +1,109 @@
+"""`recall init`: a first eval set that runs at once, and nothing overwritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import files, python, recall, run_evals
+
+WRITTEN = ["eval/cases.yaml", "eval/rubric.yaml", "eval/conftest.py", ".github/workflows/eval-recall.yml"]
+
+
+def test_writes_an_eval_set(tmp_path: Path) -> None:
+    done = recall(tmp_path, "init")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[:4] == [f"wrote   {name}" for name in WRITTEN]
+    assert "`pytest -p recall eval` runs it" in lines[-1]
+    assert sorted(files(tmp_path)) == sorted(WRITTEN)
+    assert "EVAL_DIR" not in "".join(text.decode() for text in files(tmp_path).values())
+
+
+def test_what_it_writes_passes(tmp_path: Path) -> None:
+    recall(tmp_path, "init")
+    done = run_evals(tmp_path)
+    assert done.code == 0, done.out
+    assert "4 passed" in done.out
+    rows = yaml.safe_load((tmp_path / "eval" / "recall.yaml").read_text(encoding="utf-8"))["cases"]
+    assert {row["box"] for row in rows.values()} == {1}
+    assert recall(tmp_path, "check").out == "4 cases in 1 file, 2 scenarios, 3 dimensions: all in order\n"
+    # Box 1 is run again and moves up; then nothing is due, which is fine.
+    assert "4 passed" in run_evals(tmp_path).out
+    done = run_evals(tmp_path)
+    assert done.code == 0
+    assert "0 of 4 cases; not run: 4 not due until 2026-03-13" in done.out
+
+
+def test_what_it_writes_is_on_no_schedule_yet(tmp_path: Path, inside: Recall) -> None:
+    inside(tmp_path, "init")
+    assert "never seen             4" in inside(tmp_path, "status").out
+
+
+def test_the_workflow_is_yaml(tmp_path: Path, inside: Recall) -> None:
+    inside(tmp_path, "init", "--dir", "checks")
+    workflow = yaml.safe_load((tmp_path / WRITTEN[-1]).read_text(encoding="utf-8"))
+    steps = workflow["jobs"]["eval"]["steps"]
+    assert "pytest -p recall checks" in [step.get("run") for step in steps]
+
+
+def test_overwrites_nothing(tmp_path: Path) -> None:
+    for number, name in enumerate(WRITTEN):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"mine \xff\r\n" * number)
+    before = files(tmp_path)
+    done = recall(tmp_path, "init")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "".join(f"kept    {name} (it is there already)\n" for name in WRITTEN)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("kept", WRITTEN)
+def test_fills_in_what_is_missing(tmp_path: Path, kept: str, inside: Recall) -> None:
+    (tmp_path / kept).parent.mkdir(parents=True)
+    (tmp_path / kept).write_bytes(b"mine")
+    done = inside(tmp_path, "init")
+    assert f"kept    {kept} (it is there already)\n" in done.out
+    assert done.out.count("wrote   ") == 3
+    assert (tmp_path / kept).read_bytes() == b"mine"
+    assert sorted(files(tmp_path)) == sorted(WRITTEN)
+
+
+def test_dry_run_writes_nothing(tmp_path: Path) -> None:
+    done = recall(tmp_path, "init", "--dry-run")
+    assert done == (0, "".join(f"would write   {name}\n" for name in WRITTEN), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_directory(tmp_path: Path) -> None:
+    done = recall(tmp_path, "init", "--dir", "evals/agent")
+    assert done.code == 0
+    assert sorted(files(tmp_path)) == sorted(name.replace("eval/", "evals/agent/", 1) for name in WRITTEN)
+    assert "`pytest -p recall evals/agent` runs it" in done.out
+    assert "recall evals/agent\n" in (tmp_path / WRITTEN[-1]).read_text(encoding="utf-8")
+    assert recall(tmp_path, "check", "--dir", "evals/agent").code == 0
+
+
+@pytest.mark.xfail(strict=True, reason="what it says to run next collects no case in a directory of another name")
+def test_another_directory_runs_as_it_says(tmp_path: Path) -> None:
+    recall(tmp_path, "init", "--dir", "checks")
+    done = run_evals(tmp_path, "checks")
+    assert done.code == 0, done.out
+    assert "4 passed" in done.out
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "eval").write_text("mine", encoding="utf-8")
+    done = recall(tmp_path, "init")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: ")
+    assert "File exists" in done.err
+    assert files(tmp_path) == {"eval": b"mine"}
+
+
+def test_what_it_writes_is_python_without_warnings(tmp_path: Path, inside: Recall) -> None:
+    inside(tmp_path, "init")
+    assert python(tmp_path, "-W", "error", "-m", "py_compile", "eval/conftest.py") == (0, "", "")

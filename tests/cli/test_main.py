@@ -1,0 +1,179 @@
+"""The command line as a whole: help, exit codes, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_recall import __version__
+from pytest_recall.cli import main
+from tests.cli.conftest import Recall
+from tests.cli.samples import environment, recall
+
+COMMANDS = ("init", "select", "status", "score", "apply", "check", "schema")
+
+
+def test_help_leads_through_the_commands(tmp_path: Path) -> None:
+    done = recall(tmp_path, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert all(f"\n    {command} " in done.out for command in COMMANDS)
+    assert "pytest -p recall eval" in done.out
+    assert "exit codes: 0 done" in done.out
+
+
+def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path) -> None:
+    done = recall(tmp_path)
+    assert done.code == 2
+    assert done.out == recall(tmp_path, "--help").out
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("init", ["--dir", "--dry-run", "overwrites nothing"]),
+        ("select", ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--base-state", "--ids", "--files"]),
+        ("status", ["--date", "--days", "--json", "--files"]),
+        ("score", ["RUN", "--format", "--fail-on", "regression", "failure", "incomplete"]),
+        ("apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
+        ("check", ["--files", "without running anything"]),
+        ("schema", ["cases", "rubric", "yaml-language-server"]),
+    ],
+)
+def test_help_of_a_command(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    text = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert text.startswith(f"usage: recall {command} ")
+    assert all(word in text for word in words)
+
+
+def test_version(tmp_path: Path) -> None:
+    assert recall(tmp_path, "--version") == (0, f"pytest-recall {__version__}\n", "")
+
+
+def test_installed_command_is_the_module(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("recall")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == f"pytest-recall {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["stat"], ["status", "--day"], ["status", "--days", "many"], ["score", "--format", "pdf"], ["apply"]]
+)
+def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "error: " in capsys.readouterr().err
+
+
+NEED_EVAL = [["select"], ["status"], ["score"], ["apply", "latest"], ["check"]]
+
+
+@pytest.mark.parametrize("arguments", NEED_EVAL)
+def test_no_eval_directory(tmp_path: Path, arguments: list[str], inside: Recall) -> None:
+    done = inside(tmp_path, *arguments)
+    assert done == (2, "", "recall: eval: no such directory; run `recall init`, or give --dir\n")
+    done = inside(tmp_path, *arguments, "--dir", "elsewhere/evals")
+    assert done == (2, "", "recall: elsewhere/evals: no such directory; run `recall init`, or give --dir\n")
+
+
+@pytest.mark.parametrize("arguments", NEED_EVAL)
+def test_a_file_in_place_of_the_directory(project: Path, arguments: list[str], inside: Recall) -> None:
+    done = inside(project, *arguments, "--dir", "eval/cases.yaml")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: eval/cases.yaml: no such directory;")
+
+
+@pytest.mark.parametrize("command", ["select", "status", "check"])
+def test_a_link_to_itself_in_place_of_a_file(project: Path, command: str, inside: Recall) -> None:
+    path = project / "eval" / "cases.yaml"
+    path.unlink()
+    path.symlink_to(path)
+    done = inside(project, command)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: eval/cases.yaml: cannot be read (Too many levels of symbolic links)")
+
+
+@pytest.mark.parametrize("name", ["rubric.yaml", "recall.yaml"])
+@pytest.mark.parametrize("command", ["select", "status", "check"])
+def test_a_directory_in_place_of_a_file(project: Path, command: str, name: str, inside: Recall) -> None:
+    (project / "eval" / name).unlink()
+    (project / "eval" / name).mkdir()
+    done = inside(project, command)
+    message = f"recall: eval/{name}: cannot be read (Is a directory); check that it is there and readable\n"
+    assert done == (2, "", message)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("name", ["cases.yaml", "rubric.yaml", "recall.yaml"])
+def test_no_permission(project: Path, name: str) -> None:
+    (project / "eval" / name).chmod(0)
+    done = recall(project, "check")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"recall: eval/{name}: cannot be read (Permission denied)")
+
+
+@pytest.mark.parametrize("name", ["cases.yaml", "rubric.yaml", "recall.yaml"])
+@pytest.mark.parametrize("command", ["select", "status", "check"])
+@pytest.mark.parametrize(
+    "content", [b"\x00\x01\xff", b"a: \x00", b"<<<<<<< ours\n", b"[" * 50_000, b"- !!python/none x\n"]
+)
+def test_broken_files(project: Path, command: str, name: str, content: bytes, inside: Recall) -> None:
+    (project / "eval" / name).write_bytes(content)
+    done = inside(project, command)
+    assert done.code == 2
+    assert done.out == ""
+    assert all(line.startswith(f"recall: eval/{name}") for line in done.err.splitlines())
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["select"], ["schema", "cases"], ["score"], ["check"]])
+def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
+    """As under `| head -1`: nobody reads the output any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_recall", *arguments],
+        cwd=ran,
+        env=environment(),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if not line.startswith("recall: pr ")] == []
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["score"], ["score", "--format", "md"]])
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_output_that_is_not_utf_8(ran: Path, arguments: list[str], encoding: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_recall", *arguments],
+        cwd=ran,
+        env={**environment(), "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize("command", ["select", "status", "check"])
+def test_an_empty_glob(project: Path, command: str, inside: Recall) -> None:
+    assert inside(project, command, "--files", "").code == 2
+
+
+@pytest.mark.parametrize("command", ["select", "status", "check"])
+def test_other_case_files(project: Path, command: str, inside: Recall) -> None:
+    (project / "eval" / "more.yml").write_text("- id: more\n", encoding="utf-8")
+    assert inside(project, command).code == 0
+    done = inside(project, command, "--files", "*.yml")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: eval/more.yml:1: scenario: is missing; add it\n")

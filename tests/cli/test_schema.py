@@ -1,0 +1,196 @@
+"""`recall schema`: what an editor refuses is what the loader refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from pytest_recall.cli.schema import schema_of
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.store import strictyaml
+from pytest_recall.store.casefile import CaseFile
+from pytest_recall.store.rubric import read_rubric
+from tests.cli.samples import recall
+
+OWN = Path(__file__).resolve().parents[2] / "eval"
+TEMPLATES = Path(__file__).resolve().parents[2] / "src" / "pytest_recall" / "templates"
+CASES = Draft202012Validator(schema_of("cases"))
+RUBRIC = Draft202012Validator(schema_of("rubric"))
+
+
+@pytest.mark.parametrize("what", ["cases", "rubric"])
+def test_is_a_schema(tmp_path: Path, what: str) -> None:
+    done = recall(tmp_path, "schema", what)
+    assert (done.code, done.err) == (0, "")
+    schema = json.loads(done.out)
+    assert schema == schema_of(what)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft202012Validator.check_schema(schema)
+
+
+def test_every_field_is_described() -> None:
+    fields = schema_of("cases")["$defs"]["Case"]["properties"]
+    assert list(fields)[:3] == ["id", "scenario", "dimension"]
+    assert all(field["description"] for field in fields.values())
+    assert all(field["description"] for field in schema_of("rubric")["properties"].values())
+
+
+@pytest.mark.parametrize("path", [OWN / "cases.yaml", TEMPLATES / "cases.yaml"], ids=["own", "scaffold"])
+def test_our_cases_fit(path: Path) -> None:
+    cases = strictyaml.load(path.read_text(encoding="utf-8"), path.name)
+    assert len(cases) >= 4
+    CASES.validate(cases)
+
+
+@pytest.mark.parametrize("path", [OWN / "rubric.yaml", TEMPLATES / "rubric.yaml"], ids=["own", "scaffold"])
+def test_our_rubrics_fit(path: Path) -> None:
+    RUBRIC.validate(strictyaml.load(path.read_text(encoding="utf-8"), path.name))
+
+
+def loads(folder: Path, row: dict[str, Any]) -> bool:
+    """Whether the loader accepts the row."""
+    path = folder / "x.cases.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    try:
+        CaseFile(path, path.name)
+    except RecallError:
+        return False
+    return True
+
+
+def example(**given: Any) -> dict[str, Any]:
+    """Return a valid row with other fields; `...` leaves one out."""
+    row = {"id": "a", "scenario": "s", "dimension": "d", "input": "q", "judges": ["exact"], **given}
+    return {name: value for name, value in row.items() if value is not ...}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"id": "ü/1:2.b@c=d+e_f"},
+        {"id": "a" * 200},
+        {"scenario": "two-words.v2"},
+        {"input": {"question": "q", "top_k": 3}},
+        {"input": {}},
+        {"input": None, "turns": ["q"]},
+        {"input": ..., "turns": ["q", {"user": "r", "assistant": "s"}, "t"]},
+        {"expected": None},
+        {"expected": [1, {"a": [True, None]}]},
+        {"judges": ["exact", {"contains": "x"}, {"token_f1": {"threshold": 0.6}}, {"own": None}]},
+        {"threshold": 0},
+        {"threshold": 0.5},
+        {"threshold": None},
+        {"tags": []},
+        {"tags": ["money", "slow.v2"]},
+        {"notes": "Asked often."},
+        {"notes": None},
+    ],
+)
+def test_good_row(tmp_path: Path, given: dict[str, Any]) -> None:
+    assert CASES.is_valid([example(**given)])
+    assert loads(tmp_path, example(**given))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"id": ...},
+        {"id": 5},
+        {"id": ""},
+        {"id": "two words"},
+        {"id": "a::b"},
+        {"id": "-a"},
+        {"id": "a[b]"},
+        {"id": "a" * 201},
+        {"scenario": ...},
+        {"scenario": "two words"},
+        {"scenario": "1st"},
+        {"scenario": None},
+        {"dimension": ...},
+        {"dimension": 5},
+        {"input": 5},
+        {"input": ""},
+        {"input": ["q"]},
+        {"input": ..., "turns": []},
+        {"input": ..., "turns": [""]},
+        {"input": ..., "turns": "q"},
+        {"input": ..., "turns": [5]},
+        {"input": ..., "turns": [{"usr": "q"}]},
+        {"input": ..., "turns": [{"user": "q", "more": "r"}]},
+        {"judges": ...},
+        {"judges": []},
+        {"judges": "exact"},
+        {"judges": [5]},
+        {"judges": [{}]},
+        {"judges": [{"a": 1, "b": 2}]},
+        {"threshold": "0.5"},
+        {"threshold": True},
+        {"threshold": 1.1},
+        {"threshold": -0.1},
+        {"tags": "money"},
+        {"tags": [5]},
+        {"tags": ["two words"]},
+        {"tags": None},
+        {"notes": 5},
+        {"expectd": "x"},
+        {"turns": ["q"]},
+        {"input": ...},
+        {"input": None},
+        {"input": ..., "turns": [{"user": ""}]},
+        {"tags": ["and"]},
+    ],
+)
+def test_bad_row(tmp_path: Path, given: dict[str, Any]) -> None:
+    assert not CASES.is_valid([example(**given)])
+    assert not loads(tmp_path, example(**given))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"input": ..., "turns": ["q", {"user": "r", "assistant": "s"}]},
+        {"id": "a\n"},
+    ],
+)
+def test_bad_row_for_the_loader_only(tmp_path: Path, given: dict[str, Any]) -> None:
+    """A JSON Schema cannot speak of the last element, nor keep Python's `$` from a line end."""
+    assert not loads(tmp_path, example(**given))
+    assert CASES.is_valid([example(**given)])
+
+
+def test_bad_row_for_the_schema_only(tmp_path: Path) -> None:
+    row = example(input=..., turns=[{"user": "q", "assistant": None}, "r"])
+    assert CASES.is_valid([row]) is loads(tmp_path, row)
+
+
+@pytest.mark.parametrize(
+    ("rubric", "good"),
+    [
+        ({"owner": "me"}, True),
+        ({"owner": "me", "mode": "all", "max_due_cases": 0, "nightly_max_cases": None, "thresholds": {"x": 1}}, True),
+        ({}, False),
+        ({"owner": ""}, False),
+        ({"owner": "me", "mode": "weekly"}, False),
+        ({"owner": "me", "max_due_cases": -1}, False),
+        ({"owner": "me", "max_due_cases": 1.5}, False),
+        ({"owner": "me", "max_due_cases": "5"}, False),
+        ({"owner": "me", "thresholds": {"x": 2}}, False),
+        ({"owner": "me", "thresholds": ["x"]}, False),
+        ({"owner": "me", "max_due": 5}, False),
+    ],
+)
+def test_rubric(tmp_path: Path, rubric: dict[str, Any], good: bool) -> None:
+    assert RUBRIC.is_valid(rubric) is good
+    path = tmp_path / "rubric.yaml"
+    path.write_text(json.dumps(rubric), encoding="utf-8")
+    try:
+        found: Rubric | None = read_rubric(path, path.name)
+    except RecallError:
+        found = None
+    assert (found is not None) is good

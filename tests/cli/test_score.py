@@ -1,0 +1,152 @@
+"""`recall score`: the scorecard of a run, again, and when it fails a build."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import DATE, files, recall, run_evals
+
+
+def artifacts(folder: Path) -> Path:
+    """Return where the runs of a project are."""
+    return folder / "eval" / "_artifacts"
+
+
+def run_of(folder: Path) -> Path:
+    """Return the folder of the only run."""
+    (journal,) = artifacts(folder).glob("*/trials.jsonl")
+    return journal.parent
+
+
+def rewrite(run: Path, *cases: str) -> None:
+    """Leave only the trials of `cases` in the journal, as if these had been all."""
+    path = run / "trials.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines[0]["picks"] = [pick for pick in lines[0]["picks"] if pick[0] in cases]
+    kept = [line for line in lines if line["kind"] != "trial" or line["case_id"] in cases]
+    path.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+
+
+def test_text(ran: Path) -> None:
+    before = files(ran)
+    done = recall(ran, "score")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0] == f"pull request, {DATE}, seed {DATE}"
+    assert "  regression: worse (box 3 → 1)" in lines
+    assert "      contains: " in done.out
+    assert "no verdict (2), no box moved:" in lines
+    assert "  error: crash: agent: TimeoutError: no answer" in lines
+    assert any(line.startswith("  skipped: skipped: ") and "no key" in line for line in lines)
+    assert any("without a case" in line and line.endswith("gone") for line in lines)
+    assert "With 2 of 5 cases tested" in lines[-1]
+    assert files(ran) == before
+
+
+def test_it_is_what_the_run_has_shown(project: Path) -> None:
+    shown = run_evals(project).out.splitlines()
+    again = recall(project, "score").out.splitlines()
+    start = shown.index(again[0])
+    assert shown[start : start + len(again)] == again
+
+
+@pytest.mark.parametrize("arguments", [["--format", "md"], ["latest", "--format", "md"]])
+def test_markdown_is_the_run_s_file(ran: Path, arguments: list[str], inside: Recall) -> None:
+    done = inside(ran, "score", *arguments)
+    assert done.out.rstrip("\n") == (artifacts(ran) / "scorecard.md").read_text(encoding="utf-8").rstrip("\n")
+    assert done.out.startswith("# Recall scorecard: 1 passed, 1 failed, 1 error, 1 skipped\n")
+
+
+def test_json_is_the_run_s_file(ran: Path) -> None:
+    done = recall(ran, "score", "--format", "json")
+    found = json.loads(done.out)
+    assert found == json.loads((artifacts(ran) / "scorecard.json").read_text(encoding="utf-8"))
+    assert found["counts"] == {"passed": 1, "failed": 1, "error": 1, "skipped": 1}
+    assert (found["regressions"], found["orphans"]) == (["worse"], ["gone"])
+    assert (found["chosen"], found["total"], found["complete"]) == (4, 5, True)
+
+
+def test_a_run_by_its_name_or_place(ran: Path, inside: Recall) -> None:
+    run = run_of(ran)
+    texts = {
+        inside(ran, "score", given).out
+        for given in ("latest", run.name, str(run), f"eval/_artifacts/{run.name}", str(run / "trials.jsonl"))
+    }
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("cases", "codes"),
+    [
+        (["right"], {"never": 0, "regression": 0, "failure": 0, "incomplete": 0}),
+        (["right", "worse"], {"never": 0, "regression": 1, "failure": 1, "incomplete": 1}),
+        (["right", "crash"], {"never": 0, "regression": 0, "failure": 0, "incomplete": 1}),
+        (["right", "skipped"], {"never": 0, "regression": 0, "failure": 0, "incomplete": 1}),
+    ],
+)
+def test_fail_on(ran: Path, cases: list[str], codes: dict[str, int], inside: Recall) -> None:
+    rewrite(run_of(ran), *cases)
+    assert {kind: inside(ran, "score", "--fail-on", kind).code for kind in codes} == codes
+    assert inside(ran, "score").code == 0
+
+
+def test_fail_on_a_known_failure_is_no_regression(project: Path, inside: Recall) -> None:
+    for day in ("2026-03-10", "2026-03-11"):
+        run_evals(project, "eval", "--recall-date", day)
+    assert inside(project, "score", "--fail-on", "regression").code == 0
+    assert inside(project, "score", "--fail-on", "failure").code == 1
+
+
+def test_fail_on_cases_that_were_not_run(ran: Path, inside: Recall) -> None:
+    run = run_of(ran)
+    rewrite(run, "right", "crash")
+    text = (run / "trials.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "trials.jsonl").write_text("".join(line for line in text if "TimeoutError" not in line), encoding="utf-8")
+    assert "chosen but not run (1): crash" in inside(ran, "score").out
+    assert inside(ran, "score", "--fail-on", "failure").code == 0
+    assert inside(ran, "score", "--fail-on", "incomplete").code == 1
+
+
+def test_fail_on_is_an_exit_code_of_the_process(ran: Path) -> None:
+    done = recall(ran, "score", "--fail-on", "failure", "--format", "json")
+    assert (done.code, done.err) == (1, "")
+    assert json.loads(done.out)["counts"]["failed"] == 1
+
+
+@pytest.mark.parametrize("command", ["score", "apply"])
+def test_no_such_run(ran: Path, command: str, inside: Recall) -> None:
+    name = run_of(ran).name
+    done = inside(ran, command, name[:-1] + "x")
+    assert done == (2, "", f"recall: no run '{name[:-1]}x'; did you mean `{name}`?\n")
+
+
+@pytest.mark.parametrize("command", ["score", "apply"])
+def test_no_run_yet(project: Path, command: str, inside: Recall) -> None:
+    done = inside(project, command, "latest")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("eval/_artifacts: no run yet; run `pytest -p recall` first\n")
+
+
+@pytest.mark.parametrize("command", ["score", "apply"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello\n", b"\xff\n", b"{}\n", b"[]\n", b'{"kind":"run","version":9}\n', b"\x00\n", b"[" * 99_999 + b"\n"],
+)
+def test_not_a_journal(ran: Path, command: str, content: bytes, inside: Recall) -> None:
+    (run_of(ran) / "trials.jsonl").write_bytes(content)
+    done = inside(ran, command, "latest")
+    assert (done.code, done.out) == (2, "")
+    assert "trials.jsonl" in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_directory_in_place_of_a_journal(ran: Path, inside: Recall) -> None:
+    run = run_of(ran)
+    shutil.rmtree(run)
+    (run / "trials.jsonl").mkdir(parents=True)
+    assert inside(ran, "score", run.name).code == 2

@@ -1,0 +1,171 @@
+"""`recall select`: the slice of a day, printed and written, but not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pytest_recall.core.row import Row
+from pytest_recall.store.state import State
+from tests.cli.conftest import Recall
+from tests.cli.samples import DATE, ROWS, TODAY, files, recall, run_evals
+
+ON = ("select", "--date", DATE)
+
+
+def ids(text: str) -> list[str]:
+    """Return the chosen cases of a printed slice."""
+    return [case["id"] for case in yaml.safe_load(text)["cases"]]
+
+
+def test_prints_and_writes_the_same(project: Path) -> None:
+    before = files(project)
+    done = recall(project, *ON, "--seed", "7")
+    assert done.code == 0
+    assert done.err == f"recall: pr {DATE}, seed 7: 4 of 5 cases (2 due, 2 new); not run: 1 not due until 2026-03-22\n"
+    slice_ = yaml.safe_load(done.out)
+    digest = slice_.pop("state")
+    assert digest == f"sha256:{State({}, before['eval/recall.yaml'].decode()).digest}"
+    cases = slice_.pop("cases")
+    assert slice_ == {"mode": "pr", "date": DATE, "seed": "7", "chosen": 4, "of": 5}
+    assert cases[:2] == [
+        {"id": "worse", "reason": "due", "box": 3, "next_due": "2026-03-09"},
+        {"id": "right", "reason": "due", "box": 2, "next_due": DATE},
+    ]
+    assert sorted(case["id"] for case in cases[2:]) == ["crash", "skipped"]
+    assert all(case["reason"] == "new" and len(case) == 2 for case in cases[2:])
+    after = files(project)
+    assert after.pop("eval/_artifacts/today.yaml").decode() == done.out
+    assert sorted(after.keys() - before.keys()) == ["eval/_artifacts/.gitignore"]
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_run_chooses_the_same(project: Path) -> None:
+    chosen = recall(project, *ON).out
+    run_evals(project)
+    assert (project / "eval" / "_artifacts" / "today.yaml").read_text(encoding="utf-8") == chosen
+
+
+def test_ids_only(project: Path, inside: Recall) -> None:
+    done = inside(project, *ON, "--ids")
+    assert done.out.splitlines() == ids((project / "eval" / "_artifacts" / "today.yaml").read_text(encoding="utf-8"))
+    assert done.out.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "chosen"),
+    [
+        (["--mode", "pr"], {"right", "worse", "crash", "skipped"}),
+        (["--mode", "nightly"], {"right", "worse", "crash", "skipped"}),
+        (["--mode", "all"], {"right", "worse", "crash", "skipped", "later"}),
+        (["--scenarios", "loans"], {"right", "worse"}),
+        (["--scenarios", "loans, trouble", "--dimensions", "tone"], {"skipped"}),
+        (["--mode", "all", "--dimensions", "tone"], {"skipped", "later"}),
+    ],
+)
+def test_chosen(project: Path, arguments: list[str], chosen: set[str], inside: Recall) -> None:
+    assert set(ids(inside(project, *ON, *arguments).out)) == chosen
+
+
+def test_another_day(project: Path, inside: Recall) -> None:
+    assert "later" in ids(inside(project, "select", "--date", "2026-03-22").out)
+    early = inside(project, "select", "--date", "2026-03-01")
+    assert set(ids(early.out)) == {"crash", "skipped"}
+    assert "not run: 3 not due until 2026-03-09" in early.err
+
+
+def test_nothing_due(project: Path, inside: Recall) -> None:
+    rows = dict.fromkeys(["right", "worse", "crash", "skipped", "later"], Row(5, 5, TODAY, TODAY.replace(day=30)))
+    (project / "eval" / "recall.yaml").write_text(State({}, "").updated(rows), encoding="utf-8")
+    done = inside(project, *ON)
+    assert done.code == 0
+    assert ids(done.out) == []
+    assert "0 of 5 cases; not run: 5 not due until 2026-03-30" in done.err
+
+
+def test_ids_of_an_empty_slice(project: Path, inside: Recall) -> None:
+    done = inside(project, *ON, "--scenarios", "loans", "--dimensions", "tone", "--ids")
+    assert done.out == ""
+
+
+def test_seed_draws_the_new_cases(project: Path, inside: Recall) -> None:
+    (project / "eval" / "rubric.yaml").write_text("owner: me\nnew_traffic_sample: 1\n", encoding="utf-8")
+    drawn = {inside(project, *ON, "--seed", str(seed), "--ids").out.splitlines()[-1] for seed in range(20)}
+    assert drawn == {"crash", "skipped"}
+    once = [inside(project, *ON, "--seed", "3").out for _ in range(2)]
+    assert once[0] == once[1]
+
+
+def test_seed_and_mode_come_from_github(project: Path, monkeypatch: pytest.MonkeyPatch, inside: Recall) -> None:
+    monkeypatch.setenv("GITHUB_REF", "refs/pull/41/merge")
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
+    assert f"nightly {DATE}, seed 41: " in inside(project, *ON).err
+    assert f"pr {DATE}, seed 7: " in inside(project, *ON, "--mode", "pr", "--seed", "7").err
+
+
+def test_mode_of_the_rubric(project: Path, inside: Recall) -> None:
+    (project / "eval" / "rubric.yaml").write_text("owner: me\nmode: all\n", encoding="utf-8")
+    assert inside(project, *ON).err.startswith(f"recall: all {DATE}, ")
+
+
+def test_base_state(project: Path, inside: Recall) -> None:
+    (project / "base.yaml").write_text(State({}, "").updated({"later": Row(1, 0, TODAY, TODAY)}), encoding="utf-8")
+    done = inside(project, *ON, "--base-state", "base.yaml")
+    assert ids(done.out)[0] == "later"
+    assert "(1 box 1, 4 new)" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--scenarios", "loan"], "--scenarios: 'loan' is in no case; did you mean `loans`?"),
+        (["--dimensions", "mood"], "--dimensions: 'mood' is in no case; known: facts, tone"),
+        (["--mode", "nightl"], "mode: 'nightl' is unknown; did you mean `nightly`?"),
+        (["--mode", "explicit"], "mode: 'explicit' is unknown; known: all, nightly, pr"),
+        (["--date", "2026-02-30"], "date: '2026-02-30' is not a date; write it like 2026-01-31"),
+        (["--date", "tomorrow"], "date: 'tomorrow' is not a date; write it like 2026-01-31"),
+    ],
+)
+def test_mistake(project: Path, arguments: list[str], message: str) -> None:
+    before = files(project)
+    assert recall(project, *ON, *arguments) == (2, "", f"recall: {message}\n")
+    assert files(project) == before
+
+
+def test_every_unknown_name_at_once(project: Path, inside: Recall) -> None:
+    done = inside(project, *ON, "--scenarios", "loan,x", "--dimensions", "mood")
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 3
+
+
+@pytest.mark.parametrize("given", [["--base-state", "gone.yaml"], ["--base-state", "eval"]])
+def test_no_such_base_state(project: Path, given: list[str], inside: Recall) -> None:
+    done = inside(project, *ON, *given)
+    assert (done.code, done.out) == (2, "")
+    assert given[1] in done.err
+
+
+def test_a_broken_state_beside_the_base_state(project: Path, inside: Recall) -> None:
+    (project / "base.yaml").write_text(State({}, "").updated(ROWS), encoding="utf-8")
+    (project / "eval" / "recall.yaml").write_text("<<<<<<< ours\n", encoding="utf-8")
+    done = inside(project, *ON, "--base-state", "base.yaml")
+    assert done.code == 2
+    assert done.err.startswith("recall: eval/recall.yaml:1: merge-conflict marker")
+
+
+def test_an_id_that_is_no_unicode_in_a_large_file(project: Path) -> None:
+    rows = ['{"id": "\\ud800"}', '{"id": "b", "notes": "' + "x" * 2**20 + '"}']
+    (project / "eval" / "cases.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    done = recall(project, *ON)
+    assert done.code == 2
+    assert done.err.startswith("recall: eval/cases.jsonl:1: id: ")
+
+
+def test_artifacts_that_cannot_be_written(project: Path) -> None:
+    (project / "eval" / "_artifacts").write_text("mine", encoding="utf-8")
+    done = recall(project, *ON)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: ")
+    assert done.err.endswith("; nothing else was changed\n")

@@ -1,0 +1,133 @@
+"""Sample cases, rows and trials, varied by keyword; and hypothesis strategies for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from pytest_recall.core.case import Case
+from pytest_recall.core.record import Header
+from pytest_recall.core.row import Row
+from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
+
+TODAY = date(2026, 3, 10)
+# A slow machine is not a failed property.
+unhurried = settings(deadline=None, database=None)
+
+
+def days(count: int) -> timedelta:
+    """Return so many days."""
+    return timedelta(days=count)
+
+
+def case(**given: Any) -> Case:
+    """Return a small valid case with the `given` fields in place of its own."""
+    plain: dict[str, Any] = {
+        "id": "late-fee",
+        "scenario": "fees",
+        "dimension": "facts",
+        "input": "What does a late return cost?",
+        "expected": "One pound a day.",
+        "judges": ["exact"],
+    }
+    return Case.model_validate({key: value for key, value in {**plain, **given}.items() if value is not ...})
+
+
+def row(box: int = 1, streak: int = 1, *, due: date = TODAY, tested: date | None = None, **more: Any) -> Row:
+    """Return a row that is due today unless `due` says otherwise."""
+    return Row(box, streak, tested or TODAY - days(30), due, **more)
+
+
+def failing(**more: Any) -> Row:
+    """Return the row of a case whose last verdict was a fail."""
+    return row(1, 0, **{"failure_note": "contains: no “one pound”", **more})
+
+
+def trial(case_id: str = "a", outcome: Outcome = Outcome.PASSED, **more: Any) -> Trial:
+    """Return a trial; a fail comes with a verdict and a crash with an error."""
+    if outcome is Outcome.FAILED:
+        more.setdefault("verdicts", (Verdict(passed=False, score=0.0, reason="no “one pound”", judge="contains"),))
+    if outcome in (Outcome.ERROR, Outcome.SKIPPED):
+        more.setdefault("error", "agent: TimeoutError: no answer")
+    return Trial(case_id=case_id, outcome=outcome, **more)
+
+
+def header(*picks: tuple[str, str], **more: Any) -> Header:
+    """Return the header of a scheduled run that chose `picks`."""
+    given: dict[str, Any] = {
+        "run": "2026-03-10T120000",
+        "date": TODAY.isoformat(),
+        "mode": "pr",
+        "seed": "7",
+        "started": "2026-03-10T12:00:00+00:00",
+        "scheduled": True,
+        "writes": True,
+        "total": 40,
+        "picks": picks,
+    }
+    return Header(**{**given, **more})
+
+
+PASSED, FAILED, ERROR, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.ERROR, Outcome.SKIPPED
+
+dates = st.dates(min_value=date(2026, 1, 1), max_value=date(2026, 12, 31))
+outcomes = st.sampled_from(Outcome)
+case_ids = st.text("abcdefgh0123456789-", min_size=1, max_size=6)
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
+some_text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
+maybe_text = st.none() | some_text
+scores = st.floats(0, 1)
+extras = st.sampled_from(["", ", owner: anna", ', seen: 3, why: "a, b"'])
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Row:
+    """Draw a row that some history could have left."""
+    box = draw(st.integers(1, 5))
+    tested = draw(dates)
+    return Row(
+        box,
+        draw(st.integers(0, 9)),
+        tested,
+        tested + days(draw(st.integers(1, 30))),
+        draw(maybe_text),
+        draw(maybe_text),
+        draw(maybe_text),
+        draw(maybe_text),
+        draw(extras),
+    )
+
+
+row_maps: st.SearchStrategy[Mapping[str, Row]] = st.dictionaries(case_ids, rows(), max_size=40)
+
+passages = st.builds(Passage, text=some_text, source=maybe_text, score=st.none() | st.floats(-100, 100))
+answers = st.builds(
+    Answer,
+    text=texts,
+    passages=st.lists(passages, max_size=3).map(tuple),
+    usage=st.dictionaries(some_text, st.integers(0, 10**6) | st.floats(0, 10), max_size=3),
+)
+verdicts = st.builds(Verdict, passed=st.none() | st.booleans(), score=st.none() | scores, reason=texts, judge=texts)
+trials = st.builds(
+    Trial,
+    case_id=case_ids,
+    outcome=outcomes,
+    reason=texts,
+    scenario=texts,
+    dimension=texts,
+    verdicts=st.lists(verdicts, max_size=3).map(tuple),
+    answer=st.none() | answers,
+    error=texts,
+    seconds=st.none() | st.floats(0, 10**4),
+    attempt=st.integers(1, 9),
+    source=some_text,
+    fingerprint=texts,
+    where=texts,
+    pr=maybe_text,
+    model=maybe_text,
+    row=st.none() | rows(),
+)

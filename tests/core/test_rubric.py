@@ -1,0 +1,64 @@
+"""The knobs, their defaults and their limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from pytest_recall.core.rubric import DEFAULT_RUBRIC, MODES, Rubric
+
+
+def test_defaults_are_those_of_the_published_design() -> None:
+    rubric = Rubric(owner="search team")
+    assert rubric.model_dump() == {
+        "owner": "search team",
+        "model_primary": None,
+        "mode": "pr",
+        "max_due_cases": 25,
+        "new_traffic_sample": 5,
+        "nightly_max_cases": None,
+        "thresholds": {},
+    }
+
+
+def test_without_a_file_nobody_owns_it() -> None:
+    assert Rubric(owner="nobody") == DEFAULT_RUBRIC
+
+
+def test_modes() -> None:
+    assert MODES == ("pr", "nightly", "all")
+    assert [Rubric(owner="x", mode=mode).mode for mode in MODES] == ["pr", "nightly", "all"]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"owner": ""}, "owner"),
+        ({"mode": "weekly"}, "mode"),
+        ({"mode": "explicit"}, "mode"),
+        ({"max_due_cases": -1}, "max_due_cases"),
+        ({"max_due_cases": "25"}, "max_due_cases"),
+        ({"max_due_cases": 2.5}, "max_due_cases"),
+        ({"new_traffic_sample": True}, "new_traffic_sample"),
+        ({"nightly_max_cases": -1}, "nightly_max_cases"),
+        ({"thresholds": {"token_f1": 60}}, "thresholds"),
+        ({"thresholds": {"token_f1": "0.6"}}, "thresholds"),
+        ({"max_due": 3}, "max_due"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Rubric.model_validate({"owner": "x", **given})
+    assert [problem["loc"][0] for problem in caught.value.errors()] == [field]
+
+
+def test_owner_is_named() -> None:
+    with pytest.raises(ValidationError, match="owner"):
+        Rubric.model_validate({})
+
+
+def test_none_is_a_count() -> None:
+    rubric = Rubric(owner="x", max_due_cases=0, new_traffic_sample=0, nightly_max_cases=0)
+    assert (rubric.max_due_cases, rubric.new_traffic_sample, rubric.nightly_max_cases) == (0, 0, 0)

@@ -1,0 +1,116 @@
+"""`json_schema`: what it parses, what it refuses, and that it stays at home."""
+
+from __future__ import annotations
+
+import builtins
+import urllib.request
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.trial import Verdict
+from pytest_recall.judges.schema import json_schema
+
+PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+PASS = Verdict(passed=True, score=1.0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"age": 3}',
+        ' {"age": 3}\n',
+        '```json\n{"age": 3}\n```',
+        '```\n{"age": 3}\n```\n',
+        '  ```json\n{\n"age": 3\n}\n  ```  ',
+    ],
+)
+def test_json_that_fits(answer: str) -> None:
+    assert json_schema(answer, PERSON) == PASS
+
+
+def test_json_that_does_not_fit() -> None:
+    assert json_schema('{"age": "three"}', PERSON) == Verdict(
+        passed=False, score=0.0, reason="$.age: 'three' is not of type 'integer'"
+    )
+    assert json_schema("{}", PERSON).reason == "$: 'age' is a required property"
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "It is 3.", '{"age": 3', 'Here you are:\n```json\n{"age": 3}\n```', "[" * 10**5]
+)
+def test_what_is_no_json(answer: str) -> None:
+    verdict = json_schema(answer, PERSON)
+    assert verdict.passed is False
+    assert verdict.reason.startswith("not JSON (")
+    assert len(verdict.reason) < 300
+
+
+def test_the_argument_beats_what_is_expected() -> None:
+    assert json_schema("3", PERSON, schema={"type": "integer"}) == PASS
+    assert json_schema("3", "the reference", schema={"type": "integer"}) == PASS
+    assert json_schema("3", schema={"type": "string"}).passed is False
+
+
+def test_a_bool_is_a_schema() -> None:
+    assert json_schema("3", True) == PASS
+    assert json_schema("3", False).passed is False
+
+
+@pytest.mark.parametrize("bad", [None, "object", ["type"], 3])
+def test_what_is_no_schema(bad: object) -> None:
+    with pytest.raises(ValueError, match="needs a JSON Schema; give a mapping as `expected` or `schema`"):
+        json_schema("3", bad)
+
+
+def test_a_schema_that_is_not_valid() -> None:
+    with pytest.raises(ValueError, match="the schema is not valid: 'objet' is not valid under any"):
+        json_schema("3", {"type": "objet"})
+
+
+def test_a_schema_may_name_its_draft() -> None:
+    tuples = {"items": [{"type": "integer"}, {"type": "string"}]}
+    draft_7 = {"$schema": "http://json-schema.org/draft-07/schema#", **tuples}
+    assert json_schema('[1, "a"]', draft_7) == PASS
+    assert json_schema('["a", 1]', draft_7).passed is False
+    with pytest.raises(ValueError, match="not valid"):
+        json_schema('[1, "a"]', tuples)  # 2020-12 calls it prefixItems
+
+
+def test_references_within_the_schema() -> None:
+    schema = {"$defs": {"age": {"type": "integer"}}, "properties": {"age": {"$ref": "#/$defs/age"}}}
+    assert json_schema('{"age": 3}', schema) == PASS
+    assert json_schema('{"age": "x"}', schema).passed is False
+
+
+@pytest.mark.parametrize("address", ["http://schemas.invalid/age.json", "file:///age.json", "age.json"])
+def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    fetched: list[Any] = []
+
+    def fetch(request: Any, *args: Any, **kwargs: Any) -> Any:
+        fetched.append(request)
+        raise OSError("no network here")
+
+    monkeypatch.setattr(urllib.request, "urlopen", fetch)
+    with pytest.raises(ValueError) as caught:
+        json_schema("3", {"$ref": address})
+    assert str(caught.value) == f"the schema refers to {address!r}, which is not in it; write it out"
+    assert fetched == []
+
+
+def test_a_reference_to_what_the_schema_lacks() -> None:
+    with pytest.raises(ValueError, match=r"^the schema refers to '#?/\$defs/age', which is not in it; write it out$"):
+        json_schema("3", {"$defs": {"name": {"type": "string"}}, "$ref": "#/$defs/age"})
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    really = builtins.__import__
+
+    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name.partition(".")[0] == "jsonschema":
+            raise ModuleNotFoundError(name)
+        return really(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ValueError, match=r"install `pytest-recall\[jsonschema\]`"):
+        json_schema("3", PERSON)

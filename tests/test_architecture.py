@@ -1,0 +1,256 @@
+"""The shape of the package: its layers, what they may import, and what everybody pays for it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import pytest_recall
+
+PACKAGE = Path(pytest_recall.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# From the shells down to the decisions. A module imports its own folder and the lines below it;
+# folders on one line do not know of one another.
+LAYERS = (
+    ("plugin", "cli"),
+    ("run",),
+    ("judges", "render", "store"),
+    ("core",),
+    ("metrics",),
+)
+RANK = {name: rank for rank, line in enumerate(LAYERS) for name in line}
+# The two doors: `import pytest_recall` and `python -m pytest_recall`.
+DOORS = {"__init__", "__main__"}
+# What each folder may import from outside, beside the standard library.
+OUTSIDE = {
+    "core": {"pydantic"},
+    "metrics": set(),
+    "judges": {"jsonschema", "referencing"},
+    "render": set(),
+    "store": {"filelock", "pydantic", "yaml"},
+    "run": set(),
+    "plugin": {"pytest"},
+    "cli": {"pydantic"},
+    "__init__": set(),
+    "__main__": set(),
+}
+
+
+def folder_of(path: Path) -> str:
+    """Return the folder of the package that a module is in, or the name of one of the doors."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def name_of(path: Path) -> str:
+    """Return the dotted name of a module."""
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the dotted names that a module imports, also within functions, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import; write it out"
+            assert node.module is not None
+            # `from package import module` names a module only together with what it imports.
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def within(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the folders of the package that a module imports from, with the lines."""
+    for name, line in imports(path):
+        parts = name.split(".")
+        if parts[0] == "pytest_recall":
+            yield parts[1] if len(parts) > 1 else "__init__", line
+
+
+def offenders(*folders: str, names: set[str]) -> list[str]:
+    """Return where modules of these folders import one of these packages."""
+    return [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in MODULES
+        if folder_of(path) in folders
+        for name, line in imports(path)
+        if name.partition(".")[0] in names
+    ]
+
+
+def test_every_folder_has_its_line() -> None:
+    assert {folder_of(path) for path in MODULES} == RANK.keys() | DOORS
+    assert OUTSIDE.keys() == RANK.keys() | DOORS
+
+
+def test_imports_go_downwards() -> None:
+    upwards = {
+        (name_of(path), folder)
+        for path in MODULES
+        if (own := folder_of(path)) not in DOORS
+        for folder, _ in within(path)
+        if folder in RANK and folder != own and RANK[folder] <= RANK[own]
+    }
+    assert upwards == set()
+
+
+def test_nobody_imports_through_the_front_door() -> None:
+    """Inside the package a name is imported from its home, which keeps the order of loading plain."""
+    lazy = {"pytest_recall", *(f"pytest_recall.{name}" for name in pytest_recall.__all__ if name != "__version__")}
+    assert [(name_of(path), line) for path in MODULES for name, line in imports(path) if name in lazy] == []
+
+
+def test_packages_from_outside_stay_where_they_belong() -> None:
+    strangers = [
+        f"{name_of(path)}:{line} imports {name}"
+        for path in MODULES
+        for name, line in imports(path)
+        if name.partition(".")[0] not in {"pytest_recall", *OUTSIDE[folder_of(path)], *sys.stdlib_module_names}
+    ]
+    assert strangers == []
+
+
+def test_pytest_stays_in_the_plugin() -> None:
+    others = {folder_of(path) for path in MODULES} - {"plugin"}
+    assert offenders(*others, names={"pytest", "_pytest", "pluggy", "xdist"}) == []
+    assert offenders("plugin", names={"_pytest"}) == [], "what pytest does not publish may go at any time"
+
+
+def test_core_and_metrics_know_no_world() -> None:
+    """Decisions take the day, the seed and the files' contents as arguments."""
+    world = {"io", "os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "threading", "time"}
+    assert offenders("core", "metrics", names=world) == []
+
+
+def test_core_asks_no_clock() -> None:
+    clocks = {"today", "now", "utcnow", "open", "print", "input"}
+    calls = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        if folder_of(path) in ("core", "metrics")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in clocks
+    ]
+    assert calls == []
+
+
+# What everybody pays
+
+HEAVY = {"asyncio", "filelock", "httpx", "jsonschema", "pydantic", "yaml"}
+
+
+def loaded_by(*modules: str) -> list[str]:
+    """Return what importing these modules loads in a fresh process, beside pytest."""
+    program = (
+        "import json, sys, pytest; before = set(sys.modules)\n"
+        f"import {', '.join(modules)}\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    loaded: list[str] = json.loads(done.stdout)
+    assert set(modules) <= set(loaded)
+    return loaded
+
+
+def test_import_budget() -> None:
+    """Every project of an environment loads the plugin, whether it has eval cases or not."""
+    loaded = loaded_by("pytest_recall.plugin")
+    assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
+    assert len(loaded) <= 12, loaded
+
+
+def test_import_budget_of_a_session_without_cases() -> None:
+    """Every session registers the fixtures and looks for case files."""
+    loaded = loaded_by("pytest_recall.plugin", "pytest_recall.plugin.fixtures", "pytest_recall.plugin.start")
+    assert {name.partition(".")[0] for name in loaded} & HEAVY == set()
+    assert not any(name.startswith("pytest_recall.run") for name in loaded)
+
+
+def test_the_front_door_is_cheap() -> None:
+    program = "import sys, pytest_recall; print(sorted(n for n in sys.modules if n.startswith('pytest_recall')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "['pytest_recall']\n"
+
+
+# What is public
+
+
+def test_public_names() -> None:
+    assert pytest_recall.__all__ == ["Answer", "Case", "Passage", "RecallError", "Trial", "Verdict", "__version__"]
+
+
+@pytest.mark.parametrize("name", pytest_recall.__all__)
+def test_public_names_resolve(name: str) -> None:
+    found = getattr(pytest_recall, name)
+    if name != "__version__":
+        assert found.__name__ == name
+        assert getattr(import_module(found.__module__), name) is found
+
+
+def test_public_names_are_known_to_type_checkers() -> None:
+    """What `__getattr__` resolves at run time is imported under TYPE_CHECKING from the same home."""
+    written = {
+        alias.asname: f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pytest_recall.")
+        for alias in node.names
+    }
+    assert written == {
+        name: f"{getattr(pytest_recall, name).__module__}.{name}"
+        for name in pytest_recall.__all__
+        if name != "__version__"
+    }
+
+
+def test_other_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'pytest_recall' has no attribute 'Judge'"):
+        pytest_recall.Judge  # noqa: B018
+
+
+def test_types_are_shipped() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+
+
+# Habits
+
+
+def test_a_file_fits_in_one_head() -> None:
+    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: length for name, length in lengths.items() if length >= 400} == {}
+
+
+def test_a_module_says_what_it_owns() -> None:
+    silent = [
+        name_of(path)
+        for path in MODULES
+        if not (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0].endswith(".")
+    ]
+    assert silent == []
+
+
+def test_annotations_stay_cheap() -> None:
+    dear = []
+    for path in MODULES:
+        code = ast.parse(path.read_text(encoding="utf-8")).body[1:]  # after the docstring
+        if code and ast.unparse(code[0]) != "from __future__ import annotations":
+            dear.append(name_of(path))
+    assert dear == []
+
+
+def test_a_module_has_a_name_of_its_own() -> None:
+    vague = {"utils", "util", "helpers", "helper", "misc", "tools", "lib"}
+    assert [name_of(path) for path in MODULES if vague & set(path.relative_to(PACKAGE).with_suffix("").parts)] == []
+
+
+def test_a_folder_is_a_package() -> None:
+    assert [folder for folder in {path.parent for path in MODULES} if not (folder / "__init__.py").is_file()] == []
