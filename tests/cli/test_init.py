@@ -87,7 +87,6 @@ def test_another_directory(tmp_path: Path) -> None:
     assert recall(tmp_path, "check", "--dir", "evals/agent").code == 0
 
 
-@pytest.mark.xfail(strict=True, reason="what it says to run next collects no case in a directory of another name")
 def test_another_directory_runs_as_it_says(tmp_path: Path) -> None:
     recall(tmp_path, "init", "--dir", "checks")
     done = run_evals(tmp_path, "checks")

@@ -105,8 +105,8 @@ class Hooks:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Append the trial to the journal; the first one may come from a worker that woke up by itself."""
-        if self.run or hasattr(report, "recall"):
+        """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
+        if self.run or hasattr(report, "recall") or report.when == options.CRASHED:
             from pytest_recall.plugin import start
 
             start.run_of(self.config).record(report)

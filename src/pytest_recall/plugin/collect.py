@@ -223,6 +223,7 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     late: dict[str, tuple[str, str]] = {}
+    nodes: dict[str, str] = {}
     rows = [item.case.id for item in items if isinstance(item, CaseItem)]
     for item in items:
         mark = None if isinstance(item, CaseItem) else item.get_closest_marker("recall")
@@ -232,6 +233,7 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         if case_id in late:
             raise RecallError(f"{item.nodeid}: the case `{case_id}` is another test as well; choose another id")
         late[case_id] = names
+        nodes[item.nodeid] = case_id
         item.stash[CASE_ID] = case_id
     run = config.stash.get(RUN, None)
     if run is None:
@@ -246,6 +248,7 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(run.plan, late)
     if not late and not run.waits:
         return
+    run.nodes = nodes
     run.choose_from([*rows, *late], late)
     chosen = run.plan.reasons
     dropped = [item for item in items if CASE_ID in item.stash and item.stash[CASE_ID] not in chosen]

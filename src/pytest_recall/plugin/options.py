@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 MARK = (
     "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
 )
+CRASHED = "???"
+"""When, by the report that xdist makes up, an item ended whose worker died."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
@@ -101,11 +104,20 @@ def wanted(config: pytest.Config) -> Wanted:
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:
     """Return the glob patterns of case files."""
+    from pytest_recall.run.place import settled
     from pytest_recall.store.find import DEFAULT_PATTERNS
 
-    eval_dir = config.getini("recall_dir") or config.option.recall_dir
-    own = (f"{Path(eval_dir).name}/cases.yaml", f"{Path(eval_dir).name}/cases.jsonl") if eval_dir else ()
+    given = config.option.recall_dir or config.getini("recall_dir")
+    folder = Path(given) if given else settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
+    # The eval directory may have any name, and its own cases.yaml is always a case file.
+    own = (f"{folder.name}/cases.yaml", f"{folder.name}/cases.jsonl") if folder is not None and folder.name else ()
     return (*DEFAULT_PATTERNS, *own, *config.getini("recall_files"))
+
+
+def argument_path(config: pytest.Config, argument: str) -> Path:
+    """Return the path of a command-line argument, without its node id."""
+    # Not `resolve`: pytest keeps links as they were written, and so must the paths compared with its own.
+    return Path(os.path.abspath(config.invocation_params.dir / argument.partition("::")[0]))  # noqa: PTH100
 
 
 def _names(option: str, given: str | None) -> tuple[str, ...]:

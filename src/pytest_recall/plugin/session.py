@@ -15,7 +15,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
 from pytest_recall.core.scorecard import Scorecard
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin.options import is_worker
+from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.render import scorecard as render
 from pytest_recall.render.sentences import plural, slice_line
 from pytest_recall.run import finish
@@ -25,14 +25,12 @@ from pytest_recall.store.journal import Journal
 if TYPE_CHECKING:
     import asyncio
 
-PHASES = ("setup", "call", "teardown")
-
 
 class Run:
     """What one session does about eval cases. On a worker of xdist it follows and reports.
 
     `late` are the cases that only collection finds, which are marked tests, by id with
-    their scenario and dimension.
+    their scenario and dimension; `nodes` maps their node ids to their ids.
     """
 
     def __init__(self, config: pytest.Config, plan: Plan) -> None:
@@ -40,6 +38,8 @@ class Run:
         self.plan = plan
         self.follows = is_worker(config)
         self.late: dict[str, tuple[str, str]] = {}
+        self.nodes: dict[str, str] = {}
+        self._crashes: dict[str, str] = {}
         self.trials: list[Trial] = []
         self._attempts: Counter[str] = Counter()
         self._journal: Journal | None = None
@@ -135,20 +135,51 @@ class Run:
         if self.follows:
             return
         given = getattr(report, "recall", None)
-        trial: Trial | None = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
-        if trial is None and report.failed and report.when not in PHASES:
-            trial = self._crashed(report)
-        if trial is None:
-            return
+        if given is not None:
+            trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
+            path, line, _ = report.location
+            self._append(trial, path if line is None else f"{path}:{line + 1}")
+        elif report.failed and report.when == CRASHED:
+            self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
+
+    def _crashed(self, node_id: str, error: str) -> None:
+        """Append the trial of a case whose worker died under it, unless its verdict had arrived."""
+        case_id = self.case_of(node_id)
+        if case_id is None:
+            # It may be a marked test: that is known when another worker has said what it found.
+            self._crashes[node_id] = error
+        elif not self._attempts[case_id]:
+            file = next(file for file in self.plan.files.values() if case_id in file.lines)
+            case = file.cases([case_id])[0]
+            trial = Trial(
+                case_id=case_id,
+                outcome=Outcome.ERROR,
+                scenario=case.scenario,
+                dimension=case.dimension,
+                fingerprint=case.fingerprint,
+                error=error,
+            )
+            self._append(trial, f"{file.name}:{file.lines[case_id]}")
+
+    def _append_crashed_tests(self) -> None:
+        for node_id, error in self._crashes.items():
+            case_id = self.nodes.get(node_id)
+            if case_id is not None and not self._attempts[case_id]:
+                scenario, dimension = self.late.get(case_id, ("", ""))
+                trial = Trial(
+                    case_id=case_id, outcome=Outcome.ERROR, scenario=scenario, dimension=dimension, error=error
+                )
+                self._append(trial, node_id.partition("::")[0])
+
+    def _append(self, trial: Trial, where: str) -> None:
         if self._journal is None:
             self._begin(())
         self._attempts[trial.case_id] += 1
-        path, line, _ = report.location
         trial = trial.at(
             self.plan.rows.get(trial.case_id),
             self._attempts[trial.case_id],
             reason=trial.reason or self.plan.reasons.get(trial.case_id, ""),
-            where=path if line is None else f"{path}:{line + 1}",
+            where=where,
             pr=self.plan.context.pr,
             model=self.plan.context.model,
         )
@@ -158,14 +189,6 @@ class Run:
                 self._journal.append(trial)
             except OSError as error:
                 self._problems.append(f"{self._journal.folder}: {trial.case_id} was not written ({error.strerror})")
-
-    def _crashed(self, report: pytest.TestReport) -> Trial | None:
-        """Return the trial of a case whose worker died under it; None if its verdict had arrived."""
-        case_id = self.case_of(report.nodeid) or report.nodeid
-        if self._attempts[case_id]:
-            return None
-        error = f"the worker died: {report.longrepr}"
-        return Trial(case_id=case_id, outcome=Outcome.ERROR, error=error)
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Run `awaitable` on the session's one event loop, so that clients keep their connections."""
@@ -193,11 +216,14 @@ class Run:
         if self.follows:
             if "recall_errors" in self.config.workeroutput:  # type: ignore[attr-defined]
                 return
-            found = {"late": self.late, "cases": sorted(self.plan.cases) if self.waits else []}
+            found = {"late": self.late, "nodes": self.nodes, "cases": sorted(self.plan.cases) if self.waits else []}
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
+        if self._refused:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        self._append_crashed_tests()
         if self._journal is None:
             return
         folder = self._journal.folder
@@ -212,8 +238,6 @@ class Run:
         self._record = Record(header=header, trials=tuple(self.trials), exit_code=int(session.exitstatus))
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record)
-        if self._refused:
-            session.exitstatus = pytest.ExitCode.USAGE_ERROR
         if self._problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

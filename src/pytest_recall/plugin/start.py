@@ -78,7 +78,7 @@ def place_of(config: pytest.Config) -> Place:
     return find_place(
         config.rootpath,
         cwd,
-        [argument_path(config, argument) for argument in config.args],
+        [options.argument_path(config, argument) for argument in config.args],
         cwd / given if given else config.rootpath / configured if configured else None,
     )
 
@@ -98,7 +98,7 @@ def today(config: pytest.Config) -> date:
 def may_hold_marks(config: pytest.Config) -> bool:
     """Whether collection may still find cases: there are test files beside the case files."""
     patterns = config.getini("python_files")
-    roots = {argument_path(config, argument) for argument in config.args}
+    roots = {options.argument_path(config, argument) for argument in config.args}
     skipped = config.getini("norecursedirs")
     return any(any(find_files(root, lambda path: _fits(path, patterns), skipped)) for root in roots)
 
@@ -107,18 +107,12 @@ def _fits(path: Path, patterns: Iterable[str]) -> bool:
     return path.suffix == ".py" and any(path.match(pattern) for pattern in patterns)
 
 
-def argument_path(config: pytest.Config, argument: str) -> Path:
-    """Return the path of a command-line argument, without its node id."""
-    # Not `resolve`: pytest keeps links as they were written, and so must the paths compared with its own.
-    return Path(os.path.abspath(config.invocation_params.dir / argument.partition("::")[0]))  # noqa: PTH100
-
-
 def case_files(config: pytest.Config) -> Iterator[Path]:
     """Yield the case files that pytest is going to meet below its arguments."""
     patterns = options.patterns(config)
     seen: set[Path] = set()
     for argument in config.args:
-        root = argument_path(config, argument)
+        root = options.argument_path(config, argument)
         for path in find_case_files(root, patterns, config.getini("norecursedirs")):
             if path not in seen and not _ignored(config, path, root):
                 seen.add(path)

@@ -90,6 +90,7 @@ def debrief(node: Any, run: Run) -> None:
         return
     found = json.loads(given)
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
+    run.nodes = found["nodes"]
     if late or found["cases"]:
         run.choose_from(found["cases"], late)
         run.collected([])

@@ -44,6 +44,15 @@ class Place:
         return relative(path, self.root)
 
 
+def settled(root: Path, named: Iterable[Path]) -> Path | None:
+    """Return the nearest directory at or above one of `named`, up to `root`, with a state or a rubric."""
+    for path in named:
+        for folder in _up_to(root, path):
+            if any((folder / name).is_file() for name in SETTLED):
+                return folder
+    return None
+
+
 def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | None = None) -> Place:
     """Return the place of a run over the paths `named` on the command line.
 
@@ -53,12 +62,13 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
     """
     if given is not None:
         return Place(root, given)
-    above = [list(_up_to(root, path)) for path in named]
-    for kinds in (SETTLED, CASES):
-        for folders in above:
-            for folder in folders:
-                if any(next(folder.glob(kind), None) for kind in kinds):
-                    return Place(root, folder)
+    paths = list(named)
+    if (folder := settled(root, paths)) is not None:
+        return Place(root, folder)
+    for path in paths:
+        for folder in _up_to(root, path):
+            if any(next(folder.glob(kind), None) for kind in CASES):
+                return Place(root, folder)
     for folder in (cwd / "eval", root / "eval"):
         if folder.is_dir():
             return Place(root, folder)

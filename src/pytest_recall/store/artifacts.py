@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.store import strictyaml
 from pytest_recall.store.files import write_text
 
 FOLDER = "_artifacts"
@@ -78,6 +77,9 @@ def _order(name: str) -> tuple[str, int]:
 
 def today_yaml(fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]]) -> str:
     """Return the text of today.yaml: what a run was asked to do, one line per chosen case."""
+    # Imported here: every pytest session asks where its artifacts would be.
+    from pytest_recall.store import strictyaml
+
     head = "".join(f"{key}: {strictyaml.flow(value)}\n" for key, value in fields.items())
     rows = "".join(f"  - {strictyaml.flow(case)}\n" for case in cases)
     return (

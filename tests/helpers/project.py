@@ -1,0 +1,223 @@
+"""Projects for end-to-end tests: files as plain data, and what runs over them left on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.record import Record
+from pytest_recall.core.row import Row
+from pytest_recall.store import strictyaml
+from pytest_recall.store.artifacts import Artifacts
+from pytest_recall.store.journal import read_journal
+from pytest_recall.store.state import State, read_state
+
+# A run in this process forgets the modules that it was the first to import, and the next
+# one would import them again. Those that are slow to import are kept; jsonschema is an extra.
+for _module in ("asyncio", "filelock", "pytest_recall.plugin.session", "pytest_recall.plugin.trials", "jsonschema"):
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module(_module)
+
+DAY = "2026-03-10"
+"""The day on which runs are, unless they say otherwise."""
+IN = {0: DAY, 1: "2026-03-11", 3: "2026-03-13", 7: "2026-03-17", 14: "2026-03-24", 30: "2026-04-09"}
+
+WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "n2"])
+"""Run a test in one process, and again with two workers of pytest-xdist."""
+
+SETTINGS = """\
+[pytest]
+addopts = --strict-markers --strict-config
+filterwarnings = error
+xfail_strict = true
+"""
+RECORDING = """\
+import pathlib
+
+import pytest
+
+
+def asked(question):
+    with pathlib.Path(__file__).with_name("asked.txt").open("a") as log:
+        log.write(f"{question}\\n")
+
+
+"""
+ECHO = """\
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(question)
+        if question == "crash":
+            raise RuntimeError("boom")
+        return question
+
+    return answer
+"""
+
+
+def case(case_id: str, **given: Any) -> dict[str, Any]:
+    """Return a case that the echoing agent passes, with the `given` fields in place of its own."""
+    plain = {"id": case_id, "scenario": "one", "dimension": "facts", "input": case_id, "judges": ["exact"]}
+    return {"expected": given.get("input", case_id), **plain, **given}
+
+
+def failing(case_id: str, **given: Any) -> dict[str, Any]:
+    """Return a case that the echoing agent fails."""
+    return case(case_id, **{"expected": "something else", **given})
+
+
+def crashing(case_id: str, **given: Any) -> dict[str, Any]:
+    """Return a case at which the echoing agent crashes."""
+    return case(case_id, **{"input": "crash", **given})
+
+
+def cases_yaml(*cases: Mapping[str, Any]) -> str:
+    """Return the text of a case file."""
+    rows = ("- " + "\n  ".join(f"{key}: {json.dumps(value)}" for key, value in row.items()) for row in cases)
+    return "".join(f"{row}\n" for row in rows)
+
+
+def row(box: int = 1, streak: int = 1, *, due: str = DAY, tested: str = "2026-03-01", **more: Any) -> Row:
+    """Return a state row that is due on the day of the runs."""
+    return Row(box, streak, date.fromisoformat(tested), date.fromisoformat(due), **more)
+
+
+def state_yaml(**rows: Row) -> str:
+    """Return the text of a state file; `_` in a name stands for `-`."""
+    return State({}, "").updated({name.replace("_", "-"): row for name, row in rows.items()})
+
+
+@dataclass(frozen=True)
+class Project:
+    """The files of a project, by path. Nothing is written before `at`."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def with_files(self, files: Mapping[str, str]) -> Project:
+        """Return the project with these files added or replaced."""
+        return replace(self, files={**self.files, **files})
+
+    def without(self, *names: str) -> Project:
+        """Return the project without these files."""
+        return replace(self, files={name: text for name, text in self.files.items() if name not in names})
+
+    def with_cases(self, *cases: Mapping[str, Any], file: str = "eval/cases.yaml") -> Project:
+        """Return the project with these cases in `file`."""
+        return self.with_files({file: cases_yaml(*cases)})
+
+    def with_agent(self, source: str) -> Project:
+        """Return the project with this eval/conftest.py, which has `pytest` and `asked(question)` to use."""
+        return self.with_files({"eval/conftest.py": RECORDING + source})
+
+    def with_state(self, **rows: Row) -> Project:
+        """Return the project with these rows in its state file."""
+        return self.with_files({"eval/recall.yaml": state_yaml(**rows)})
+
+    def at(self, pytester: pytest.Pytester) -> Checkout:
+        """Write the files and return where they are."""
+        for name, text in self.files.items():
+            path = pytester.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return Checkout(pytester)
+
+
+BARE = Project({"pytest.ini": SETTINGS})
+"""A project without an eval set."""
+ECHOING = BARE.with_agent(ECHO)
+"""A project whose agent answers with the question, and crashes at the question "crash"."""
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A project on disk."""
+
+    pytester: pytest.Pytester
+
+    @property
+    def path(self) -> Path:
+        """The root of the project."""
+        return self.pytester.path
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """What runs left behind."""
+        return Artifacts(self.path / "eval")
+
+    def run(self, *args: str, day: str | None = DAY) -> pytest.RunResult:
+        """Run pytest in this process."""
+        return self.pytester.runpytest_inprocess(*_arguments(args, day), no_reraise_ctrlc=True)
+
+    def run_apart(self, *args: str, day: str | None = DAY) -> pytest.RunResult:
+        """Run pytest in a process of its own, for what this process would not survive."""
+        return self.pytester.runpytest_subprocess(*_arguments(args, day))
+
+    def recall(self, *args: str) -> pytest.RunResult:
+        """Run the command line `recall`."""
+        return self.pytester.run(sys.executable, "-m", "pytest_recall", *args)
+
+    def asked(self) -> list[str]:
+        """Return what the agent was asked, sorted."""
+        return sorted(line for log in self.path.rglob("asked.txt") for line in log.read_text().splitlines())
+
+    def state_text(self) -> str | None:
+        """Return the text of the state file, or None if there is none."""
+        path = self.path / "eval/recall.yaml"
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def state(self) -> dict[str, Row]:
+        """Return the rows of the state file."""
+        return read_state(self.path / "eval/recall.yaml", "eval/recall.yaml").rows
+
+    def state_digest(self) -> str:
+        """Return the digest by which today.yaml names the state file."""
+        return read_state(self.path / "eval/recall.yaml", "eval/recall.yaml").digest
+
+    def forget(self) -> None:
+        """Delete the state file and what runs left behind."""
+        (self.path / "eval/recall.yaml").unlink(missing_ok=True)
+        shutil.rmtree(self.artifacts.folder, ignore_errors=True)
+
+    def boxes(self) -> dict[str, int]:
+        """Return the box of each row of the state file."""
+        return {case_id: row.box for case_id, row in self.state().items()}
+
+    def today(self) -> dict[str, Any]:
+        """Return today.yaml."""
+        text = (self.artifacts.folder / "today.yaml").read_text(encoding="utf-8")
+        loaded: dict[str, Any] = strictyaml.load(text, "today.yaml")
+        return loaded
+
+    def slice(self) -> dict[str, str]:
+        """Return the reason of each chosen case, from today.yaml."""
+        return {told["id"]: told["reason"] for told in self.today()["cases"]}
+
+    def scorecard(self) -> dict[str, Any]:
+        """Return scorecard.json."""
+        loaded: dict[str, Any] = json.loads((self.artifacts.folder / "scorecard.json").read_text(encoding="utf-8"))
+        return loaded
+
+    def journal(self) -> Record:
+        """Return the journal of the newest run."""
+        return read_journal(self.artifacts.runs()[-1])
+
+    def outcomes(self) -> dict[str, str]:
+        """Return the outcome of each case in the newest run's journal; the last trial counts."""
+        return {trial.case_id: trial.outcome.value for trial in self.journal().trials}
+
+
+def _arguments(args: tuple[str, ...], day: str | None) -> list[str]:
+    # Off unless asked for: the one opens a socket in every run, the other is imported again in every run.
+    reruns = () if any(arg.startswith("--reruns") for arg in args) else ("-p", "no:rerunfailures")
+    return [*reruns, "-p", "no:hypothesispytest", *(("--recall-date", day) if day else ()), *args]

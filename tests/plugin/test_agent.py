@@ -1,0 +1,256 @@
+"""The agent: the fixture `agent`, sync or async, and what it may answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import BARE, ECHOING, WORKERS, Project, case
+
+Workers = tuple[str, ...]
+ASYNC = """
+import asyncio
+
+
+@pytest.fixture(scope="session")
+def agent():
+    async def answer(question):
+        await asyncio.sleep(0)
+        asked(f"{question} on loop {id(asyncio.get_running_loop())}")
+        return question
+
+    return answer
+"""
+
+
+def answering(expression: str) -> Project:
+    """Return a project whose agent gives `expression`, in which `question` is what it was asked."""
+    return BARE.with_agent(f"""
+import json
+import types
+
+from pytest_recall import Answer, Passage
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(json.dumps(question))
+        return {expression}
+
+    return answer
+""")
+
+
+@WORKERS
+def test_without_one_nothing_is_run_and_a_sentence_says_how_to_write_it(
+    pytester: pytest.Pytester, workers: Workers
+) -> None:
+    checkout = BARE.with_cases(case("a"), case("b")).at(pytester)
+    result = checkout.run("eval", *workers)
+    assert result.ret == (pytest.ExitCode.TESTS_FAILED if workers else pytest.ExitCode.INTERRUPTED)
+    said = [line for line in result.outlines if "no `agent` fixture" in line and not line.startswith("ERROR")]
+    assert said == [
+        "eval/cases.yaml:1: no `agent` fixture; write one in eval/conftest.py that returns a function"
+        " from the case input to an answer (`recall init` shows how)"
+    ]
+    assert "Traceback" not in result.stdout.str()
+    assert checkout.state_text() is None
+
+
+def test_the_cases_can_be_listed_without_one(pytester: pytest.Pytester) -> None:
+    checkout = BARE.with_cases(case("a")).at(pytester)
+    assert checkout.run("eval", "--collect-only").ret == 0
+
+
+def test_an_async_agent_has_one_event_loop_for_all_cases(pytester: pytest.Pytester) -> None:
+    checkout = BARE.with_agent(ASYNC).with_cases(case("a"), case("b"), case("c")).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=3)
+    assert [line.split()[0] for line in checkout.asked()] == ["a", "b", "c"]
+    assert len({line.split()[-1] for line in checkout.asked()}) == 1
+
+
+def test_an_async_agent_runs_on_workers(pytester: pytest.Pytester) -> None:
+    checkout = BARE.with_agent(ASYNC).with_cases(case("a"), case("b"), case("c")).at(pytester)
+    checkout.run("eval", "-n2").assert_outcomes(passed=3)
+
+
+def test_tasks_of_an_async_agent_outlive_a_case(pytester: pytest.Pytester) -> None:
+    source = """
+import asyncio
+
+
+@pytest.fixture(scope="session")
+def agent():
+    queue = asyncio.Queue()
+    tasks = []
+
+    async def serve():
+        while True:
+            question, reply = await queue.get()
+            reply.set_result(f"{question} {len(tasks)}")
+
+    async def answer(question):
+        if not tasks:
+            tasks.append(asyncio.create_task(serve()))
+        reply = asyncio.get_running_loop().create_future()
+        await queue.put((question, reply))
+        return await reply
+
+    return answer
+"""
+    cases = (case("a", expected="a 1"), case("b", expected="b 1"))
+    checkout = BARE.with_agent(source).with_cases(*cases).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'yes'",
+        "{'text': 'yes'}",
+        "types.SimpleNamespace(text='yes')",
+        "Answer(text='yes')",
+    ],
+)
+def test_an_answer_is_text_or_has_text(pytester: pytest.Pytester, expression: str) -> None:
+    checkout = answering(expression).with_cases(case("a", expected="yes")).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "n1"])
+def test_passages_and_usage_are_kept_in_the_journal(pytester: pytest.Pytester, workers: Workers) -> None:
+    expression = (
+        "types.SimpleNamespace(text='yes', usage={'tokens': 3, 'model': 'm'},"
+        " passages=['bare', Passage(text='whole', source='x.md', score=0.5)])"
+    )
+    checkout = answering(expression).with_cases(case("a", expected="yes")).at(pytester)
+    checkout.run("eval", *workers).assert_outcomes(passed=1)
+    [trial] = checkout.journal().trials
+    assert trial.answer is not None
+    assert [(p.text, p.source, p.score) for p in trial.answer.passages] == [
+        ("bare", None, None),
+        ("whole", "x.md", 0.5),
+    ]
+    assert trial.answer.usage == {"tokens": 3}
+    assert trial.where == "eval/cases.yaml:1"
+
+
+@pytest.mark.parametrize(("expression", "kind"), [("None", "NoneType"), ("42", "int"), ("{'text': 7}", "dict")])
+def test_anything_else_is_an_error_that_says_what_to_return(
+    pytester: pytest.Pytester, expression: str, kind: str
+) -> None:
+    checkout = answering(expression).with_cases(case("a")).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [f"eval/cases.yaml:1: agent: answered with {kind}; return text, or an object with a `text` attribute"]
+    )
+
+
+def test_the_input_arrives_as_it_is_written(pytester: pytest.Pytester) -> None:
+    given = {"question": "When?", "user": {"id": 7, "since": "2026-01-01"}, "flags": [True, None]}
+    checkout = answering("'yes'").with_cases(case("a", input=given, expected="yes")).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1)
+    assert checkout.asked() == [
+        '{"question": "When?", "user": {"id": 7, "since": "2026-01-01"}, "flags": [true, null]}'
+    ]
+
+
+def test_a_conversation_grows_turn_by_turn_and_the_last_answer_is_judged(pytester: pytest.Pytester) -> None:
+    turns = ["Hello", {"user": "Fees?", "assistant": "One pound."}, "And late?"]
+    plain = case("a", turns=turns, expected="reply 5")
+    del plain["input"]
+    checkout = answering("f'reply {len(question)}'").with_cases(plain).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1)
+    assert checkout.asked() == [
+        '[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "reply 1"},'
+        ' {"role": "user", "content": "Fees?"}, {"role": "assistant", "content": "One pound."},'
+        ' {"role": "user", "content": "And late?"}]',
+        '[{"role": "user", "content": "Hello"}]',
+    ]
+
+
+def test_the_agent_of_the_nearest_conftest_is_asked(pytester: pytest.Pytester) -> None:
+    nearer = "import pytest\n\n\n@pytest.fixture\ndef agent():\n    return lambda question: 'nearer'\n"
+    checkout = (
+        ECHOING.with_cases(case("a"))
+        .with_cases(case("b", expected="nearer"), file="eval/sub/b.cases.yaml")
+        .with_files({"eval/sub/conftest.py": nearer})
+        .at(pytester)
+    )
+    checkout.run("eval").assert_outcomes(passed=2)
+
+
+class TestFixtures:
+    """Fixtures of the user, of every scope, wrap the cases like tests."""
+
+    SOURCE = """
+import pathlib
+
+LOG = pathlib.Path(__file__).with_name("scopes.log")
+
+
+def fixture(scope):
+    @pytest.fixture(scope=scope, autouse=True, name=f"{scope}_wide")
+    def wrapped():
+        with LOG.open("a") as log:
+            log.write(f"{scope} up\\n")
+        yield scope
+        with LOG.open("a") as log:
+            log.write(f"{scope} down\\n")
+
+    return wrapped
+
+
+for scope in ("session", "package", "module", "class", "function"):
+    globals()[f"{scope}_wide"] = fixture(scope)
+
+
+@pytest.fixture(scope="module")
+def agent(session_wide, package_wide, module_wide):
+    return lambda question: question
+"""
+
+    def test_every_scope_is_set_up_as_often_as_it_should_be(self, pytester: pytest.Pytester) -> None:
+        checkout = (
+            BARE.with_agent(self.SOURCE)
+            .with_cases(case("a"), case("b"))
+            .with_cases(case("c"), file="eval/more.cases.yaml")
+            .at(pytester)
+        )
+        checkout.run("eval").assert_outcomes(passed=3)
+        log = (checkout.path / "eval/scopes.log").read_text().splitlines()
+        counts = {scope: log.count(f"{scope} up") for scope in ("session", "package", "module", "function")}
+        assert counts == {"session": 1, "package": 1, "module": 2, "function": 3}
+        assert log.count("class up") == 3
+        assert [log.count(line) for line in log] == [log.count(line.replace(" up", " down")) for line in log]
+
+    def test_they_may_depend_on_the_case(self, pytester: pytest.Pytester) -> None:
+        source = """
+@pytest.fixture
+def agent(recall_case):
+    return lambda question: f"{recall_case.id} in {recall_case.scenario}"
+"""
+        checkout = BARE.with_agent(source).with_cases(case("a", expected="a in one")).at(pytester)
+        checkout.run("eval").assert_outcomes(passed=1)
+
+    def test_usual_fixtures_of_pytest_work(self, pytester: pytest.Pytester) -> None:
+        source = """
+import os
+
+
+@pytest.fixture
+def agent(tmp_path, monkeypatch, request, capsys):
+    monkeypatch.setenv("WHO", request.node.name)
+    return lambda question: os.environ["WHO"]
+"""
+        checkout = BARE.with_agent(source).with_cases(case("a"), case("b")).at(pytester)
+        checkout.run("eval").assert_outcomes(passed=2)
+
+    def test_one_with_params_is_refused_before_anything_is_asked(self, pytester: pytest.Pytester) -> None:
+        source = "\n\n@pytest.fixture(params=['small', 'large'])\ndef agent(request):\n    return asked\n"
+        checkout = BARE.with_agent(source).with_cases(case("a")).at(pytester)
+        result = checkout.run("eval")
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+        result.stdout.fnmatch_lines(["eval/cases.yaml:1: the fixture `agent` is parametrized,*"])
+        assert checkout.asked() == []

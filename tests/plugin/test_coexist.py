@@ -1,0 +1,100 @@
+"""Coexistence: pytest's own switches, and other plugins, beside eval cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import ECHOING, case, crashing, failing
+
+SET = ECHOING.with_cases(case("a"), failing("b"), crashing("c"))
+RESULT = {"a": "passed", "b": "failed", "c": "error"}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("-p", "no:cacheprovider"),
+        ("--import-mode=importlib",),
+        ("-p", "no:terminal"),
+        ("-q",),
+        ("-qq",),
+        ("-v",),
+        ("-vv", "--tb=long"),
+        ("--tb=native",),
+        ("--tb=no", "-rA"),
+        ("--durations=3",),
+        ("-W", "error"),
+        ("-s",),
+        ("--color=yes",),
+        ("-p", "no:xdist"),
+        ("--capture=tee-sys",),
+        ("--setup-show",),
+        ("--full-trace",),
+        ("--maxfail=5", "--showlocals"),
+        ("-p", "no:cacheprovider", "-n2"),
+        ("-n2", "--dist=loadfile", "--import-mode=importlib"),
+    ],
+    ids=" ".join,
+)
+def test_the_run_is_the_same(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
+    checkout = SET.at(pytester)
+    result = checkout.run("eval", *args)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.outcomes() == RESULT
+    assert checkout.boxes() == {"a": 1, "b": 1}
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    if "no:terminal" not in args:
+        assert "failed (1):" in result.stdout.str()
+
+
+def test_durations_list_the_cases(pytester: pytest.Pytester) -> None:
+    result = SET.at(pytester).run("eval", "--durations=0", "-vv")
+    result.stdout.fnmatch_lines(["*s call     eval/cases.yaml::a"])
+
+
+def test_tests_and_cases_run_side_by_side(pytester: pytest.Pytester) -> None:
+    checkout = SET.with_files({"eval/test_plain.py": "def test_plain():\n    assert True\n"}).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=2, failed=1, errors=1)
+    assert sorted(checkout.boxes()) == ["a", "b"]
+
+
+def test_the_short_name_loads_the_plugin(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    result = checkout.run_apart("-p", "recall", "eval")
+    result.assert_outcomes(passed=1)
+    assert checkout.boxes() == {"a": 1}
+
+
+def test_it_can_be_switched_off(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    assert checkout.run("eval", "-p", "no:recall", day=None).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_hooks_of_the_user_see_cases_as_items(pytester: pytest.Pytester) -> None:
+    source = ECHOING.files["eval/conftest.py"] + (
+        "\n\ndef pytest_collection_modifyitems(items):\n    items.reverse()\n"
+        "\n\ndef pytest_runtest_setup(item):\n    asked(f'{item.nodeid} {item.location[1]} {item.originalname}')\n"
+    )
+    checkout = SET.with_files({"eval/conftest.py": source}).at(pytester)
+    checkout.run("eval")
+    log = (checkout.path / "eval/asked.txt").read_text().splitlines()
+    assert log[0].startswith("eval/cases.yaml::c 12 ")
+    assert log[1] == "crash"
+
+
+def test_recall_dir_names_another_directory(pytester: pytest.Pytester) -> None:
+    renamed = {name.replace("eval/", "checks/"): text for name, text in SET.files.items()}
+    checkout = ECHOING.without("eval/conftest.py").with_files(renamed).at(pytester)
+    checkout.run("checks", "--recall-dir=checks")
+    assert (checkout.path / "checks/recall.yaml").exists()
+    assert not (checkout.path / "eval").exists()
+
+
+def test_the_ini_setting_does_the_same(pytester: pytest.Pytester) -> None:
+    renamed = {name.replace("eval/", "checks/"): text for name, text in SET.files.items()}
+    renamed["pytest.ini"] += "recall_dir = checks\n"
+    checkout = ECHOING.without("eval/conftest.py").with_files(renamed).at(pytester)
+    result = checkout.run()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert (checkout.path / "checks/recall.yaml").exists()
+    assert not (checkout.path / "eval").exists()

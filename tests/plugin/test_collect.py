@@ -1,0 +1,193 @@
+"""Collection: each case is a pytest item, and what pytest does with items works on it."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, case, cases_yaml, failing
+
+Workers = tuple[str, ...]
+
+
+def node_ids(result: pytest.RunResult) -> list[str]:
+    """Return the node ids that `--collect-only -q` printed."""
+    return [line for line in result.outlines if "::" in line]
+
+
+def test_each_case_is_an_item_in_the_order_of_the_file(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("b"), case("a"), case("a:1/x@y")).at(pytester)
+    result = checkout.run("--collect-only", "-q")
+    assert node_ids(result) == ["eval/cases.yaml::b", "eval/cases.yaml::a", "eval/cases.yaml::a:1/x@y"]
+
+
+def test_node_ids_do_not_depend_on_an_ini_file(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.without("pytest.ini").with_cases(case("a")).at(pytester)
+    assert node_ids(checkout.run("eval", "--collect-only", "-q")) == ["eval/cases.yaml::a"]
+
+
+@pytest.mark.parametrize("name", ["eval/cases.jsonl", "flows.cases.jsonl", "deep/er/flows.cases.yaml"])
+def test_case_files_have_these_names(pytester: pytest.Pytester, name: str) -> None:
+    rows = json.dumps(case("a")) + "\n" if name.endswith("jsonl") else cases_yaml(case("a"))
+    agent = {"conftest.py": ECHOING.files["eval/conftest.py"]}
+    checkout = BARE.with_files({name: rows, **agent}).at(pytester)
+    assert node_ids(checkout.run("--collect-only", "-q")) == [f"{name}::a"]
+
+
+@pytest.mark.parametrize("name", ["cases.yaml", "eval/rows.yaml", "eval/cases.yml", "eval/data/cases.yaml"])
+def test_other_yaml_files_are_left_alone(pytester: pytest.Pytester, name: str) -> None:
+    checkout = ECHOING.with_files({name: "not: a case file\n"}).at(pytester)
+    assert checkout.run().ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert not checkout.artifacts.folder.exists()
+
+
+def test_the_ini_file_names_further_case_files(pytester: pytest.Pytester) -> None:
+    settings = SETTINGS + "recall_files =\n    questions/*.yaml\n    *.evals.jsonl\n"
+    files = {"questions/fees.yaml": cases_yaml(case("a")), "x.evals.jsonl": json.dumps(case("b")) + "\n"}
+    agent = {"conftest.py": ECHOING.files["eval/conftest.py"]}
+    checkout = BARE.with_files({"pytest.ini": settings, **files, **agent}).at(pytester)
+    assert sorted(node_ids(checkout.run("--collect-only", "-q"))) == ["questions/fees.yaml::a", "x.evals.jsonl::b"]
+
+
+def test_ignored_files_are_not_part_of_the_choice(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_cases(case("b"), file="eval/b.cases.yaml").at(pytester)
+    result = checkout.run("eval", "--ignore=eval/b.cases.yaml")
+    result.assert_outcomes(passed=1)
+    assert checkout.slice() == {"a": "new"}
+
+
+def test_a_file_named_twice_is_run_once(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    checkout.run("eval", "eval/cases.yaml").assert_outcomes(passed=1)
+    assert checkout.asked() == ["a"]
+
+
+def test_a_run_inside_the_eval_directory_keeps_the_same_state(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    monkeypatch.chdir(checkout.path / "eval")
+    checkout.run().assert_outcomes(passed=1)
+    assert checkout.boxes() == {"a": 1}
+
+
+def test_what_is_not_chosen_is_not_collected(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(*(case(f"c{number:02}") for number in range(12))).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines(["collected 5 items"])
+    result.stdout.no_fnmatch_line("*deselected*")
+
+
+@WORKERS
+def test_a_node_id_runs_that_case_only(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = ECHOING.with_cases(case("a"), case("b")).at(pytester)
+    checkout.run("eval/cases.yaml::b", *workers).assert_outcomes(passed=1)
+    assert checkout.asked() == ["b"]
+
+
+def test_an_unknown_node_id_is_an_error(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    result = checkout.run("eval/cases.yaml::nope")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: not found: *eval/cases.yaml::nope"])
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize("expression", ["late", "fees", "tone", "money", "money -n2"])
+def test_k_finds_ids_scenarios_dimensions_and_tags(pytester: pytest.Pytester, expression: str) -> None:
+    wanted = case("late-return", scenario="fees", dimension="tone", tags=["money"])
+    checkout = ECHOING.with_cases(case("a"), wanted).at(pytester)
+    checkout.run("eval", "-k", *expression.split())
+    assert checkout.asked() == ["late-return"]
+
+
+@WORKERS
+def test_m_chooses_from_the_tagged_cases_and_leaves_the_schedule_on(
+    pytester: pytest.Pytester, workers: Workers
+) -> None:
+    tagged = [case(f"t{number}", tags=["money"]) for number in range(7)]
+    checkout = ECHOING.with_cases(*tagged, case("a"), case("b")).at(pytester)
+    result = checkout.run("eval", "-m", "money", *workers)
+    assert result.ret == 0
+    assert len(checkout.asked()) == 5
+    assert {name[0] for name in checkout.asked()} == {"t"}
+    assert checkout.today()["mode"] == "pr"
+    assert checkout.today()["of"] == 7
+    assert sorted(checkout.boxes()) == checkout.asked()
+
+
+def test_m_says_what_it_chose_once_it_is_known(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a", tags=["money"]), case("b")).at(pytester)
+    result = checkout.run("eval", "-m", "not money")
+    result.stdout.fnmatch_lines(
+        [
+            "recall: pr 2026-03-10: chosen from what -m 'not money' leaves",
+            "recall: pr 2026-03-10, seed 2026-03-10: 1 of 1 case (1 new)",
+        ]
+    )
+    assert checkout.asked() == ["b"]
+
+
+def test_strict_markers_know_the_tags_and_still_refuse_typing_errors(pytester: pytest.Pytester) -> None:
+    typo = "import pytest\n\n\n@pytest.mark.monney\ndef test_it():\n    pass\n"
+    checkout = ECHOING.with_cases(case("a", tags=["money", "slow-ish"])).with_files({"test_typo.py": typo}).at(pytester)
+    checkout.run("eval", "-m", "money").assert_outcomes(passed=1)
+    result = checkout.run()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*'monney' not found in `markers` configuration option"])
+
+
+def test_x_stops_at_the_first_failure(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a"), failing("b"), case("c")).at(pytester)
+    checkout.run("eval", "-x").assert_outcomes(passed=1, failed=1)
+    assert checkout.asked() == ["a", "b"]
+
+
+@WORKERS
+def test_lf_runs_what_failed_last(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = ECHOING.with_cases(case("a"), failing("b"), case("c")).at(pytester)
+    checkout.run("eval", *workers).assert_outcomes(passed=2, failed=1)
+    checkout.run("eval", "--lf", *workers).assert_outcomes(failed=1)
+    assert checkout.asked() == ["a", "b", "b", "c"]
+
+
+@WORKERS
+def test_collect_only_writes_nothing(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    before = sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix)
+    result = checkout.run("eval", "--collect-only", *workers)
+    assert result.ret == 0
+    assert sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix) == before
+    assert not checkout.artifacts.folder.exists()
+    assert checkout.asked() == []
+    result.stdout.no_fnmatch_line("*scorecard*")
+
+
+@WORKERS
+def test_junitxml_holds_every_case(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = ECHOING.with_cases(case("a"), failing("b")).at(pytester)
+    checkout.run("eval", "--junitxml=report.xml", *workers)
+    suite = ElementTree.parse(checkout.path / "report.xml").getroot()[0]
+    found = {entry.get("name"): [str(child.get("message")) for child in entry] for entry in suite.iter("testcase")}
+    assert found.pop("a") == []
+    [message] = found.pop("b")
+    assert message.startswith("eval/cases.yaml:7: exact: expected “something else”, got “b”\n")
+    assert found == {}
+
+
+def test_a_failure_shows_question_reference_and_answer_without_a_traceback(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(failing("late", input="What is the fee?", expected="$2")).at(pytester)
+    result = checkout.run("eval")
+    result.stdout.fnmatch_lines(
+        [
+            "eval/cases.yaml:1: exact: expected “$2”, got “What is the fee?”",
+            "  asked:    What is the fee?",
+            "  expected: $2",
+            "  answered: What is the fee?",
+        ],
+        consecutive=True,
+    )
+    result.stdout.no_fnmatch_line("*.py:*")

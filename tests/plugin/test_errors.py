@@ -1,0 +1,192 @@
+"""Mistakes in files: said in one sentence each, before the agent is asked anything."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.helpers.project import ECHOING, Checkout, case, cases_yaml, row, state_yaml
+
+SET = ECHOING.with_cases(case("a"), case("b"))
+
+
+def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str) -> None:
+    """Assert that the run said these sentences and nothing else, and asked the agent nothing."""
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    output = [*result.outlines, *result.errlines]
+    assert [line for line in output if line.startswith("ERROR: ")] == [f"ERROR: {said}" for said in sentences]
+    assert not [line for line in output if "INTERNALERROR" in line or "Traceback" in line]
+    assert checkout.asked() == []
+    assert not checkout.artifacts.runs()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n"),
+            "eval/recall.yaml:5: merge-conflict marker; resolve the conflict, then run again",
+        ),
+        (
+            state_yaml(a=row(2)).replace("box: 2", "box: 9"),
+            "eval/recall.yaml:6: a: box: must be 1 to 5, not 9; correct the row or delete it",
+        ),
+        (
+            state_yaml(a=row(2)).replace("version: 1", "version: 2"),
+            "eval/recall.yaml:3: version 2 is unknown, this pytest-recall reads 1; upgrade it",
+        ),
+        (
+            state_yaml(a=row(2)).replace("next_due: 2026-03-10", "next_due: soon"),
+            "eval/recall.yaml:6: a: next_due: 'soon' is not a date like 2026-01-31; correct the row or delete it",
+        ),
+        ("cases: {}\n", "eval/recall.yaml:1: not a state file: `version: 1` is missing; restore it from git"),
+    ],
+    ids=["conflict", "box", "version", "date", "other"],
+)
+def test_a_broken_state_stops_the_run(pytester: pytest.Pytester, text: str, sentence: str) -> None:
+    checkout = SET.with_files({"eval/recall.yaml": text}).at(pytester)
+    assert_refused(checkout, checkout.run("eval"), sentence)
+    assert checkout.state_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "workers"),
+    [("{", ()), ("\x00", ()), ("version: 1\ncases:\n  a: {box: 1\n", ()), ("{", ("-n2",))],
+    ids=["brace", "nul", "cut-off", "n2"],
+)
+def test_a_state_that_is_no_yaml_stops_the_run(pytester: pytest.Pytester, text: str, workers: tuple[str, ...]) -> None:
+    checkout = SET.with_files({"eval/recall.yaml": text}).at(pytester)
+    result = checkout.run("eval", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    [said] = [line for line in result.errlines if line.startswith("ERROR: ")]
+    assert said.startswith("ERROR: eval/recall.yaml:")
+    assert checkout.asked() == []
+    assert checkout.state_text() == text
+
+
+def test_an_explicit_run_does_not_start_over_a_broken_state_either(pytester: pytest.Pytester) -> None:
+    checkout = SET.with_files({"eval/recall.yaml": "<<<<<<< ours\n"}).at(pytester)
+    assert checkout.run("eval/cases.yaml::a").ret == pytest.ExitCode.USAGE_ERROR
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        (
+            cases_yaml(case("a")) + "<<<<<<< ours\n",
+            ["eval/cases.yaml:7: merge-conflict marker; resolve the conflict, then run again"],
+        ),
+        (
+            cases_yaml(case("a"), case("b"), case("a")),
+            ["eval/cases.yaml:13: id: `a` is already the case on line 1; choose another"],
+        ),
+        (
+            cases_yaml(case("a", scenari="x"), case("b", judges=[])),
+            [
+                "eval/cases.yaml:7: scenari: unknown field; did you mean `scenario`?",
+                "eval/cases.yaml:13: judges: is empty; give at least one",
+            ],
+        ),
+        ("- input: x\n", ["eval/cases.yaml:1: id: is missing; add it"]),
+        ("a: b\n", ["eval/cases.yaml:1: must be a list of cases; start each with `- id: <id>`"]),
+    ],
+    ids=["conflict", "twice", "two-fields", "no-id", "no-list"],
+)
+def test_a_broken_case_file_stops_the_run_and_lists_every_mistake(
+    pytester: pytest.Pytester, text: str, sentences: list[str]
+) -> None:
+    checkout = SET.with_files({"eval/cases.yaml": text}).at(pytester)
+    assert_refused(checkout, checkout.run("eval"), *sentences)
+
+
+def test_two_files_with_one_id_stop_the_run(pytester: pytest.Pytester) -> None:
+    checkout = SET.with_cases(case("b"), file="eval/b.cases.yaml").at(pytester)
+    sentence = "eval/cases.yaml:7: id: `b` is already the case at eval/b.cases.yaml:1; choose another"
+    assert_refused(checkout, checkout.run("eval"), sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "workers"),
+    [
+        ("owner: us\nmax_due: 3\n", "eval/rubric.yaml:2: max_due: unknown field; did you mean `max_due_cases`?", ()),
+        ("max_due_cases: 3\n", "eval/rubric.yaml:1: owner: is missing; add it", ()),
+        (
+            "owner: us\nmode: nightli\n",
+            "eval/rubric.yaml:2: mode: 'nightli' is unknown; did you mean `nightly`?",
+            ("-n2",),
+        ),
+    ],
+    ids=["field", "missing", "n2"],
+)
+def test_a_broken_rubric_stops_the_run(
+    pytester: pytest.Pytester, text: str, sentence: str, workers: tuple[str, ...]
+) -> None:
+    checkout = SET.with_files({"eval/rubric.yaml": text}).at(pytester)
+    assert_refused(checkout, checkout.run("eval", *workers), sentence)
+
+
+@pytest.mark.parametrize(
+    ("harm", "workers"),
+    [
+        # Each leaves a state that cannot be written, at the time when the first case is asked.
+        ("state.symlink_to('/proc/no-such-place/recall.yaml')", ()),
+        ("state.mkdir()", ()),
+        ("state.write_text('<<<<<<< ours\\n')", ()),
+        ("state.mkdir()", ("-n1",)),
+    ],
+    ids=["unwritable", "directory", "conflict", "n1"],
+)
+def test_a_state_that_cannot_be_written_is_said_in_red_and_the_rest_still_shown(
+    pytester: pytest.Pytester, harm: str, workers: tuple[str, ...]
+) -> None:
+    source = f"""
+@pytest.fixture
+def agent():
+    def answer(question):
+        state = pathlib.Path(__file__).with_name("recall.yaml")
+        {harm}
+        return question
+
+    return answer
+"""
+    checkout = ECHOING.with_agent(source).with_cases(case("a")).at(pytester)
+    result = checkout.run("eval", "--color=yes", *workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    [said] = [line for line in result.outlines if "recall apply" in line]
+    assert said.startswith("\x1b[31m")
+    assert "eval/recall.yaml: not written (" in said
+    run = checkout.artifacts.runs()[-1].name
+    assert f"; correct that, then `recall apply {run}`" in said
+    result.stdout.fnmatch_lines(["*= recall scorecard =*", "new          1"])
+    assert checkout.scorecard()["counts"] == {"passed": 1}
+
+
+def test_what_was_not_written_can_be_applied_later(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture
+def agent():
+    def answer(question):
+        pathlib.Path(__file__).with_name("recall.yaml").write_text("<<<<<<< ours\\n")
+        return question
+
+    return answer
+"""
+    checkout = ECHOING.with_agent(source).with_cases(case("a")).at(pytester)
+    checkout.run("eval")
+    (checkout.path / "eval/recall.yaml").unlink()
+    assert checkout.recall("apply", "latest").ret == 0
+    assert checkout.boxes() == {"a": 1}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a path that nobody can write")
+def test_a_run_that_cannot_be_journalled_does_not_start(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    checkout.artifacts.folder.symlink_to("/proc/no-such-place")
+    result = checkout.run("eval")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    [said] = [line for line in [*result.outlines, *result.errlines] if "nothing was run" in line]
+    assert "_artifacts: cannot be written (" in said
+    assert checkout.asked() == []
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()

@@ -1,0 +1,63 @@
+"""What pytest itself prints about the plugin: fixtures, options, marks and settings."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from pytest_recall.plugin import fixtures
+from tests.helpers.project import BARE, ECHOING
+
+JUDGES = ("exact", "contains", "regex", "json_schema", "numeric", "token_f1")
+OPTIONS = (
+    "--scenarios",
+    "--dimensions",
+    "--recall-mode",
+    "--recall-date",
+    "--recall-seed",
+    "--recall-pr",
+    "--recall-model",
+    "--recall-base-state",
+    "--recall-update",
+    "--reset-on-model-swap",
+    "--recall-dir",
+)
+
+
+@pytest.mark.parametrize("options", [(), ("-v",)], ids=["short", "long"])
+def test_fixtures_prints_the_docstring_of_each(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
+    lines = BARE.at(pytester).run("--fixtures", *options).outlines
+    for name in ("agent", "recall_case", *(f"judge_{name}" for name in JUDGES)):
+        doc = inspect.getdoc(getattr(fixtures, name)) or ""
+        told = (doc if options else doc.partition("\n\n")[0]).splitlines()
+        assert told, name
+        start = next(number for number, line in enumerate(lines) if line.split(" ")[0] == name)
+        assert [line.strip() for line in lines[start + 1 : start + 1 + len(told)]] == told
+
+
+def test_a_judge_of_ones_own_is_listed_too(pytester: pytest.Pytester) -> None:
+    own = '\n\n@pytest.fixture\ndef judge_brief():\n    """Pass if it is short."""\n'
+    project = ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + own})
+    result = project.at(pytester).run("--fixtures", "eval")
+    result.stdout.fnmatch_lines(["judge_brief -- eval/conftest.py:*", "    Pass if it is short."])
+
+
+def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> None:
+    lines = BARE.at(pytester).run("--help").outlines
+    start = lines.index("eval cases on a schedule (pytest-recall):")
+    group = lines[start + 1 : lines.index("", start)]
+    assert [line.split("=")[0].split(" ")[2] for line in group if line.startswith("  --")] == list(OPTIONS)
+    assert [line.split(" ")[2] for line in lines if line.startswith("  recall_")] == ["recall_dir", "recall_files"]
+
+
+def test_the_mark_is_listed(pytester: pytest.Pytester) -> None:
+    result = BARE.at(pytester).run("--markers")
+    result.stdout.fnmatch_lines(["@pytest.mark.recall(case_id, [*], scenario='', dimension=''): run this test as an *"])
+
+
+@pytest.mark.parametrize("args", [("--help",), ("--fixtures",), ("--markers",), ("--version",)])
+def test_asking_writes_nothing(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
+    checkout = BARE.at(pytester)
+    assert checkout.run(*args).ret == 0
+    assert not (checkout.path / "eval").exists()

@@ -1,0 +1,145 @@
+"""Runs that end early: what had finished is kept and folded, and nothing else is."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.project import BARE, WORKERS, Project, case, failing, row
+
+INTERRUPTED = pytest.ExitCode.INTERRUPTED
+
+
+def stopping(statement: str) -> Project:
+    """Return a project with the cases a, stop and z, whose agent runs `statement` at the second."""
+    source = f"""
+import os
+import signal
+import sys
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(question)
+        if question == "stop":
+            {statement}
+        return question
+
+    return answer
+"""
+    cases = (case("a"), case("stop"), case("z"))
+    return BARE.with_agent(source).with_cases(*cases).with_state(a=row(2), stop=row(3, 3), z=row(2))
+
+
+@pytest.mark.parametrize(
+    ("statement", "code"),
+    [
+        ("raise KeyboardInterrupt", INTERRUPTED),
+        ("os.kill(os.getpid(), signal.SIGINT)", INTERRUPTED),
+        ("pytest.exit('spent')", INTERRUPTED),
+        ("pytest.exit('spent', returncode=7)", 7),
+    ],
+    ids=["raised", "sigint", "exit", "exit-7"],
+)
+def test_what_had_finished_is_kept_and_folded(pytester: pytest.Pytester, statement: str, code: int) -> None:
+    checkout = stopping(statement).at(pytester)
+    result = checkout.run("eval")
+    assert result.ret == code
+    assert checkout.outcomes() == {"a": "passed"}
+    assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
+    assert checkout.state()["stop"] == row(3, 3)
+    if code == INTERRUPTED:  # pytest prints no summary for exit codes that are not its own
+        result.stdout.fnmatch_lines(["*= recall scorecard =*", "chosen but not run (2): stop, z"])
+    assert checkout.scorecard()["exit_code"] == code
+    assert checkout.scorecard()["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("statement", "outcome"),
+    [("sys.exit(3)", "error"), ("raise GeneratorExit", "error"), ("raise BaseException('odd')", "error")],
+)
+def test_an_agent_that_leaves_is_an_error_and_no_verdict(
+    pytester: pytest.Pytester, statement: str, outcome: str
+) -> None:
+    checkout = stopping(statement).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=2, errors=1)
+    assert checkout.outcomes() == {"a": "passed", "stop": outcome, "z": "passed"}
+    assert checkout.state()["stop"] == row(3, 3)
+
+
+def test_ctrl_c_on_the_running_process(pytester: pytest.Pytester) -> None:
+    # The agent says that it was asked, and then waits for the signal.
+    checkout = stopping("print('asked', file=sys.__stdout__, flush=True); signal.pause()").at(pytester)
+    command = [sys.executable, "-m", "pytest", "-s", "eval", "--recall-date=2026-03-10"]
+    process = pytester.popen(command, stdin=subprocess.DEVNULL)
+    assert process.stdout is not None
+    while b"asked" not in (line := process.stdout.readline()):
+        assert line, "pytest ended before the case was asked"
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert b"recall scorecard" in output
+    assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
+    assert checkout.recall("apply", "latest").outlines[0].endswith("already in eval/recall.yaml")
+    assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
+
+
+def test_ctrl_c_while_an_async_agent_waits(pytester: pytest.Pytester) -> None:
+    source = """
+import asyncio
+import os
+import signal
+
+
+@pytest.fixture(scope="session")
+def agent():
+    async def answer(question):
+        asked(question)
+        if question == "stop":
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+        return question
+
+    return answer
+"""
+    project = stopping("pass").with_agent(source)
+    checkout = project.at(pytester)
+    result = checkout.run_apart("eval")
+    assert result.ret == INTERRUPTED
+    assert checkout.outcomes() == {"a": "passed"}
+    assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
+    assert "never awaited" not in result.stdout.str() + result.stderr.str()
+
+
+@WORKERS
+def test_x_folds_the_failure_and_what_came_before_it(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    cases = (case("a"), failing("b"), case("z"))
+    project = stopping("pass").with_cases(*cases).with_state(a=row(2), b=row(3, 3), z=row(2))
+    checkout = project.at(pytester)
+    result = checkout.run("eval", "-x", *workers)
+    assert result.ret == (INTERRUPTED if workers else pytest.ExitCode.TESTS_FAILED)
+    boxes = checkout.boxes()
+    assert boxes["b"] == 1
+    finished = checkout.outcomes()
+    assert finished.items() >= {"b": "failed"}.items()
+    assert {case_id for case_id, box in boxes.items() if box == 3} == {
+        case_id for case_id, outcome in finished.items() if outcome == "passed"
+    }
+
+
+def test_a_crash_in_another_plugin_keeps_what_had_finished(pytester: pytest.Pytester) -> None:
+    source = (
+        "\n\n@pytest.fixture\ndef agent():\n    return lambda question: question\n"
+        "\n\ndef pytest_runtest_logreport(report):\n"
+        "    if report.nodeid.endswith('::stop') and report.when == 'setup':\n"
+        "        raise RuntimeError('another plugin')\n"
+    )
+    checkout = stopping("pass").with_agent(source).at(pytester)
+    result = checkout.run("eval")
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert checkout.outcomes() == {"a": "passed"}
+    assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}

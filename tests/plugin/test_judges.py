@@ -1,0 +1,206 @@
+"""Judges: fixtures named `judge_<name>`, what they get, what they may say, and whose threshold holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers.project import ECHOING, WORKERS, Project, case
+
+OWN = """
+
+@pytest.fixture
+def judge_brief():
+    \"\"\"Pass if the answer has at most `words` words.\"\"\"
+
+    def judge(answer, case, *, words=3):
+        count = len(answer.text.split())
+        return count <= words, f"{count} words, more than {words}"
+
+    return judge
+
+
+@pytest.fixture(scope="session")
+def judge_polite():
+    async def judge(answer, case):
+        return 0.6
+
+    return judge
+
+
+@pytest.fixture
+def judge_says():
+    from pytest_recall import Verdict
+
+    def judge(answer, case, **given):
+        return Verdict(**{"passed": None, **given})
+
+    return judge
+"""
+JUDGED = ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + OWN})
+
+
+def judged(*judges: Any, **given: Any) -> Project:
+    """Return a project with one case that these judges decide."""
+    return JUDGED.with_cases(case("a", **{"judges": list(judges), "input": "two words", **given}))
+
+
+@pytest.mark.parametrize(
+    ("judge", "expected", "text"),
+    [
+        ("exact", ["no", "two words"], "two  words"),
+        ("contains", "WORDS", "two words"),
+        ({"contains": {"any": True}}, ["zero", "two"], "two words"),
+        ({"contains": {"absent": "three"}}, None, "two words"),
+        ({"regex": "w.rds$"}, None, "two words"),
+        ("numeric", 1250, "It costs 1,250 pounds"),
+        ({"json_schema": {"schema": {"required": ["id"]}}}, None, '{"id": 1}'),
+        ({"token_f1": {"threshold": 0.6}}, "two three", "two three four"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_the_built_in_judges_are_there(pytester: pytest.Pytester, judge: Any, expected: Any, text: str) -> None:
+    if "json_schema" in judge:
+        pytest.importorskip("jsonschema")
+    judged(judge, input=text, expected=expected).at(pytester).run("eval").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("judge", ["brief", {"brief": {"words": 2}}, "polite"], ids=["plain", "argument", "async"])
+def test_a_judge_of_ones_own_is_a_fixture(pytester: pytest.Pytester, judge: Any) -> None:
+    judged(judge).at(pytester).run("eval").assert_outcomes(passed=1)
+
+
+def test_judges_run_on_workers(pytester: pytest.Pytester) -> None:
+    judged("brief", "polite", "exact", expected="two words").at(pytester).run("eval", "-n1").assert_outcomes(passed=1)
+
+
+def test_its_reason_is_the_failure_note(pytester: pytest.Pytester) -> None:
+    checkout = judged({"brief": {"words": 1}}).at(pytester)
+    checkout.run("eval").assert_outcomes(failed=1)
+    assert checkout.state()["a"].failure_note == "brief: 2 words, more than 1"
+
+
+def test_all_of_them_must_pass_and_every_failing_one_is_named(pytester: pytest.Pytester) -> None:
+    checkout = judged({"brief": {"words": 1}}, "exact", {"contains": "nothing"}).at(pytester)
+    checkout.run("eval").assert_outcomes(failed=1)
+    assert checkout.scorecard()["failed"][0]["note"] == (
+        "brief: 2 words, more than 1; contains: no “nothing” in “two words”"
+    )
+
+
+def test_a_built_in_judge_can_be_replaced(pytester: pytest.Pytester) -> None:
+    own = "\n\n@pytest.fixture\ndef judge_exact(judge_exact):\n    return lambda answer, case: (False, 'mine')\n"
+    project = ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + own})
+    checkout = project.with_cases(case("a")).at(pytester)
+    checkout.run("eval").assert_outcomes(failed=1)
+    assert checkout.state()["a"].failure_note == "exact: mine"
+
+
+class TestThreshold:
+    """A judge that only scores: the call's threshold, then the case's, then the rubric's, then 0.5."""
+
+    @pytest.mark.parametrize(
+        ("judge", "threshold", "rubric", "passes"),
+        [
+            ({"says": {"score": 0.49}}, None, None, False),
+            ({"says": {"score": 0.5}}, None, None, True),
+            ({"says": {"score": 0.5}}, None, 0.6, False),
+            ({"says": {"score": 0.5}}, 0.5, 0.6, True),
+            ({"says": {"score": 0.5, "threshold": 0.7}}, 0.5, 0.1, False),
+            ({"says": {"score": 0.0, "threshold": 0}}, 0.5, 0.6, True),
+        ],
+    )
+    def test_the_nearest_one_decides(
+        self,
+        pytester: pytest.Pytester,
+        judge: Any,
+        threshold: float | None,
+        rubric: float | None,
+        passes: bool,
+    ) -> None:
+        project = judged(judge, **({} if threshold is None else {"threshold": threshold}))
+        if rubric is not None:
+            project = project.with_files({"eval/rubric.yaml": f"owner: us\nthresholds: {{says: {rubric}}}\n"})
+        project.at(pytester).run("eval").assert_outcomes(**{"passed" if passes else "failed": 1})
+
+    def test_the_rubric_reaches_the_workers(self, pytester: pytest.Pytester) -> None:
+        rubric = {"eval/rubric.yaml": "owner: us\nthresholds: {says: 0.6}\n"}
+        judged({"says": {"score": 0.5}}).with_files(rubric).at(pytester).run("eval", "-n1").assert_outcomes(failed=1)
+
+    def test_what_was_missed_is_said(self, pytester: pytest.Pytester) -> None:
+        checkout = judged({"says": {"score": 0.2, "reason": "half of it"}}).at(pytester)
+        checkout.run("eval")
+        assert checkout.state()["a"].failure_note == "says: half of it, below 0.5"
+
+    def test_one_that_decides_by_itself_has_none(self, pytester: pytest.Pytester) -> None:
+        checkout = judged({"exact": {"threshold": 0.5}}).at(pytester)
+        result = checkout.run("eval")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(
+            ["  error: a: judge exact: decides by itself, so that `threshold` has no effect; remove it"]
+        )
+
+    def test_a_case_threshold_without_a_scoring_judge_is_an_error(self, pytester: pytest.Pytester) -> None:
+        checkout = judged("exact", threshold=0.5).at(pytester)
+        result = checkout.run("eval")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(["  error: a: threshold: no judge of the case scores,*remove it"])
+
+    @WORKERS
+    def test_a_rubric_threshold_for_no_judge_stops_the_run(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        project = judged("exact").with_files({"eval/rubric.yaml": "owner: us\nthresholds: {token_f2: 0.5}\n"})
+        checkout = project.at(pytester)
+        result = checkout.run("eval", *workers)
+        assert result.ret != 0
+        result.stdout.fnmatch_lines(
+            ["*eval/rubric.yaml: thresholds: `token_f2` is no judge; did you mean `token_f1`?*"]
+        )
+        assert checkout.asked() == []
+
+
+class TestMistakes:
+    """What is wrong with a judge is said before or instead of a verdict, and costs nothing."""
+
+    @WORKERS
+    def test_an_unknown_judge_is_an_error_with_the_known_ones(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        project = JUDGED.with_cases(case("a"), case("b", judges=["exat", "brief"]))
+        checkout = project.at(pytester)
+        result = checkout.run("eval", *workers)
+        assert result.ret == (pytest.ExitCode.TESTS_FAILED if workers else pytest.ExitCode.INTERRUPTED)
+        said = [line for line in result.outlines if "is no judge" in line and not line.startswith("ERROR")]
+        assert said == [
+            "eval/cases.yaml:7: judges: `exat` is no judge; did you mean `exact`? known: brief, contains, exact,"
+            " json_schema, numeric, polite, regex, says, token_f1; to add it, write a fixture `judge_exat`"
+        ]
+        assert "Traceback" not in result.stdout.str()
+        assert checkout.asked() == []
+        assert checkout.state_text() is None
+
+    @pytest.mark.parametrize(
+        ("judge", "note"),
+        [
+            ({"brief": {"word": 2}}, "judge brief: unknown argument `word`; did you mean `words`?"),
+            ({"says": {"threshold": "high", "score": 1}}, "judge says: threshold: 'high' is *"),
+            ({"says": {"score": 7}}, "judge says: gave the score 7; a score lies between 0 and 1"),
+            ({"says": {}}, "judge says: gave neither `passed` nor a score; a verdict needs one of them"),
+            ({"regex": {"expected": "x", "full": True, "flags": 1}}, "judge regex: unknown argument `flags`*"),
+        ],
+    )
+    def test_bad_arguments_and_verdicts_are_errors(self, pytester: pytest.Pytester, judge: Any, note: str) -> None:
+        checkout = judged(judge).at(pytester)
+        result = checkout.run("eval")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines([f"  error: a: {note}"])
+        assert checkout.state_text() is None
+
+    def test_arguments_that_a_judge_does_not_take_are_found_before_the_agent_is_asked(
+        self, pytester: pytest.Pytester
+    ) -> None:
+        checkout = judged("exact", {"brief": {"word": 2}}).at(pytester)
+        checkout.run("eval").assert_outcomes(errors=1)
+        assert checkout.asked() == []

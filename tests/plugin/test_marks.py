@@ -1,0 +1,247 @@
+"""Marked tests: `@pytest.mark.recall` puts an ordinary test on the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from tests.helpers.project import BARE, ECHOING, IN, WORKERS, case, row, state_yaml
+
+Workers = tuple[str, ...]
+HEAD = """\
+import pathlib
+
+import pytest
+
+
+def asked(name):
+    with pathlib.Path(__file__).with_name("asked.txt").open("a") as log:
+        log.write(f"{name}\\n")
+
+"""
+
+
+def marked(names: Iterable[str], body: str = "pass") -> str:
+    """Return the source of one marked test for each name."""
+    return HEAD + "".join(
+        f'\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    asked("{name}")\n    {body}\n' for name in names
+    )
+
+
+MIXED = ECHOING.with_cases(*(case(f"r{number}") for number in range(6))).with_files(
+    {"eval/test_marked.py": marked(f"m{number}" for number in range(6))}
+)
+
+
+@WORKERS
+def test_they_share_the_budget_of_the_rows(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = MIXED.at(pytester)
+    result = checkout.run("eval", "--recall-seed=3", *workers)
+    result.assert_outcomes(passed=5, deselected=0 if workers else 6)
+    assert checkout.asked() == sorted(checkout.slice()) == sorted(checkout.boxes())
+    assert {name[0] for name in checkout.asked()} == {"m", "r"}
+    assert set(checkout.slice().values()) == {"new"}
+    assert checkout.today()["of"] == 12
+
+
+def test_rows_and_marked_tests_are_one_draw_with_and_without_workers(pytester: pytest.Pytester) -> None:
+    checkout = MIXED.at(pytester)
+    slices = []
+    for workers in ((), ("-n2",)):
+        checkout.run("eval", *workers)
+        slices.append((checkout.today(), checkout.state_text(), checkout.scorecard()["by_reason"]))
+        checkout.forget()
+    assert slices[0] == slices[1]
+
+
+@WORKERS
+def test_they_need_no_eval_folder(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = BARE.with_files({"test_marked.py": marked(["a", "b"])}).at(pytester)
+    result = checkout.run(*workers)
+    result.assert_outcomes(passed=2)
+    assert checkout.boxes() == {"a": 1, "b": 1}
+    assert checkout.slice() == {"a": "new", "b": "new"}
+    assert checkout.outcomes() == {"a": "passed", "b": "passed"}
+    result.stdout.fnmatch_lines(["*= recall scorecard =*", "eval/recall.yaml: 2 rows changed"])
+
+
+@WORKERS
+def test_the_sample_holds_without_an_eval_folder_too(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = BARE.with_files({"test_marked.py": marked(f"m{number}" for number in range(9))}).at(pytester)
+    checkout.run(*workers).assert_outcomes(passed=5, deselected=0 if workers else 4)
+    assert len(checkout.boxes()) == len(checkout.asked()) == 5
+
+
+@WORKERS
+def test_what_is_not_due_does_not_run(pytester: pytest.Pytester, workers: Workers) -> None:
+    files = {
+        "test_marked.py": marked(["later", "due"]) + "\ndef test_plain():\n    asked('plain')\n",
+        "eval/recall.yaml": state_yaml(later=row(3, due=IN[3]), due=row(2)),
+    }
+    checkout = BARE.with_files(files).at(pytester)
+    checkout.run(*workers).assert_outcomes(passed=2, deselected=0 if workers else 1)
+    assert checkout.asked() == ["due", "plain"]
+    assert checkout.boxes() == {"due": 3, "later": 3}
+    assert checkout.scorecard()["orphans"] == []
+
+
+@WORKERS
+def test_nothing_due_is_ok(pytester: pytest.Pytester, workers: Workers) -> None:
+    files = {"test_marked.py": marked(["later"]), "eval/recall.yaml": state_yaml(later=row(3, due=IN[3]))}
+    checkout = BARE.with_files(files).at(pytester)
+    assert checkout.run(*workers).ret == pytest.ExitCode.OK
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome", "box"),
+    [
+        ("assert 1 == 2", "failed", 1),
+        ("pytest.fail('no')", "failed", 1),
+        ("raise RuntimeError('boom')", "error", 2),
+        ("pytest.skip('not here')", "skipped", 2),
+        ("pytest.xfail('known')", "skipped", 2),
+    ],
+)
+def test_an_assert_is_a_verdict_and_a_crash_is_none(
+    pytester: pytest.Pytester, body: str, outcome: str, box: int
+) -> None:
+    files = {"test_marked.py": marked(["a"], body), "eval/recall.yaml": state_yaml(a=row(2))}
+    checkout = BARE.with_files(files).at(pytester)
+    checkout.run()
+    assert checkout.outcomes() == {"a": outcome}
+    assert checkout.boxes() == {"a": box}
+
+
+def test_the_failure_note_is_the_assertion(pytester: pytest.Pytester) -> None:
+    source = marked(["a"], "assert 'late' == 'early', 'wrong time'")
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    checkout.run()
+    assert (checkout.state()["a"].failure_note or "").startswith("wrong time")
+
+
+@WORKERS
+def test_each_set_of_parameters_is_a_case(pytester: pytest.Pytester, workers: Workers) -> None:
+    source = HEAD + (
+        '\n@pytest.mark.parametrize("n", [1, 2], ids=["one", "two"])\n@pytest.mark.recall("sum")\n'
+        "def test_sum(n):\n    assert n == 1\n"
+    )
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    checkout.run(*workers).assert_outcomes(passed=1, failed=1)
+    assert checkout.outcomes() == {"sum[one]": "passed", "sum[two]": "failed"}
+    assert checkout.state()["sum[two]"].pass_streak == 0
+    checkout.run(*workers)
+    assert checkout.boxes() == {"sum[one]": 2, "sum[two]": 1}
+
+
+def test_scenario_and_dimension_are_counted(pytester: pytest.Pytester) -> None:
+    source = HEAD + '\n@pytest.mark.recall("a", scenario="fees", dimension="tone")\ndef test_a():\n    pass\n'
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    checkout.run()
+    assert checkout.scorecard()["by_scenario"] == {"fees": {"passed": 1}}
+    assert checkout.scorecard()["by_dimension"] == {"tone": {"passed": 1}}
+
+
+@WORKERS
+def test_naming_one_switches_the_schedule_off(pytester: pytest.Pytester, workers: Workers) -> None:
+    files = {"test_marked.py": marked(["a", "b"]), "eval/recall.yaml": state_yaml(a=row(3, due=IN[3]))}
+    checkout = BARE.with_files(files).at(pytester)
+    before = checkout.state_text()
+    checkout.run("test_marked.py::test_a", *workers).assert_outcomes(passed=1)
+    assert checkout.asked() == ["a"]
+    assert checkout.state_text() == before
+
+
+@WORKERS
+def test_collect_only_writes_nothing(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = BARE.with_files({"test_marked.py": marked(["a"])}).at(pytester)
+    assert checkout.run("--collect-only", *workers).ret == 0
+    assert not (checkout.path / "eval").exists()
+
+
+@pytest.mark.parametrize(
+    ("mark", "sentence"),
+    [
+        ("recall()", 'the mark takes one case id as text: @pytest.mark.recall("case-id")'),
+        ("recall(7)", 'the mark takes one case id as text: @pytest.mark.recall("case-id")'),
+        ('recall("a", "b")', 'the mark takes one case id as text: @pytest.mark.recall("case-id")'),
+        ('recall("a", scenari="x")', "recall mark: unknown argument `scenari`; did you mean `scenario`?"),
+    ],
+)
+def test_a_bad_mark_is_a_usage_error(pytester: pytest.Pytester, mark: str, sentence: str) -> None:
+    source = HEAD + f'\n@pytest.mark.{mark}\ndef test_it():\n    asked("it")\n'
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    assert_refused(checkout.run(), f"ERROR: test_marked.py::test_it: {sentence}")
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize(
+    "workers",
+    [
+        (),
+        ("-n", "2"),
+    ],
+    ids=["alone", "n2"],
+)
+@pytest.mark.parametrize("files", [{}, {"eval/rubric.yaml": "owner: us\n"}], ids=["no-eval-folder", "schedule"])
+def test_two_tests_with_one_id_are_a_usage_error(
+    pytester: pytest.Pytester, files: dict[str, str], workers: Workers
+) -> None:
+    source = marked(["a"]) + '\n@pytest.mark.recall("a")\ndef test_b():\n    asked("b")\n'
+    checkout = BARE.with_files({"test_marked.py": source, **files}).at(pytester)
+    assert_refused(
+        checkout.run(*workers),
+        "ERROR: test_marked.py::test_b: the case `a` is another test as well; choose another id",
+    )
+    assert checkout.asked() == []
+
+
+@WORKERS
+def test_a_row_and_a_test_with_one_id_are_a_usage_error(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_files({"eval/test_marked.py": marked(["a"])}).at(pytester)
+    assert_refused(checkout.run("eval", *workers), "ERROR: the case `a` is a row and a marked test; choose another id")
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize("name", ["a  b", "x" * 600], ids=["two-spaces", "long"])
+def test_ids_of_parameters_are_kept_whole(pytester: pytest.Pytester, name: str) -> None:
+    source = HEAD + (
+        f'\n@pytest.mark.parametrize("n", [1], ids=["{name}"])\n@pytest.mark.recall("sum")\n'
+        "def test_sum(n):\n    pass\n"
+    )
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    for _ in range(2):
+        checkout.run().assert_outcomes(passed=1)
+    assert checkout.boxes() == {f"sum[{name}]": 2}
+
+
+def test_methods_of_classes_join_too(pytester: pytest.Pytester) -> None:
+    source = """\
+import unittest
+
+import pytest
+
+
+class TestPlain:
+    @pytest.mark.recall("plain")
+    def test_it(self):
+        pass
+
+
+class TestUnit(unittest.TestCase):
+    @pytest.mark.recall("unit")
+    def test_it(self):
+        self.assertEqual(1, 2)
+"""
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    checkout.run()
+    assert checkout.outcomes() == {"plain": "passed", "unit": "failed"}
+
+
+def assert_refused(result: pytest.RunResult, sentence: str) -> None:
+    """Assert that the run ended with this one sentence."""
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    output = [*result.outlines, *result.errlines]
+    assert [line for line in output if line.startswith("ERROR: ")] == [sentence]
+    assert not [line for line in output if "INTERNALERROR" in line or "Traceback" in line]

@@ -1,0 +1,220 @@
+"""Modes, dates and seeds: which slice runs, and that it is the same one every time."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from tests.helpers.project import ECHOING, IN, Checkout, Project, case, row
+
+ROWS = {
+    "retest": row(1, 0, due=IN[1]),
+    "due_old": row(2, due="2026-01-01"),
+    "due_new": row(4, due="2026-03-10"),
+    "later": row(3, due=IN[3]),
+}
+SET = ECHOING.with_cases(*(case(name.replace("_", "-")) for name in ROWS), case("fresh")).with_state(**ROWS)
+MANY_NEW = ECHOING.with_cases(*(case(f"c{number:02}") for number in range(40)))
+
+
+def chosen(checkout: Checkout, *args: str, day: str | None = "2026-03-10") -> list[str]:
+    """Return the ids that a run with `args` chooses, from its own record."""
+    assert checkout.run("eval", *args, day=day).ret == 0
+    return sorted(checkout.slice())
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("pr", {"retest": "box 1", "due-old": "due", "due-new": "due", "fresh": "new"}),
+        ("nightly", {"due-old": "due", "due-new": "due", "fresh": "new"}),
+        ("all", dict.fromkeys(["retest", "due-old", "due-new", "later", "fresh"], "all")),
+    ],
+)
+def test_a_mode_chooses_by_its_own_rule(pytester: pytest.Pytester, mode: str, expected: dict[str, str]) -> None:
+    checkout = SET.at(pytester)
+    checkout.run("eval", "--recall-mode", mode).assert_outcomes(passed=len(expected))
+    assert checkout.slice() == expected
+    assert checkout.asked() == sorted(expected)
+    assert checkout.today()["mode"] == mode
+
+
+def test_the_default_mode_is_pr(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    checkout.run("eval")
+    assert checkout.today()["mode"] == "pr"
+
+
+def test_the_rubric_sets_mode_cap_sample_and_model(pytester: pytest.Pytester) -> None:
+    rubric = "owner: us\nmodel_primary: m-1\nmode: nightly\nnightly_max_cases: 1\nnew_traffic_sample: 0\n"
+    checkout = SET.with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1)
+    assert checkout.slice() == {"due-old": "due"}
+    assert checkout.state()["due-old"].last_model == "m-1"
+    assert checkout.scorecard()["owner"] == "us"
+
+
+def test_a_pull_request_runs_the_longest_overdue_up_to_the_cap(pytester: pytest.Pytester) -> None:
+    rubric = "owner: us\nmax_due_cases: 1\n"
+    checkout = SET.with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    result = checkout.run("eval")
+    assert checkout.slice() == {"retest": "box 1", "due-old": "due", "fresh": "new"}
+    result.stdout.fnmatch_lines(
+        [
+            "recall: pr 2026-03-10, seed 2026-03-10: 3 of 5 cases (1 box 1, 1 due, 1 new);"
+            " not run: 1 not due until 2026-03-13, 1 due but over the cap"
+        ]
+    )
+
+
+def test_the_header_says_what_was_not_drawn(pytester: pytest.Pytester) -> None:
+    result = MANY_NEW.at(pytester).run("eval", "--recall-seed", "7")
+    result.stdout.fnmatch_lines(["recall: pr 2026-03-10, seed 7: 5 of 40 cases (5 new); not run: 35 new, not drawn"])
+
+
+def test_today_yaml_says_what_was_chosen_from_what_and_why(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    digest = checkout.state_digest()
+    checkout.run("eval")
+    today = checkout.today()
+    assert today.pop("cases") == [
+        {"id": "retest", "reason": "box 1", "box": 1, "next_due": "2026-03-11"},
+        {"id": "due-old", "reason": "due", "box": 2, "next_due": "2026-01-01"},
+        {"id": "due-new", "reason": "due", "box": 4, "next_due": "2026-03-10"},
+        {"id": "fresh", "reason": "new"},
+    ]
+    assert today == {
+        "mode": "pr",
+        "date": "2026-03-10",
+        "seed": "2026-03-10",
+        "state": f"sha256:{digest}",
+        "chosen": 4,
+        "of": 5,
+    }
+
+
+def test_recall_select_writes_the_slice_that_the_run_then_has(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    assert checkout.recall("select", "--mode", "pr", "--date", "2026-03-10", "--seed", "x").ret == 0
+    selected = (checkout.artifacts.folder / "today.yaml").read_text()
+    checkout.run("eval", "--recall-seed", "x")
+    assert (checkout.artifacts.folder / "today.yaml").read_text() == selected
+
+
+def test_the_same_date_and_seed_draw_the_same_cases(pytester: pytest.Pytester) -> None:
+    checkout = MANY_NEW.at(pytester)
+    draws = []
+    for seed in ("1", "1", "2"):
+        draws.append(chosen(checkout, "--recall-seed", seed))
+        checkout.forget()
+    assert draws[0] == draws[1] != draws[2]
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
+def test_neither_file_order_nor_hash_seed_nor_workers_change_the_draw(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    reference = chosen(MANY_NEW.at(pytester))
+    shuffled = ECHOING.with_cases(*(case(f"c{number:02}") for number in reversed(range(40)))).at(pytester)
+    shuffled.forget()
+    monkeypatch.setenv("PYTHONHASHSEED", "4242")
+    assert shuffled.run_apart("eval", *workers).ret == 0
+    assert sorted(shuffled.slice()) == reference
+
+
+def test_one_more_case_changes_at_most_one_pick(pytester: pytest.Pytester) -> None:
+    before = chosen(MANY_NEW.at(pytester))
+    more = ECHOING.with_cases(*(case(f"c{number:02}") for number in range(41))).at(pytester)
+    more.forget()
+    assert len(set(before) - set(chosen(more))) <= 1
+
+
+def test_without_a_date_the_day_is_today_in_utc(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    before = datetime.now(UTC).date()
+    chosen(checkout, day=None)
+    # Midnight may lie in between.
+    assert before <= date.fromisoformat(checkout.today()["date"]) <= datetime.now(UTC).date()
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("--recall-mode=nightli", "*mode: 'nightli' is unknown; did you mean `nightly`?"),
+        ("--recall-mode=weekly", "*mode: 'weekly' is unknown; known: all, nightly, pr"),
+        ("--recall-date=10.3.2026", "*date: '10.3.2026' is not a date; write it like 2026-01-31"),
+        ("--recall-date=2026-02-30", "*date: '2026-02-30' is not a date; write it like 2026-01-31"),
+        ("--recall-base-state=gone.yaml", "*gone.yaml is not there;*"),
+    ],
+)
+def test_a_value_that_is_none_is_a_usage_error(pytester: pytest.Pytester, option: str, sentence: str) -> None:
+    checkout = SET.at(pytester)
+    result = checkout.run("eval", option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {sentence}"])
+    assert checkout.asked() == []
+
+
+class TestGitHub:
+    """The environment of GitHub's workflows is the default."""
+
+    def test_the_pull_request_is_seed_and_is_noted(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GITHUB_REF", "refs/pull/17/merge")
+        monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
+        checkout = SET.at(pytester)
+        chosen(checkout)
+        assert (checkout.today()["seed"], checkout.today()["mode"]) == ("17", "pr")
+        assert checkout.state()["fresh"].last_pr == "17"
+
+    def test_a_scheduled_workflow_is_nightly(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GITHUB_REF", "refs/heads/main")
+        monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
+        checkout = SET.at(pytester)
+        chosen(checkout)
+        assert checkout.today()["mode"] == "nightly"
+        assert checkout.state()["fresh"].last_pr is None
+
+    def test_the_command_line_is_stronger(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("GITHUB_REF", "refs/pull/17/merge")
+        monkeypatch.setenv("GITHUB_EVENT_NAME", "schedule")
+        checkout = SET.at(pytester)
+        chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--recall-model=m-2")
+        assert (checkout.today()["seed"], checkout.today()["mode"]) == ("s", "pr")
+        assert checkout.state()["fresh"].last_pr == "18"
+        assert checkout.state()["fresh"].last_model == "m-2"
+
+
+class TestBaseState:
+    """A second push to a pull request runs what the first one ran."""
+
+    def after_first_push(self, pytester: pytest.Pytester, project: Project = SET) -> tuple[Checkout, list[str]]:
+        checkout = project.at(pytester)
+        (checkout.path / "base.yaml").write_text(checkout.state_text() or "")
+        return checkout, chosen(checkout)
+
+    def test_it_runs_what_the_first_one_promoted(self, pytester: pytest.Pytester) -> None:
+        checkout, first = self.after_first_push(pytester)
+        assert checkout.boxes() == {"retest": 2, "due-old": 3, "due-new": 5, "later": 3, "fresh": 1}
+        assert chosen(checkout, "--recall-base-state=base.yaml") == first
+
+    def test_without_it_what_was_promoted_is_not_due_any_more(self, pytester: pytest.Pytester) -> None:
+        checkout, _ = self.after_first_push(pytester)
+        assert chosen(checkout) == ["fresh"]
+
+    def test_the_state_itself_is_what_is_written(self, pytester: pytest.Pytester) -> None:
+        checkout, _ = self.after_first_push(pytester)
+        base = (checkout.path / "base.yaml").read_text()
+        chosen(checkout, "--recall-base-state=base.yaml")
+        # Passes again before they are due promote nothing; `fresh` is in box 1 and moves on.
+        assert checkout.boxes() == {"retest": 2, "due-old": 3, "due-new": 5, "later": 3, "fresh": 2}
+        assert (checkout.path / "base.yaml").read_text() == base
+
+    def test_a_broken_one_stops_the_run(self, pytester: pytest.Pytester) -> None:
+        checkout = SET.with_files({"base.yaml": "<<<<<<< ours\n"}).at(pytester)
+        result = checkout.run("eval", "--recall-base-state=base.yaml")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["ERROR: base.yaml:1: merge-conflict marker; resolve the conflict, then run again"])
+        assert checkout.asked() == []

@@ -1,0 +1,118 @@
+"""`--scenarios` and `--dimensions`: filters that never silently leave nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import ECHOING, IN, WORKERS, Checkout, Project, case, row
+
+Workers = tuple[str, ...]
+SET = ECHOING.with_cases(
+    case("fee-a", scenario="fees"),
+    case("fee-b", scenario="fees", dimension="tone"),
+    case("loan-a", scenario="loans"),
+    case("loan-b", scenario="loans", dimension="tone"),
+    case("card-a", scenario="cards"),
+)
+MARKED = """\
+import pytest
+
+
+@pytest.mark.recall("by-hand", scenario="repairs", dimension="safety")
+def test_by_hand():
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--scenarios", "fees"), ["fee-a", "fee-b"]),
+        (("--scenarios=fees, cards",), ["card-a", "fee-a", "fee-b"]),
+        (("--dimensions", "tone"), ["fee-b", "loan-b"]),
+        (("--scenarios=loans", "--dimensions=tone"), ["loan-b"]),
+        (("--scenarios=loans", "--dimensions=tone", "-n2"), ["loan-b"]),
+    ],
+)
+def test_the_filters_run_those_cases(pytester: pytest.Pytester, options: tuple[str, ...], expected: list[str]) -> None:
+    checkout = SET.at(pytester)
+    checkout.run("eval", *options).assert_outcomes(passed=len(expected))
+    assert checkout.asked() == expected
+    assert checkout.slice() == dict.fromkeys(expected, "explicit")
+
+
+def test_without_a_mode_the_schedule_is_off_and_the_header_says_so(pytester: pytest.Pytester) -> None:
+    checkout = SET.with_state(fee_a=row(3, due=IN[7])).at(pytester)
+    before = checkout.state_text()
+    result = checkout.run("eval", "--scenarios", "fees")
+    result.stdout.fnmatch_lines(["recall: schedule off,* --scenarios; the state is left alone"])
+    assert checkout.asked() == ["fee-a", "fee-b"]
+    assert checkout.state_text() == before
+
+
+@WORKERS
+def test_with_a_mode_the_schedule_chooses_among_them(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = SET.with_state(fee_a=row(3, due=IN[7]), loan_a=row(2)).at(pytester)
+    checkout.run("eval", "--scenarios=fees,loans", "--recall-mode=pr", *workers).assert_outcomes(passed=3)
+    assert checkout.slice() == {"loan-a": "due", "fee-b": "new", "loan-b": "new"}
+    assert checkout.boxes() == {"fee-a": 3, "fee-b": 1, "loan-a": 3, "loan-b": 1}
+    assert checkout.today()["of"] == 4
+
+
+def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str) -> None:
+    """Assert that the run said these sentences, each once, and did nothing else."""
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    output = [*result.outlines, *result.errlines]
+    assert [line for line in output if line.startswith("ERROR: --")] == list(sentences)
+    assert not [line for line in output if "INTERNALERROR" in line or "Traceback" in line]
+    assert checkout.asked() == []
+    assert checkout.state_text() is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentences"),
+    [
+        (("--scenarios=fee",), ["ERROR: --scenarios: 'fee' is in no case; did you mean `fees`?"]),
+        (("--scenarios=fees,lones",), ["ERROR: --scenarios: 'lones' is in no case; did you mean `loans`?"]),
+        (("--dimensions=zzz",), ["ERROR: --dimensions: 'zzz' is in no case; known: facts, tone"]),
+        (
+            ("--scenarios=fee", "--dimensions=ton", "--recall-mode=all"),
+            [
+                "ERROR: --scenarios: 'fee' is in no case; did you mean `fees`?",
+                "ERROR: --dimensions: 'ton' is in no case; did you mean `tone`?",
+            ],
+        ),
+    ],
+)
+def test_an_unknown_name_is_a_usage_error_with_the_nearest(
+    pytester: pytest.Pytester, options: tuple[str, ...], sentences: list[str]
+) -> None:
+    checkout = SET.at(pytester)
+    assert_refused(checkout, checkout.run("eval", *options), *sentences)
+
+
+@WORKERS
+@pytest.mark.parametrize("project", [SET, SET.with_files({"eval/test_by_hand.py": MARKED})], ids=["rows", "marked"])
+def test_it_is_one_whether_workers_or_marked_tests_take_part_or_not(
+    pytester: pytest.Pytester, project: Project, workers: Workers
+) -> None:
+    checkout = project.at(pytester)
+    result = checkout.run("eval", "--dimensions=ton", *workers)
+    assert_refused(checkout, result, "ERROR: --dimensions: 'ton' is in no case; did you mean `tone`?")
+
+
+@WORKERS
+def test_the_scenario_of_a_marked_test_is_known(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = SET.with_files({"eval/test_by_hand.py": MARKED}).at(pytester)
+    checkout.run("eval", "--scenarios=repairs", *workers).assert_outcomes(passed=1)
+    assert checkout.outcomes() == {"by-hand": "passed"}
+    assert checkout.asked() == []
+
+
+@pytest.mark.parametrize("option", ["--scenarios", "--dimensions"])
+def test_an_empty_filter_is_a_usage_error(pytester: pytest.Pytester, option: str) -> None:
+    checkout = SET.at(pytester)
+    result = checkout.run("eval", f"{option}=,")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {option}: names nothing; give one or more, separated by commas"])
+    assert checkout.asked() == []

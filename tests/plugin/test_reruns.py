@@ -1,0 +1,65 @@
+"""Reruns: with pytest-rerunfailures the last trial grades."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import BARE, WORKERS, case, failing, row
+
+FLAKY = """
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(question)
+        tries = pathlib.Path(__file__).with_name("asked.txt").read_text().split().count(question)
+        if question == "crashes-once" and tries == 1:
+            raise RuntimeError("boom")
+        return question if tries > 1 else "not yet"
+
+    return answer
+"""
+RERUNS = "--reruns=2"
+SET = BARE.with_agent(FLAKY).with_cases(
+    case("fails-once", input="fails-once"), case("crashes-once", input="crashes-once"), failing("always")
+)
+ROWS = SET.with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
+
+
+@WORKERS
+def test_the_last_trial_grades(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    checkout = ROWS.at(pytester)
+    result = checkout.run_apart("eval", RERUNS, *workers)
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["failed"], outcomes["rerun"]) == (2, 1, 4)
+    assert checkout.boxes() == {"always": 1, "crashes-once": 3, "fails-once": 3}
+    card = checkout.scorecard()
+    assert card["counts"] == {"passed": 2, "failed": 1}
+    assert card["failed"][0]["attempts"] == 3
+
+
+def test_every_attempt_is_in_the_journal(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    checkout = ROWS.at(pytester)
+    checkout.run_apart("eval", RERUNS)
+    trials = [(trial.case_id, trial.attempt, trial.outcome.value) for trial in checkout.journal().trials]
+    assert sorted(trials) == [
+        ("always", 1, "failed"),
+        ("always", 2, "failed"),
+        ("always", 3, "failed"),
+        ("crashes-once", 1, "error"),
+        ("crashes-once", 2, "passed"),
+        ("fails-once", 1, "failed"),
+        ("fails-once", 2, "passed"),
+    ]
+
+
+def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    checkout = SET.at(pytester)
+    checkout.run_apart("eval", RERUNS)
+    assert {case_id: found.pass_streak for case_id, found in checkout.state().items()} == {
+        "always": 0,
+        "crashes-once": 1,
+        "fails-once": 1,
+    }

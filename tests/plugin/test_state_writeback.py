@@ -1,0 +1,240 @@
+"""Write-back: what a run leaves in eval/recall.yaml, row by row and byte by byte."""
+
+from __future__ import annotations
+
+import difflib
+from datetime import date
+
+import pytest
+
+from pytest_recall.core.row import Row
+from tests.helpers.project import ECHOING, IN, WORKERS, case, failing, row, state_yaml
+
+DAY = date(2026, 3, 10)
+
+
+def day(text: str) -> date:
+    """Return the date in `text`."""
+    return date.fromisoformat(text)
+
+
+@WORKERS
+def test_a_new_case_lands_in_box_1_after_its_first_run(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = ECHOING.with_cases(case("a"), failing("b")).at(pytester)
+    result = checkout.run("eval", "--recall-pr=17", "--recall-model=m-1", *workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.state() == {
+        "a": Row(1, 1, DAY, day(IN[1]), "17", "m-1"),
+        "b": Row(1, 0, DAY, day(IN[1]), "17", "m-1", "exact: expected “something else”, got “b”", "17"),
+    }
+    result.stdout.fnmatch_lines(["eval/recall.yaml: 2 rows changed"])
+
+
+@pytest.mark.parametrize(("box", "after", "days"), [(1, 2, 3), (2, 3, 7), (3, 4, 14), (4, 5, 30), (5, 5, 30)])
+def test_a_pass_on_a_due_row_moves_it_up_and_nothing_graduates(
+    pytester: pytest.Pytester, box: int, after: int, days: int
+) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(box, 3)).at(pytester)
+    checkout.run("eval")
+    assert checkout.state()["a"] == Row(after, 4, DAY, day(IN[days]))
+
+
+def test_a_pass_in_box_1_moves_up_before_it_is_due(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(1, 1, due=IN[1])).at(pytester)
+    checkout.run("eval")
+    assert checkout.state()["a"] == Row(2, 2, DAY, day(IN[3]))
+
+
+def test_an_early_pass_refreshes_the_date_and_never_promotes(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(3, 3, due=IN[7])).at(pytester)
+    checkout.run("eval", "--recall-mode=all", "--recall-pr=17")
+    assert checkout.state()["a"] == Row(3, 3, DAY, day(IN[7]), "17")
+
+
+@pytest.mark.parametrize("due", ["2026-03-01", IN[7]], ids=["due", "early"])
+def test_a_fail_always_counts(pytester: pytest.Pytester, due: str) -> None:
+    checkout = ECHOING.with_cases(failing("a")).with_state(a=row(4, 6, due=due)).at(pytester)
+    checkout.run("eval", "--recall-mode=all")
+    note = "exact: expected “something else”, got “a”"
+    assert checkout.state()["a"] == Row(1, 0, DAY, day(IN[1]), failure_note=note)
+
+
+def test_a_pass_after_a_fail_clears_the_note(pytester: pytest.Pytester) -> None:
+    failed = row(1, 0, failure_note="exact: no", failure_pr="16")
+    checkout = ECHOING.with_cases(case("a")).with_state(a=failed).at(pytester)
+    checkout.run("eval")
+    assert checkout.state()["a"] == Row(2, 1, DAY, day(IN[3]))
+
+
+def test_three_passes_mean_box_3_and_five_box_5(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    boxes = []
+    today = DAY
+    for _ in range(7):
+        checkout.run("eval", day=today.isoformat())
+        found = checkout.state()["a"]
+        boxes.append((found.box, found.pass_streak, (found.next_due - today).days))
+        today = found.next_due
+    assert boxes == [(1, 1, 1), (2, 2, 3), (3, 3, 7), (4, 4, 14), (5, 5, 30), (5, 6, 30), (5, 7, 30)]
+
+
+def test_a_run_with_nothing_due_is_ok_and_leaves_every_byte(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(3, 3, due=IN[3])).at(pytester)
+    before = checkout.state_text()
+    result = checkout.run("eval")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        ["recall: pr 2026-03-10, seed 2026-03-10: 0 of 1 case; not run: 1 not due until 2026-03-13"]
+    )
+    assert checkout.state_text() == before
+    assert checkout.asked() == []
+
+
+def test_nothing_due_is_ok_with_workers_too(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(3, 3, due=IN[3])).at(pytester)
+    before = checkout.state_text()
+    assert checkout.run("eval", "-n2").ret == pytest.ExitCode.OK
+    assert checkout.state_text() == before
+    assert checkout.today()["chosen"] == 0
+
+
+@pytest.mark.parametrize("text", ["", "# none yet\n", "[]\n"])
+def test_a_case_file_without_a_case_is_no_run(pytester: pytest.Pytester, text: str) -> None:
+    checkout = ECHOING.with_files({"eval/cases.yaml": text}).at(pytester)
+    assert checkout.run("eval").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert checkout.state_text() is None
+
+
+def test_only_the_lines_of_the_slice_change(pytester: pytest.Pytester) -> None:
+    rows = {f"c{number:02}": row(3, 3, due="2026-03-01" if number % 10 == 0 else IN[7]) for number in range(60)}
+    checkout = ECHOING.with_cases(*map(case, rows)).with_state(**rows).at(pytester)
+    before = checkout.state_text() or ""
+    checkout.run("eval")
+    after = checkout.state_text() or ""
+    changed = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
+    assert len(changed) == 2 * 6
+    assert all("    {box: " in line for line in changed)
+
+
+def test_the_file_is_sorted_by_id_under_a_comment_and_a_version(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("b"), case("a"), case("10")).at(pytester)
+    checkout.run("eval")
+    lines = (checkout.state_text() or "").splitlines()
+    assert lines[0].startswith("# ")
+    assert [line for line in lines if not line.startswith("#")] == [
+        "version: 1",
+        "cases:",
+        '  "10":',
+        "    {box: 1, pass_streak: 1, last_tested: 2026-03-10, next_due: 2026-03-11}",
+        "  a:",
+        "    {box: 1, pass_streak: 1, last_tested: 2026-03-10, next_due: 2026-03-11}",
+        "  b:",
+        "    {box: 1, pass_streak: 1, last_tested: 2026-03-10, next_due: 2026-03-11}",
+    ]
+
+
+def test_unknown_keys_survive(pytester: pytest.Pytester) -> None:
+    text = state_yaml(a=row(2)).replace("}", ", flaky: 3, since: 2026-01-01}")
+    checkout = ECHOING.with_cases(case("a")).with_files({"eval/recall.yaml": text}).at(pytester)
+    checkout.run("eval")
+    assert "{box: 3, pass_streak: 2, " in (checkout.state_text() or "")
+    assert ", flaky: 3, since: 2026-01-01}\n" in (checkout.state_text() or "")
+
+
+@WORKERS
+def test_rows_without_a_case_are_skipped_kept_and_listed(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(2), gone=row(2), lost=row(1)).at(pytester)
+    result = checkout.run("eval", *workers)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["2 rows of the state without a case*: gone, lost"])
+    assert checkout.boxes() == {"a": 3, "gone": 2, "lost": 1}
+    assert checkout.scorecard()["orphans"] == ["gone", "lost"]
+
+
+class TestModelSwap:
+    """Another model under test than the one that the rows were tested with."""
+
+    SET = ECHOING.with_cases(case("a"), case("b")).with_state(
+        a=row(3, 3, due=IN[7], last_model="m-1"), b=row(4, 4, due=IN[14], last_model="m-2")
+    )
+
+    def test_it_is_only_reported(self, pytester: pytest.Pytester) -> None:
+        checkout = self.SET.at(pytester)
+        before = checkout.state_text()
+        result = checkout.run("eval", "--recall-model=m-2")
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["1 case last tested with another model than m-2:*--reset-on-model-swap*"])
+        assert checkout.scorecard()["model_swapped"] == 1
+        assert checkout.asked() == []
+        assert checkout.state_text() == before
+
+    @WORKERS
+    def test_the_option_returns_those_rows_to_box_1_and_runs_them(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        checkout = self.SET.at(pytester)
+        result = checkout.run("eval", "--recall-model=m-2", "--reset-on-model-swap", *workers)
+        result.assert_outcomes(passed=1)
+        assert checkout.slice() == {"a": "box 1"}
+        assert checkout.state() == {
+            "a": Row(2, 1, DAY, day(IN[3]), last_model="m-2"),
+            "b": row(4, 4, due=IN[14], last_model="m-2"),
+        }
+
+    def test_a_row_that_was_reset_stays_so_if_its_case_is_not_run(self, pytester: pytest.Pytester) -> None:
+        checkout = self.SET.with_cases(failing("a"), case("b")).at(pytester)
+        checkout.run("eval", "--recall-model=m-9", "--reset-on-model-swap", "-x")
+        assert checkout.asked() == ["a"]
+        assert checkout.state()["b"] == row(1, 0, due="2026-03-10", last_model="m-2")
+
+    def test_asking_twice_resets_nothing_that_was_retested(self, pytester: pytest.Pytester) -> None:
+        checkout = self.SET.at(pytester)
+        options = ("--recall-model=m-2", "--reset-on-model-swap")
+        checkout.run("eval", *options)
+        checkout.run("eval", *options, day=IN[1])
+        assert checkout.boxes() == {"a": 2, "b": 4}
+        assert checkout.asked() == ["a"]
+
+
+@WORKERS
+def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    cases = [case("a", scenario="x"), failing("b"), case("c"), failing("d", dimension="tone"), case("e"), case("f")]
+    rows = {"a": row(2), "b": row(3, 3), "c": row(1, 0), "gone": row(1)}
+    checkout = ECHOING.with_cases(*cases).with_state(**rows).at(pytester)
+    checkout.run("eval", *workers)
+    card = checkout.scorecard()
+    del card["run"], card["state"]
+    assert checkout.boxes() == {"a": 3, "b": 1, "c": 2, "d": 1, "e": 1, "f": 1, "gone": 1}
+    assert [failed["id"] for failed in card.pop("failed")] == ["b", "d"]
+    assert card == {
+        "version": 1,
+        "mode": "pr",
+        "date": "2026-03-10",
+        "seed": "2026-03-10",
+        "pr": None,
+        "model": None,
+        "owner": "nobody",
+        "writes_state": True,
+        "exit_code": 1,
+        "complete": True,
+        "total": 6,
+        "chosen": 6,
+        "not_chosen": {"not_due": 0, "over_cap": 0, "unseen": 0},
+        "next_due": None,
+        "counts": {"passed": 4, "failed": 2},
+        "regressions": ["b"],
+        "unseen_share_95": 0.0,
+        "by_reason": {
+            "box 1": {"passed": 1},
+            "due": {"passed": 1, "failed": 1},
+            "new": {"passed": 2, "failed": 1},
+        },
+        "by_scenario": {"one": {"passed": 3, "failed": 2}, "x": {"passed": 1}},
+        "by_dimension": {"facts": {"passed": 4, "failed": 1}, "tone": {"failed": 1}},
+        "no_verdict": [],
+        "not_run": [],
+        "orphans": ["gone"],
+        "model_swapped": 0,
+    }
