@@ -266,7 +266,7 @@ def test_only_line_feeds_end_json_rows(tmp_path: Path, separator: str) -> None:
 @pytest.mark.parametrize("suffix", [".yaml", ".jsonl"])
 def test_not_utf_8(tmp_path: Path, suffix: str) -> None:
     message = problem(lambda: read(tmp_path, b'- id: "\xff"\n', suffix))
-    assert message == f"cases{suffix}: byte 7 is not UTF-8; save the file as UTF-8"
+    assert message == f"cases{suffix}:1: byte 7 is not UTF-8; save the file as UTF-8"
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".jsonl"])

@@ -42,9 +42,9 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert problem(lambda: read_text(path, "eval/x")) == f"eval/x: {message}"
     assert problem(lambda: read_text(tmp_path, "here")).startswith("here: cannot be read (Is a directory)")
     path.write_bytes(b"ab\xff")
-    assert problem(lambda: read_text(path, "x")) == "x: byte 2 is not UTF-8; save the file as UTF-8"
+    assert problem(lambda: read_text(path, "x")) == "x:1: byte 2 is not UTF-8; save the file as UTF-8"
     path.write_bytes("text".encode("utf-16"))
-    assert problem(lambda: read_text(path, "x")) == "x: byte 0 is not UTF-8; save the file as UTF-8"
+    assert problem(lambda: read_text(path, "x")) == "x:1: byte 0 is not UTF-8; save the file as UTF-8"
 
 
 def test_a_link_to_itself_cannot_be_read(tmp_path: Path) -> None:

@@ -79,4 +79,4 @@ def test_every_mistake_at_once(tmp_path: Path) -> None:
 def test_not_readable(tmp_path: Path) -> None:
     assert problem(lambda: read_rubric(tmp_path, NAME)).startswith(f"{NAME}: cannot be read (Is a directory)")
     (tmp_path / "rubric.yaml").write_bytes(b"owner: \xff")
-    assert problem(lambda: read_rubric(tmp_path / "rubric.yaml", NAME)).startswith(f"{NAME}: byte 7 is not UTF-8")
+    assert problem(lambda: read_rubric(tmp_path / "rubric.yaml", NAME)).startswith(f"{NAME}:1: byte 7 is not UTF-8")

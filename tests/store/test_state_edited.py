@@ -109,7 +109,6 @@ def test_comments_between_rows_survive() -> None:
     assert comment in parse_state(text, NAME).updated({"case-0002": row(5, 9)})
 
 
-@pytest.mark.xfail(strict=True, reason="a new row comes between a comment and the row below it")
 def test_comments_stay_with_the_row_below_them() -> None:
     both = "  # waits for the new tariff\n  case-0050:\n"
     text = written(many(100)).replace("  case-0050:\n", both)

@@ -7,6 +7,9 @@ from datetime import date
 from typing import Any, NamedTuple
 
 
+BOXES = range(1, 6)
+
+
 class Row(NamedTuple):
     """What the schedule remembers of one case.
 
@@ -41,7 +44,17 @@ class Row(NamedTuple):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Row:
         """Return the row that `to_json` gave; raises KeyError, TypeError or ValueError."""
-        known = {k: plain[k] for k in cls._fields if k in plain}
-        known["last_tested"] = date.fromisoformat(plain["last_tested"])
-        known["next_due"] = date.fromisoformat(plain["next_due"])
+        if not isinstance(plain, Mapping):
+            raise TypeError(f"{plain!r} is no row")
+        known = {key: plain[key] for key in cls._fields if key in plain}
+        for key in ("box", "pass_streak"):
+            if type(known[key]) is not int or known[key] < 0:
+                raise TypeError(f"{key}: {known[key]!r} is no count")
+        if known["box"] not in BOXES:
+            raise ValueError(f"box: there is no box {known['box']}")
+        for key in set(known) - {"box", "pass_streak"}:
+            if not isinstance(known[key], str):
+                raise TypeError(f"{key}: {known[key]!r} is no text")
+        known["last_tested"] = date.fromisoformat(known["last_tested"])
+        known["next_due"] = date.fromisoformat(known["next_due"])
         return cls(**known)

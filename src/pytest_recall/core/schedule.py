@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 
 from pytest_recall.core.errors import one_line
-from pytest_recall.core.row import Row
+from pytest_recall.core.row import BOXES, Row
 from pytest_recall.core.trial import Outcome, Trial
 
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
-LAST_BOX = max(INTERVALS)
+LAST_BOX = BOXES[-1]
 
 
 def review(row: Row | None, trial: Trial, today: date) -> Row | None:

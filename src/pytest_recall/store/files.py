@@ -25,9 +25,11 @@ def read_text(path: Path, name: str | None = None) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise RecallError(f"{shown}: larger than {MAX_BYTES >> 20} MB; split it")
-        text = path.read_bytes().decode("utf-8-sig")
+        data = path.read_bytes()
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RecallError(f"{shown}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RecallError(f"{shown}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
     except OSError as error:
         raise RecallError(f"{shown}: cannot be read ({error.strerror}); check that it is there and readable") from None
     return text.replace("\r\n", "\n") if "\r" in text else text

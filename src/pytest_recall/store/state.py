@@ -61,11 +61,20 @@ class State:
     written anew as a whole when something changes; else only the changed rows are.
     """
 
-    def __init__(self, rows: dict[str, Row], text: str, *, head: str = HEADER, sorted_shape: bool = True) -> None:
+    def __init__(
+        self,
+        rows: dict[str, Row],
+        text: str,
+        *,
+        head: str = HEADER,
+        sorted_shape: bool = True,
+        comments: bool = False,
+    ) -> None:
         self.rows = rows
         self.text = text
         self._head = head
         self._sorted_shape = sorted_shape
+        self._comments = comments
 
     @property
     def digest(self) -> str:
@@ -80,20 +89,22 @@ class State:
         ids = list(self.rows)
         spliced = self._sorted_shape and bool(ids)
         # Comments between rows only survive splicing; without any, a large change is faster written anew.
-        if spliced and (len(news) * 20 <= len(ids) or "#" in self.text[len(self._head) :]):
+        if spliced and (self._comments or len(news) * 20 <= len(ids)):
             return self._spliced(news, ids)
         rows = {**self.rows, **news}
         return self._head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows))
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
+        places = self._places() if len(news) > 100 else {}
         edits: list[tuple[int, int, str, str]] = []
         for case_id, row in news.items():
             if case_id in self.rows:
-                start = self._key_at(case_id)
+                start = self._place(case_id, places)
                 end = self.text.index("\n", self.text.index("\n", start) + 1) + 1
             else:
                 following = bisect_left(ids, case_id)
-                start = end = len(self.text) if following == len(ids) else self._key_at(ids[following])
+                start = len(self.text) if following == len(ids) else self._place(ids[following], places)
+                start = end = self._above_comments(start)
             edits.append((start, end, case_id, _row_text(case_id, row)))
         pieces: list[str] = []
         position = 0
@@ -103,8 +114,23 @@ class State:
             position = end
         return "".join((*pieces, self.text[position:]))
 
-    def _key_at(self, case_id: str) -> int:
+    def _places(self) -> dict[str, int]:
+        """Return where each row begins, in one pass over the text."""
+        return {_unquoted(found[1]): found.start() for found in _ROW.finditer(self.text)}
+
+    def _place(self, case_id: str, places: Mapping[str, int]) -> int:
+        if places:
+            return places[case_id]
         return self.text.index(f"\n  {_quoted(case_id)}:\n    {{box: ") + 1
+
+    def _above_comments(self, start: int) -> int:
+        """Return the place above the comments that stand on the row at `start`."""
+        while start < len(self.text):
+            above = self.text.rfind("\n", 0, start - 1) + 1
+            if above <= len(self._head) - 1 or not self.text[above:start].lstrip(" ").startswith("#"):
+                break
+            start = above
+        return start
 
 
 def read_state(path: Path, name: str) -> State:
@@ -130,7 +156,8 @@ def parse_state(text: str, name: str) -> State:
         return _parse_yaml(given, name)
     found = _ROW.findall(text, start)
     # Each row is two lines; what is left over must be comments and blank lines.
-    if (over := text.count("\n", start) - 2 * len(found)) and over != len(_ASIDE.findall(text, start)):
+    over = text.count("\n", start) - 2 * len(found)
+    if over and over != len(_ASIDE.findall(text, start)):
         return _parse_yaml(given, name)
     try:
         rows = _rows(found)
@@ -142,7 +169,7 @@ def parse_state(text: str, name: str) -> State:
     head = text[:start]
     _check_version(strictyaml.load(head, name), strictyaml.lines(head, name), name)
     ids = list(rows)
-    return State(rows, given, head=head, sorted_shape=given == text and ids == sorted(ids))
+    return State(rows, given, head=head, sorted_shape=given == text and ids == sorted(ids), comments=over > 0)
 
 
 def _as_ours(keys: list[str]) -> bool:
