@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
-
 BOXES = range(1, 6)
 
 
