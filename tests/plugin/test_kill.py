@@ -54,17 +54,25 @@ class TestWholeRun:
         assert checkout.state_text() == before
 
     def test_apply_folds_it_exactly_once(self, pytester: pytest.Pytester) -> None:
-        checkout = dying(DYING["sigkill"]).at(pytester)
-        checkout.run_apart("eval", "--recall-pr=17")
+        # Two passes take a new case to box 2, so that folding twice would show.
+        checkout = dying(DYING["sigkill"]).with_state(die=row(4, 4), c0=row(2)).at(pytester)
+        checkout.run_apart("eval", "--recall-pr=17", "--recall-mode=all")
         first = checkout.recall("apply", "latest")
         assert first.ret == 0
-        assert checkout.boxes() == {"die": 4, **{f"c{number}": 3 for number in range(6)}}
+        assert checkout.boxes() == {"die": 4, "c0": 3, **{f"c{number}": 1 for number in range(1, 6)}}
         assert checkout.state()["c0"].last_pr == "17"
         once = checkout.state_text()
         second = checkout.recall("apply", "latest")
         assert second.ret == 0
         second.stdout.fnmatch_lines(["*: already in eval/recall.yaml"])
         assert checkout.state_text() == once
+
+    def test_a_run_that_is_applied_while_it_goes_on_is_folded_once_as_well(self, pytester: pytest.Pytester) -> None:
+        apply = "subprocess.run([sys.executable, '-m', 'pytest_recall', 'apply', 'latest'], check=True)"
+        # A second pass would take a new case to box 2.
+        checkout = dying(f"import subprocess, sys; {apply}").without("eval/recall.yaml").at(pytester)
+        checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=7)
+        assert checkout.boxes() == {"die": 1, **{f"c{number}": 1 for number in range(6)}}
 
     def test_apply_writes_the_scorecard_that_the_run_could_not(self, pytester: pytest.Pytester) -> None:
         checkout = dying(DYING["sigkill"]).at(pytester)

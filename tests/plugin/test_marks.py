@@ -43,6 +43,8 @@ def test_they_share_the_budget_of_the_rows(pytester: pytest.Pytester, workers: W
     assert {name[0] for name in checkout.asked()} == {"m", "r"}
     assert set(checkout.slice().values()) == {"new"}
     assert checkout.today()["of"] == 12
+    header = checkout.journal().header
+    assert (header.total, dict(header.picks)) == (12, checkout.slice())
 
 
 def test_rows_and_marked_tests_are_one_draw_with_and_without_workers(pytester: pytest.Pytester) -> None:
