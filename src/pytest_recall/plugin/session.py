@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Awaitable, Iterable
@@ -51,6 +52,7 @@ class Run:
         self._problems: list[str] = []
         self._refused: list[str] = []
         self._runner: asyncio.Runner | None = None
+        self._frozen = False
 
     @property
     def waits(self) -> bool:
@@ -95,6 +97,11 @@ class Run:
 
     def collected(self, case_ids: Iterable[str]) -> None:
         """Begin the journal, now that pytest has its items."""
+        if gc.get_freeze_count() == 0:
+            # Modules, cases and items stay to the end: the collector need not walk them for
+            # every few cases. That is a tenth of the time of a large run that calls no model.
+            gc.freeze()
+            self._frozen = True
         if not self.follows and self._journal is None:
             self._begin(case_ids)
 
@@ -211,6 +218,9 @@ class Run:
 
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
+        if self._frozen:
+            # Before pytest collects everything to find what was not closed.
+            gc.unfreeze()
         if self._runner is not None:
             self._runner.close()
         if self.follows:
