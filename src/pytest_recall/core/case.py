@@ -24,6 +24,9 @@ NAME_PATTERN = r"^[A-Za-z]\w*(?:[.\-]\w+)*$"
 _RESERVED = frozenset({"and", "or", "not", "True", "False", "None"})
 
 
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
 class _Written(BaseModel):
     """What a person writes: unknown keys are mistakes, values do not change afterwards."""
 
@@ -138,9 +141,12 @@ class Case(_Written):
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits over all that decides the verdict; notes and tags do not."""
-        decisive = self.model_dump(
-            mode="json",
-            include={"input", "turns", "expected", "judges", "threshold"},
-        )
-        text = json.dumps(decisive, sort_keys=True, separators=(",", ":"))
+        decisive: dict[str, object] = {
+            "input": self.input,
+            "turns": self.turns and [[turn.user, turn.assistant] for turn in self.turns],
+            "expected": self.expected,
+            "judges": [[call.name, call.arguments] for call in self.judges],
+            "threshold": self.threshold,
+        }
+        text = _canonical(decisive)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

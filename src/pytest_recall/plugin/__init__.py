@@ -98,7 +98,7 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the trial to the report, which is how it reaches the controller."""
         report = yield
-        if CASE_ID in item.stash:
+        if call.when != "teardown" and CASE_ID in item.stash:
             from pytest_recall.plugin import trials
 
             trials.attach(item, call, report)

@@ -18,7 +18,7 @@ _TIMEOUT = "Timeout (>"
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Set `report.recall`: the trial, or its JSON text where the report travels between processes."""
-    if call.when == "teardown" or (call.when == "setup" and report.passed):
+    if call.when == "setup" and report.passed:
         return
     run = item.config.stash[RUN]
     case_id = item.stash[CASE_ID]

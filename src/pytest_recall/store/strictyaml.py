@@ -49,8 +49,6 @@ _WORDS = {
     "FALSE": False,
 }
 _SEPARATORS = ("\x85", "\u2028", "\u2029")
-# YAML 1.2.2 §5.1, without the separators.
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -81,6 +79,13 @@ def flow(value: Any) -> str:
     """Return `value` as JSON that every reader of YAML takes for the same, on one line."""
     # What JSON leaves as it is, but YAML takes for a line end or refuses; it stands in quotes only.
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def _unprintable(text: str) -> re.Match[str] | None:
+    """Return the first character that cannot stand in YAML (1.2.2 §5.1, without the separators)."""
+    if text.replace("\n", "").isprintable():
+        return None  # All that Python prints, YAML takes; the class takes a while to compile.
+    return re.search("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text)
 
 
 def has_line_separators(text: str) -> bool:
@@ -117,7 +122,7 @@ class _Reader:
             raise RecallError(
                 f"{name}:{first_line + line - 1}: merge-conflict marker; resolve the conflict, then run again"
             )
-        if found := _UNPRINTABLE.search(text):
+        if found := _unprintable(text):
             line = first_line + text.count("\n", 0, found.start())
             shown = f"\\u{ord(found[0]):04x}"
             raise RecallError(
