@@ -14,6 +14,7 @@ import pytest
 
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID, RUN
+from pytest_recall.store.find import SUFFIXES
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -63,7 +64,7 @@ class Hooks:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Turn a case file into items, one for each chosen case."""
-        if file_path.suffix not in (".yaml", ".yml", ".jsonl"):
+        if file_path.suffix not in SUFFIXES:
             return None
         from pytest_recall.plugin import collect
 

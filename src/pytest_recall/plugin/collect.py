@@ -49,7 +49,7 @@ class CaseModule(pytest.Module):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each case of the file that the run has chosen."""
-        run = self.config.stash.get(RUN, None) or start.wake(self.config, [])
+        run = start.run_of(self.config)
         try:
             self._check_thresholds(run)
             cases, lines = self._chosen(run)
@@ -235,11 +235,9 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         late[case_id] = names
         nodes[item.nodeid] = case_id
         item.stash[CASE_ID] = case_id
-    run = config.stash.get(RUN, None)
-    if run is None:
-        if not late:
-            return
-        run = start.wake(config, [])
+    if not late and RUN not in config.stash:
+        return
+    run = start.run_of(config)
     both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
     if both:
         raise RecallError(

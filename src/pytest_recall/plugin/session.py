@@ -21,6 +21,7 @@ from pytest_recall.render import scorecard as render
 from pytest_recall.render.sentences import plural, slice_line
 from pytest_recall.run import finish
 from pytest_recall.run.plan import Plan
+from pytest_recall.store.find import SUFFIXES
 from pytest_recall.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Run:
     def case_of(self, node_id: str) -> str | None:
         """Return the case behind the node id of a row; None for any other item."""
         path, _, case_id = node_id.partition("::")
-        return case_id if path.endswith((".yaml", ".yml", ".jsonl")) and case_id in self.plan.declared else None
+        return case_id if path.endswith(SUFFIXES) and case_id in self.plan.declared else None
 
     def record(self, report: pytest.TestReport) -> None:
         """Append the trial that came with `report` to the journal."""

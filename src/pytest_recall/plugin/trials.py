@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_recall.core.errors import one_line
+from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
 from pytest_recall.plugin.stash import CASE_ID, RUN, TRIAL
@@ -26,15 +26,22 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     judged = item.stash.get(TRIAL, None)
     if judged is not None and judged.outcome is outcome:
         trial = judged
+    elif isinstance(item, CaseItem):
+        case = item.case
+        trial = Trial(
+            case_id=case_id,
+            outcome=outcome,
+            scenario=case.scenario,
+            dimension=case.dimension,
+            fingerprint=case.fingerprint,
+            error=error,
+        )
     else:
-        trial = Trial(case_id=case_id, outcome=outcome, error=error)
-        if isinstance(item, CaseItem):
-            trial = replace(
-                trial, scenario=item.case.scenario, dimension=item.case.dimension, fingerprint=item.case.fingerprint
-            )
-        else:
-            scenario, dimension = run.late.get(case_id, ("", ""))
-            trial = replace(trial, scenario=scenario, dimension=dimension, seconds=round(call.duration, 6))
+        scenario, dimension = run.late.get(case_id, ("", ""))
+        seconds = round(call.duration, 6)
+        trial = Trial(
+            case_id=case_id, outcome=outcome, scenario=scenario, dimension=dimension, seconds=seconds, error=error
+        )
     if run.follows:
         # Why a marked test runs is decided by the worker that has found it.
         trial = replace(trial, reason=run.plan.reasons.get(case_id, ""))
@@ -69,8 +76,6 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    from pytest_recall.core.errors import RecallError
-
     if isinstance(error, RecallError | pytest.fail.Exception):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -42,7 +42,6 @@ def brief(node: Any) -> None:
             "context": {**asdict(plan.context), "date": plan.context.date.isoformat()},
             "rubric": plan.rubric.model_dump(),
             "wanted": asdict(plan.wanted),
-            "files": [str(path) for path in plan.files],
             "picks": picks,
             "rows": rows,
         }

@@ -6,13 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
 
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.rubric import MODES, Mode, Rubric
-
-ModeOrExplicit = Literal["pr", "nightly", "all", "explicit"]
-
 
 LONGEST = timedelta(days=3660)
 """How far ahead of its date a run may look."""

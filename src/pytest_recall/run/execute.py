@@ -158,7 +158,8 @@ def _check_arguments(call: JudgeCall, judge: Judge) -> None:
     if not call.arguments:
         return
     own = call.arguments.get("threshold")
-    if own is not None and not 0 <= (-1 if (number := _number(own)) is None else number) <= 1:
+    number = _number(own)
+    if own is not None and (number is None or not 0 <= number <= 1):
         raise CaseError(f"judge {call.name}", f"threshold: {own!r} is no score; give a number from 0 to 1")
     names = _argument_names(judge)
     for name in call.arguments:

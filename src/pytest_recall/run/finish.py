@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import date
 from pathlib import Path
@@ -16,7 +15,7 @@ from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
 from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.journal import read_journal
-from pytest_recall.store.state import read_state, write_state
+from pytest_recall.store.state import digest, read_state, write_state
 
 APPLIED = "applied.json"
 INTENT = "intent.json"
@@ -64,7 +63,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         text = state.updated(changed)
         if text != state.text:
-            intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": _digest(text)}
+            intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)
         _mark(run, len(record.trials))
@@ -83,7 +82,7 @@ def _recover(place: Place) -> None:
     except (ValueError, KeyError, TypeError):
         path.unlink(missing_ok=True)
         return
-    written = place.state.exists() and _digest(place.state.read_text(encoding="utf-8")) == after
+    written = place.state.exists() and digest(place.state.read_text(encoding="utf-8")) == after
     if written and run.is_dir():
         _mark(run, trials)
     path.unlink(missing_ok=True)
@@ -101,7 +100,3 @@ def _folded(run: Path) -> int | None:
 
 def _mark(run: Path, trials: int) -> None:
     write_text(run / APPLIED, json.dumps({"trials": trials}) + "\n", durable=True)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

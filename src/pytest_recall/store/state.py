@@ -57,8 +57,9 @@ _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 class State:
     """The rows of one state file, by case id, and the text that they were read from.
 
-    `head` is the text above the rows. A file that is not `sorted` in our own shape is
-    written anew as a whole when something changes; else only the changed rows are.
+    `head` is the text above the rows, `comments` says that some stand between them. A file
+    that is not in our own, sorted shape is written anew as a whole when something changes;
+    else only the changed rows are.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class State:
     @property
     def digest(self) -> str:
         """SHA-256 of the text, which names the state that a slice was chosen from."""
-        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+        return digest(self.text)
 
     def updated(self, changed: Mapping[str, Row]) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are."""
@@ -131,6 +132,11 @@ class State:
                 break
             start = above
         return start
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a state's text, in hex."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read_state(path: Path, name: str) -> State:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from pytest_recall.core.errors import nearest
 
-Model = TypeVar("Model", bound=BaseModel)
 SPELLING = {
     "id": "use letters, digits and `-`, `_`, `.`, `/`, `:`, without spaces",
     "name": "start with a letter, and use letters, digits, `-`, `_`, `.`",
