@@ -11,6 +11,8 @@ from pathlib import Path
 
 from measure import MeasureError
 
+from pytest_recall.store.state import HEADER
+
 INSIDE = Path(__file__).parent / "inside"
 TODAY = "2026-03-02"
 _INI = "[pytest]\naddopts = -q -p no:cacheprovider\n"
@@ -49,7 +51,7 @@ def write_state(path: Path, count: int, *, due: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     every = max(1, count // due)
     with path.open("w", encoding="utf-8") as file:
-        file.write("# A benchmark's state.\nversion: 1\ncases:\n")
+        file.write(HEADER)
         for number in range(count):
             is_due = number % every == 0 and number // every < due
             fields = [

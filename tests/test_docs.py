@@ -329,7 +329,7 @@ def _scorecard_keys() -> list[str]:
         ("fixtures.md", ["agent", "recall_case", *pytest_recall.__all__]),
         ("fixtures.md", [f.name for kind in (Answer, Passage, Verdict) for f in fields(kind)]),
         ("state.md", [name for name in Row._fields if name != "extra"]),
-        ("journal.md", [f.name for kind in (Header, Trial) for f in fields(kind)]),
+        ("journal.md", [name for kind in (Header, Trial) for name in kind._fields]),
         ("journal.md", [outcome.value for outcome in Outcome]),
         ("journal.md", _scorecard_keys()),
     ],

@@ -23,20 +23,20 @@ def resolved(env: dict[str, str] | None = None, rubric: dict[str, Any] | None = 
 
 
 def test_on_a_laptop() -> None:
-    assert resolved() == Context(date=TODAY, seed="2026-03-10", mode="pr", mode_given=False, pr=None, model=None)
+    assert resolved() == Context(date=TODAY, seed="2026-03-10", mode="pr", pr=None, model=None)
 
 
 def test_the_command_line_beats_everything() -> None:
     rubric = {"mode": "all", "model_primary": "m1"}
     asked = {"date": "2026-01-31", "seed": "9", "mode": "nightly", "pr": "12", "model": "m2"}
     assert resolved(PULL_REQUEST, rubric, **asked) == Context(
-        date=date(2026, 1, 31), seed="9", mode="nightly", mode_given=True, pr="12", model="m2"
+        date=date(2026, 1, 31), seed="9", mode="nightly", pr="12", model="m2"
     )
 
 
 def test_in_a_pull_request() -> None:
     context = resolved(PULL_REQUEST, {"mode": "all"})
-    assert (context.pr, context.mode, context.seed, context.mode_given) == ("41", "pr", "41", False)
+    assert (context.pr, context.mode, context.seed) == ("41", "pr", "41")
 
 
 def test_in_a_scheduled_workflow() -> None:
@@ -81,11 +81,6 @@ def test_the_model_is_that_of_the_rubric() -> None:
 def test_what_a_workflow_leaves_empty_is_not_asked() -> None:
     context = resolved(PULL_REQUEST, {"model_primary": "m1"}, date="", seed="", pr="", model="")
     assert (context.date, context.seed, context.pr, context.model) == (TODAY, "41", "41", "m1")
-
-
-def test_the_mode_is_known_to_be_given() -> None:
-    assert resolved(mode="pr").mode_given
-    assert not resolved(SCHEDULE).mode_given
 
 
 @pytest.mark.parametrize("bad", ["tomorrow", "2026-02-30", "31.01.2026", "2026-1-1", " "])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,6 @@ def test_round_trip(
     folder = tmp_path_factory.mktemp("run") / "run"
     path = keep(folder, header, *done, exit_code=exit_code)
     assert read_journal(folder) == Record(header=header, trials=tuple(done), exit_code=exit_code)
-    assert path.read_bytes().isascii()
     assert path.read_bytes().count(b"\n") == 1 + len(done) + (exit_code is not None)
 
 
@@ -116,10 +114,10 @@ def test_a_journal_is_never_written_over(tmp_path: Path) -> None:
 def test_amended_header_takes_the_place_of_the_first(tmp_path: Path) -> None:
     with Journal(tmp_path, HEADER) as journal:
         journal.append(TRIALS[0])
-        journal.amend(replace(HEADER, started="later", picks=(("a", "box 1"),), total=1))
+        journal.amend(HEADER._replace(started="later", picks=(("a", "box 1"),), total=1))
         journal.append(TRIALS[1])
     found = read_journal(tmp_path)
-    assert found.header == replace(HEADER, picks=(("a", "box 1"),), total=1)
+    assert found.header == HEADER._replace(picks=(("a", "box 1"),), total=1)
     assert found.trials == TRIALS[:2]
 
 
@@ -137,9 +135,9 @@ def test_cut_off_at_any_byte(tmp_path: Path) -> None:
 
 
 def test_cut_off_within_a_character(tmp_path: Path) -> None:
-    path = keep(tmp_path / "run", HEADER, replace(TRIALS[1], error="ü😀"), TRIALS[0])
+    path = keep(tmp_path / "run", HEADER, TRIALS[1]._replace(error="ü😀"), TRIALS[0])
     text = path.read_bytes()
-    path.write_bytes(text[: text.index(b"\\ud83d") + 8])
+    path.write_bytes(text[: text.index("😀".encode()) + 2])
     assert read_journal(path.parent).trials == ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import (
@@ -47,9 +48,14 @@ class Turn(_Written):
     assistant: str | None = None
 
 
+@lru_cache(maxsize=256)
+def _bare(name: str) -> JudgeCall:
+    return JudgeCall(name=name)  # The same for each case that names it, which most of them do.
+
+
 def _judge_call(value: Any) -> Any:
     if isinstance(value, str):
-        return {"name": value}
+        return _bare(value)
     if isinstance(value, Mapping) and len(value) == 1:
         ((name, given),) = value.items()
         # Anything but a mapping is what this judge expects instead of the case's `expected`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 # By annotation, as written. A bool is an int to Python, but not to anybody who wrote `attempt: true`.
@@ -19,25 +18,27 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of the dataclass `kind` that `plain` has, without those of a later version.
+    """Return the fields of the dataclass or named tuple `kind` that `plain` has, without those of a later version.
 
     Raises TypeError for a value of another type than the field's; fields of types beyond
     JSON's own are left to the caller.
     """
     found: dict[str, Any] = {}
-    for field in fields(kind):
-        if field.name not in plain:
+    for name, annotation in kind.__annotations__.items():
+        if name not in plain:
             continue
-        value: Any = plain[field.name]
-        allowed = _KINDS.get(str(field.type))
+        value: Any = plain[name]
+        written = str(getattr(annotation, "__forward_arg__", annotation))  # a named tuple's annotations are wrapped
+        allowed = _KINDS.get(written)
         if allowed is None:
             continue
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise TypeError(f"{field.name}: {value!r} is no {field.type}")
-        if field.type == "tuple[str, ...]":
-            found[field.name] = parts = tuple(plain[field.name])
+            raise TypeError(f"{name}: {value!r} is no {written}")
+        if written == "tuple[str, ...]":
+            parts: tuple[Any, ...] = tuple(plain[name])
+            found[name] = parts
             if not all(isinstance(part, str) for part in parts):
-                raise TypeError(f"{field.name}: {value!r} is no {field.type}")
+                raise TypeError(f"{name}: {value!r} is no {written}")
             continue
-        found[field.name] = value
+        found[name] = value
     return found

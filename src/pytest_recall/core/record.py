@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pytest_recall.core.trial import Trial
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """What a run was asked to do: all that is needed to score it or to fold it later.
 
     `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
@@ -40,8 +39,7 @@ class Header:
     swapped: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Record:
+class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
     `exit_code` is pytest's, or None for a run that was cut off.

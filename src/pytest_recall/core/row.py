@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
+from pytest_recall.core.plain import typed
+
 BOXES = range(1, 6)
 
 
@@ -45,15 +47,10 @@ class Row(NamedTuple):
         """Return the row that `to_json` gave; raises KeyError, TypeError or ValueError."""
         if not isinstance(plain, Mapping):
             raise TypeError(f"{plain!r} is no row")
-        known = {key: plain[key] for key in cls._fields if key in plain}
-        for key in ("box", "pass_streak"):
-            if type(known[key]) is not int or known[key] < 0:
-                raise TypeError(f"{key}: {known[key]!r} is no count")
-        if known["box"] not in BOXES:
-            raise ValueError(f"box: there is no box {known['box']}")
-        for key in set(known) - {"box", "pass_streak"}:
-            if not isinstance(known[key], str):
-                raise TypeError(f"{key}: {known[key]!r} is no text")
-        known["last_tested"] = date.fromisoformat(known["last_tested"])
-        known["next_due"] = date.fromisoformat(known["next_due"])
-        return cls(**known)
+        tested, due = (date.fromisoformat(plain[key]) for key in ("last_tested", "next_due"))
+        row = cls(**typed(cls, plain), last_tested=tested, next_due=due)
+        if row.box not in BOXES:
+            raise ValueError(f"box: there is no box {row.box}")
+        if row.pass_streak < 0:
+            raise ValueError(f"pass_streak: {row.pass_streak} is no count")
+        return row

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from pytest_recall.core.schedule import review
 from pytest_recall.core.trial import Outcome, Trial
@@ -14,8 +14,7 @@ from pytest_recall.metrics.stats import unseen_share
 NOT_RUN = "not run"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """What a case came to in a run: its grading trial, and its box before and after.
 
     `before` and `after` are None where the schedule does not know the case, or nothing
@@ -29,8 +28,7 @@ class Result:
     regression: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scorecard:
+class Scorecard(NamedTuple):
     """A run in numbers and lists. Counts are by outcome; absent is not zero.
 
     `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest

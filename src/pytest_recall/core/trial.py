@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_recall.core.plain import typed
 from pytest_recall.core.row import Row
@@ -59,8 +59,7 @@ class Verdict:
     judge: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(NamedTuple):
     """One run of one case.
 
     `reason` says why the case was run ("due", "new", …); `row` is the state that the run
@@ -135,11 +134,11 @@ class Trial:
 
     def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
         """Return the trial with what only the controller knows: its row, and further `facts` by field."""
-        return replace(self, row=row, attempt=attempt, **facts)
+        return self._replace(row=row, attempt=attempt, **facts)
 
 
 _STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row"})
-_PLAIN = tuple(f.name for f in fields(Trial) if f.name not in _STRUCTURED)
+_PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict))
 _PASSAGE = tuple(f.name for f in fields(Passage))
 

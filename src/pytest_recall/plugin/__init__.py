@@ -100,17 +100,17 @@ class Hooks:
         """Attach the trial to the report, which is how it reaches the controller."""
         report = yield
         if call.when != "teardown" and CASE_ID in item.stash:
-            from pytest_recall.plugin import trials
+            from pytest_recall.plugin.trials import attach
 
-            trials.attach(item, call, report)
+            attach(item, call, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
-        if self.run or hasattr(report, "recall") or report.when == options.CRASHED:
-            from pytest_recall.plugin import start
+        if hasattr(report, "recall") or report.when == options.CRASHED:
+            from pytest_recall.plugin.start import run_of
 
-            start.run_of(self.config).record(report)
+            run_of(self.config).record(report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
@@ -135,3 +135,11 @@ class Hooks:
         """Print the scorecard."""
         if self.run:
             self.run.summary(terminalreporter)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self) -> None:
+        """Leave the garbage collector as it was."""
+        if self.run:
+            from pytest_recall.plugin import garbage
+
+            garbage.thaw(self.config)

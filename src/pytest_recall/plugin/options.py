@@ -107,11 +107,18 @@ def patterns(config: pytest.Config) -> tuple[str, ...]:
     from pytest_recall.run.place import settled
     from pytest_recall.store.find import DEFAULT_PATTERNS
 
-    given = config.option.recall_dir or config.getini("recall_dir")
-    folder = Path(given) if given else settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
+    folder = given_dir(config) or settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
     # The eval directory may have any name, and its own cases.yaml is always a case file.
     own = (f"{folder.name}/cases.yaml", f"{folder.name}/cases.jsonl") if folder is not None and folder.name else ()
     return (*DEFAULT_PATTERNS, *own, *config.getini("recall_files"))
+
+
+def given_dir(config: pytest.Config) -> Path | None:
+    """Return the eval directory that the command line or the ini file names, if one does."""
+    base, given = config.invocation_params.dir, config.option.recall_dir
+    if not given:
+        base, given = config.rootpath, config.getini("recall_dir")
+    return base / given if given else None
 
 
 def argument_path(config: pytest.Config, argument: str) -> Path:

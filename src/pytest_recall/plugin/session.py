@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import Counter
 from collections.abc import Awaitable, Iterable
@@ -16,6 +15,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
 from pytest_recall.core.scorecard import Scorecard
 from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.render import scorecard as render
 from pytest_recall.render.sentences import plural, slice_line
@@ -53,7 +53,6 @@ class Run:
         self._problems: list[str] = []
         self._refused: list[str] = []
         self._runner: asyncio.Runner | None = None
-        self._frozen = False
 
     @property
     def waits(self) -> bool:
@@ -98,11 +97,7 @@ class Run:
 
     def collected(self, case_ids: Iterable[str]) -> None:
         """Begin the journal, now that pytest has its items."""
-        if gc.get_freeze_count() == 0:
-            # Modules, cases and items stay to the end: the collector need not walk them for
-            # every few cases. That is a tenth of the time of a large run that calls no model.
-            gc.freeze()
-            self._frozen = True
+        garbage.freeze(self.config)
         if not self.follows and self._journal is None:
             self._begin(case_ids)
 
@@ -219,9 +214,6 @@ class Run:
 
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
-        if self._frozen:
-            # Before pytest collects everything to find what was not closed.
-            gc.unfreeze()
         if self._runner is not None:
             self._runner.close()
         if self.follows:

@@ -30,6 +30,9 @@ def start(config: pytest.Config) -> None:
         return
     paths = list(case_files(config))
     if paths:
+        from pytest_recall.plugin import garbage
+
+        garbage.pause(config)
         wake(config, paths)
 
 
@@ -70,22 +73,23 @@ def run_of(config: pytest.Config) -> Run:
 
 
 def place_of(config: pytest.Config) -> Place:
-    """Return where the eval directory of this session is."""
+    """Return where the eval directory of this session is. Raises RecallError if a given one is not there."""
     from pytest_recall.run.place import find_place
 
     cwd = config.invocation_params.dir
-    given, configured = config.option.recall_dir, config.getini("recall_dir")
-    return find_place(
-        config.rootpath,
-        cwd,
-        [options.argument_path(config, argument) for argument in config.args],
-        cwd / given if given else config.rootpath / configured if configured else None,
-    )
+    given = options.given_dir(config)
+    named = [options.argument_path(config, argument) for argument in config.args]
+    place = find_place(config.rootpath, cwd, named, given)
+    if given is not None and not given.is_dir():
+        option = "--recall-dir" if config.option.recall_dir else "recall_dir"
+        raise RecallError(f"{option}: {place.name(given)}: no such directory; correct it, or make it first")
+    return place
 
 
 def has_state(config: pytest.Config) -> bool:
     """Whether a schedule exists that marked tests may be on."""
-    place = place_of(config)
+    with usage_errors():
+        place = place_of(config)
     return place.state.exists() or place.rubric.exists()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -44,7 +43,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         )
     if run.follows:
         # Why a marked test runs is decided by the worker that has found it.
-        trial = replace(trial, reason=run.plan.reasons.get(case_id, ""))
+        trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
 

@@ -39,7 +39,7 @@ def brief(node: Any) -> None:
         {
             "root": str(plan.place.root),
             "eval_dir": str(plan.place.eval_dir),
-            "context": {**asdict(plan.context), "date": plan.context.date.isoformat()},
+            "context": {**plan.context._asdict(), "date": plan.context.date.isoformat()},
             "rubric": plan.rubric.model_dump(),
             "wanted": asdict(plan.wanted),
             "picks": picks,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.rubric import MODES, Mode, Rubric
@@ -14,8 +14,7 @@ LONGEST = timedelta(days=3660)
 """How far ahead of its date a run may look."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """What the command line says; None where it is silent."""
 
     date: str | None = None
@@ -25,14 +24,12 @@ class Asked:
     model: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Context:
+class Context(NamedTuple):
     """The facts that a run's decisions rest on, beside cases and state."""
 
     date: date
     seed: str
     mode: Mode
-    mode_given: bool
     pr: str | None
     model: str | None
 
@@ -57,7 +54,6 @@ def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -
         date=day,
         seed=asked.seed or pr or day.isoformat(),
         mode=mode,
-        mode_given=asked.mode is not None,
         pr=pr,
         model=asked.model or rubric.model_primary,
     )

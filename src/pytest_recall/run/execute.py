@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pytest_recall.core.case import Case, JudgeCall
@@ -199,7 +198,7 @@ def _judged(
     score = verdict.score or 0.0
     passed = score >= threshold
     reason = verdict.reason if passed else f"{verdict.reason or f'score {score:.2f}'}, below {threshold:g}"
-    return _signed(replace(verdict, passed=passed, reason=reason), call.name), True
+    return _signed(Verdict(passed=passed, score=verdict.score, reason=reason), call.name), True
 
 
 def _signed(verdict: Verdict, judge: str) -> Verdict:

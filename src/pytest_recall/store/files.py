@@ -15,8 +15,10 @@ MAX_BYTES = 256 * 1024 * 1024
 LOCK_SECONDS = 60.0
 
 
-def read_text(path: Path, name: str | None = None) -> str:
+def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False) -> str:
     """Return the text of `path`, without a byte-order mark and with `\\n` line ends.
+
+    `whole_lines` leaves out a last line that has no end, which somebody may still be writing.
 
     Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8 or
     is larger than `MAX_BYTES`.
@@ -26,6 +28,8 @@ def read_text(path: Path, name: str | None = None) -> str:
         if path.stat().st_size > MAX_BYTES:
             raise RecallError(f"{shown}: larger than {MAX_BYTES >> 20} MB; split it")
         data = path.read_bytes()
+        if whole_lines:
+            data = data[: data.rfind(b"\n") + 1]
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1

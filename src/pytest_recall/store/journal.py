@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.plain import typed
@@ -30,8 +31,8 @@ class Journal:
 
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
-        self._file: TextIO = (folder / NAME).open("x", encoding="utf-8", newline="\n")
-        self._write({"kind": "run", "version": VERSION, **_plain(header)})
+        self._file = (folder / NAME).open("xb")
+        self._write({"kind": "run", "version": VERSION, **header._asdict()})
 
     def append(self, trial: Trial) -> None:
         """Write one trial through to the operating system. Raises OSError."""
@@ -39,7 +40,7 @@ class Journal:
 
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
-        self._write({"kind": "amend", "version": VERSION, **_plain(header)})
+        self._write({"kind": "amend", "version": VERSION, **header._asdict()})
 
     def end(self, exit_code: int) -> None:
         """Write the end mark and close. Raises OSError."""
@@ -47,7 +48,7 @@ class Journal:
         self._file.close()
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        self._file.write(_line(record) + b"\n")
         self._file.flush()
 
     def __enter__(self) -> Journal:
@@ -66,7 +67,7 @@ def read_journal(folder: Path) -> Record:
     version has written, or a header of a later version.
     """
     path = folder / NAME
-    *lines, _ = read_text(path).split("\n")
+    *lines, _ = read_text(path, whole_lines=True).split("\n")
     if not lines:
         raise RecallError(f"{path}: no whole line; the run was cut off before it began, and nothing is lost")
     header: Header | None = None
@@ -93,8 +94,11 @@ def read_journal(folder: Path) -> Record:
     return Record(header=header, trials=tuple(trials), exit_code=exit_code)
 
 
-def _plain(header: Header) -> dict[str, Any]:
-    return {f.name: getattr(header, f.name) for f in fields(header)}
+def _line(record: dict[str, Any]) -> bytes:
+    try:
+        return to_json(record)
+    except PydanticSerializationError:
+        return json.dumps(record, separators=(",", ":")).encode()  # a lone surrogate has no UTF-8, but an escape
 
 
 def _header(record: dict[str, Any], path: Path) -> Header:

@@ -96,33 +96,26 @@ class State:
         return self._head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows))
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
-        places = self._places() if len(news) > 100 else {}
-        edits: list[tuple[int, int, str, str]] = []
-        for case_id, row in news.items():
+        pieces: list[str] = []
+        position, place = 0, len(self._head) - 1
+        # In the order of the file, so that all searches together pass over the text once.
+        for case_id in sorted(news):
+            following = bisect_left(ids, case_id)
+            if following == len(ids):
+                start = place = len(self.text)
+            else:
+                start = place = self._place(ids[following], place)
             if case_id in self.rows:
-                start = self._place(case_id, places)
                 end = self.text.index("\n", self.text.index("\n", start) + 1) + 1
             else:
-                following = bisect_left(ids, case_id)
-                start = len(self.text) if following == len(ids) else self._place(ids[following], places)
                 start = end = self._above_comments(start)
-            edits.append((start, end, case_id, _row_text(case_id, row)))
-        pieces: list[str] = []
-        position = 0
-        # An insertion ends where the row that it precedes begins, so that it sorts before it.
-        for start, end, _, text in sorted(edits):
-            pieces += (self.text[position:start], text)
+            pieces += (self.text[position:start], _row_text(case_id, news[case_id]))
             position = end
         return "".join((*pieces, self.text[position:]))
 
-    def _places(self) -> dict[str, int]:
-        """Return where each row begins, in one pass over the text."""
-        return {_unquoted(found[1]): found.start() for found in _ROW.finditer(self.text)}
-
-    def _place(self, case_id: str, places: Mapping[str, int]) -> int:
-        if places:
-            return places[case_id]
-        return self.text.index(f"\n  {_quoted(case_id)}:\n    {{box: ") + 1
+    def _place(self, case_id: str, after: int) -> int:
+        """Return where the row of `case_id` begins, which is no earlier than `after`."""
+        return self.text.index(f"\n  {_quoted(case_id)}:\n    {{box: ", max(0, after - 1)) + 1
 
     def _above_comments(self, start: int) -> int:
         """Return the place above the comments that stand on the row at `start`."""
@@ -173,7 +166,8 @@ def parse_state(text: str, name: str) -> State:
     if len(rows) != len(found) or not _as_ours(keys):
         return _parse_yaml(given, name)
     head = text[:start]
-    _check_version(strictyaml.load(head, name), strictyaml.lines(head, name), name)
+    if head != HEADER:
+        _check_version(strictyaml.load(head, name), head, name)
     ids = list(rows)
     return State(rows, given, head=head, sorted_shape=given == text and ids == sorted(ids), comments=over > 0)
 
@@ -185,12 +179,12 @@ def _as_ours(keys: list[str]) -> bool:
     )
 
 
-def _check_version(value: Any, where: Mapping[tuple[str | int, ...], int], name: str) -> None:
+def _check_version(value: Any, text: str, name: str) -> None:
     if not isinstance(value, dict) or "version" not in value:
         raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
     version = value["version"]
     if type(version) is not int or version != VERSION:
-        line = where[("version",)]
+        line = strictyaml.lines(text, name)[("version",)]
         raise RecallError(
             f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
         )
@@ -261,7 +255,7 @@ def _parse_yaml(text: str, name: str) -> State:
     """Read a state file that is YAML of another shape than ours: slowly, and with a line for each mistake."""
     value = strictyaml.load(text, name)
     where = strictyaml.lines(text, name)
-    _check_version(value, where, name)
+    _check_version(value, text, name)
     cases = value.get("cases") or {}
     if not isinstance(cases, dict):
         raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")

@@ -1,0 +1,51 @@
+"""The garbage collector: held off what stays while cases run, and left as it was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import BARE, case
+
+AGENT = """
+import atexit
+import gc
+import pytest
+
+
+@pytest.fixture
+def agent():
+    return lambda question: "held" if gc.get_freeze_count() and gc.isenabled() else "free"
+
+
+@atexit.register
+def at_the_end():
+    print("frozen at the end:", gc.get_freeze_count() > 0)
+    print("collecting at the end:", gc.isenabled())
+"""
+EARLIER = "import gc\ngc.freeze()\n"
+SET = BARE.with_cases(case("a", input="x", expected="held"))
+
+
+@pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "somebody-else's"])
+def test_what_stays_is_not_walked_while_cases_run(pytester: pytest.Pytester, before: str, after: bool) -> None:
+    checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
+    done = checkout.run_apart("-s")
+    assert checkout.outcomes() == {"a": "passed"}
+    assert f"frozen at the end: {after}" in done.outlines
+    assert "collecting at the end: True" in done.outlines
+
+
+def test_it_was_off_before_and_stays_off(pytester: pytest.Pytester) -> None:
+    agent = AGENT.replace("gc.isenabled()", "not gc.isenabled()", 1)
+    files = {"conftest.py": "import gc\ngc.disable()\n", "eval/conftest.py": agent}
+    checkout = SET.with_files(files).at(pytester)
+    done = checkout.run_apart("-s")
+    assert checkout.outcomes() == {"a": "passed"}
+    assert "collecting at the end: False" in done.outlines
+
+
+def test_it_is_on_again_after_a_plan_that_was_refused(pytester: pytest.Pytester) -> None:
+    files = {"conftest.py": AGENT, "eval/rubric.yaml": "owner: x\nmode: nonsense\n"}
+    done = SET.with_files(files).at(pytester).run_apart("-s")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    assert "collecting at the end: True" in done.outlines
