@@ -35,7 +35,7 @@ OUTSIDE = {
     "metrics": set(),
     "judges": {"jsonschema", "referencing"},
     "render": set(),
-    "store": {"filelock", "pydantic", "yaml"},
+    "store": {"filelock", "pydantic", "pydantic_core", "yaml"},
     "run": set(),
     "plugin": {"pytest"},
     "cli": {"pydantic"},

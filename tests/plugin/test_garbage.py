@@ -17,9 +17,12 @@ def agent():
     return lambda question: "held" if gc.get_freeze_count() and gc.isenabled() else "free"
 
 
+def pytest_unconfigure():
+    print("frozen at the end:", gc.get_freeze_count() > 0)
+
+
 @atexit.register
 def at_the_end():
-    print("frozen at the end:", gc.get_freeze_count() > 0)
     print("collecting at the end:", gc.isenabled())
 """
 EARLIER = "import gc\ngc.freeze()\n"
