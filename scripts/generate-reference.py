@@ -17,7 +17,7 @@ import inspect
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +31,7 @@ from pytest_recall import cli
 from pytest_recall.core.case import Case
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.judges import number, schema, text
-from pytest_recall.plugin import fixtures, options
+from pytest_recall.plugin import fixtures, options, recording
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -63,6 +63,9 @@ class Recorder:
         self.commands.append(Recorder(name, **about))
         return self.commands[-1]
 
+    def add_subparsers(self, **about: Any) -> Recorder:
+        return self
+
     def set_defaults(self, **defaults: Any) -> None:
         pass
 
@@ -71,6 +74,7 @@ def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
     options.add(cast(pytest.Parser, recorder))
+    recording.add(cast(pytest.Parser, recorder))
     return recorder
 
 
@@ -79,9 +83,17 @@ def commands() -> list[Recorder]:
     recorder = Recorder()
     for module in pkgutil.iter_modules(cli.__path__):
         add = getattr(import_module(f"{cli.__name__}.{module.name}"), "add", None)
-        if add is not None:
+        # A module such as `cassette_show` holds one of the commands below `cassette`, which adds it.
+        if add is not None and "_" not in module.name:
             add(recorder)
-    return recorder.commands
+    return list(_flat(recorder.commands))
+
+
+def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
+    for one in found:
+        one.name = f"{above}{one.name}"
+        yield one
+        yield from _flat(one.commands, f"{one.name} ")
 
 
 def judges() -> dict[str, Callable[..., Any]]:

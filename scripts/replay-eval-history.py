@@ -4,7 +4,7 @@
     scripts/replay-eval-history.py --first 2026-09-21 --last 2026-11-20
 
 Each day has two pull requests and then a night, as a small team would have them. Every
-run is a `pytest -p recall eval` of its own; nothing about the state is made up.
+run is a `pytest -p recall eval --replay` of its own; nothing about the state is made up.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def main() -> int:
 
 def run(day: date, *options: str) -> None:
     """Run the eval set as on `day`; a failing case is a result, anything else ends the script."""
-    command = [sys.executable, "-m", "pytest", "-p", "recall", "eval", "-q", "--recall-date", day.isoformat(), *options]
+    command = [sys.executable, "-m", "pytest", "-p", "recall", "eval", "--replay", "-q"]
+    command += ["--recall-date", day.isoformat(), *options]
     # The day is played, so that the environment of a real workflow must not speak.
     env = {key: value for key, value in os.environ.items() if not key.startswith("GITHUB_")}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)

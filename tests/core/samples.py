@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from pytest_recall.core.call import KINDS, Call, Tokens
 from pytest_recall.core.case import Case
 from pytest_recall.core.record import Header
 from pytest_recall.core.row import Row
@@ -112,6 +113,17 @@ answers = st.builds(
     usage=st.dictionaries(some_text, st.integers(0, 10**6) | st.floats(0, 10), max_size=3),
 )
 verdicts = st.builds(Verdict, passed=st.none() | st.booleans(), score=st.none() | scores, reason=texts, judge=texts)
+counts = st.none() | st.integers(0, 10**6)
+calls = st.builds(
+    Call,
+    kind=st.sampled_from(KINDS),
+    source=st.sampled_from(("live", "replayed")),
+    model=st.none() | some_text,
+    provider=st.none() | some_text,
+    tokens=st.none() | st.builds(Tokens, counts, counts, counts, counts),
+    cost=st.none() | st.floats(0, 10**4),
+    seconds=st.floats(0, 10**4),
+)
 trials = st.builds(
     Trial,
     case_id=case_ids,
@@ -130,4 +142,6 @@ trials = st.builds(
     pr=maybe_text,
     model=maybe_text,
     row=st.none() | rows(),
+    calls=st.lists(calls, max_size=3).map(tuple),
+    evidence=st.booleans(),
 )

@@ -20,6 +20,11 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "new_traffic_sample": 5,
         "nightly_max_cases": None,
         "thresholds": {},
+        "cassette_kinds": {},
+        "volatile_fields": (),
+        "ignore_hosts": (),
+        "secrets": (),
+        "max_cassette_age": None,
     }
 
 

@@ -22,13 +22,17 @@ OPTIONS = (
     "--recall-update",
     "--reset-on-model-swap",
     "--recall-dir",
+    "--record",
+    "--replay",
+    "--replay-max-age",
+    "--recall-trust-replays",
 )
 
 
 @pytest.mark.parametrize("options", [(), ("-v",)], ids=["short", "long"])
 def test_fixtures_prints_the_docstring_of_each(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
     lines = BARE.at(pytester).run("--fixtures", *options).outlines
-    for name in ("agent", "recall_case", *(f"judge_{name}" for name in JUDGES)):
+    for name in ("agent", "recall_case", "recall_kind", *(f"judge_{name}" for name in JUDGES)):
         doc = inspect.getdoc(getattr(fixtures, name)) or ""
         told = (doc if options else doc.partition("\n\n")[0]).splitlines()
         assert told, name

@@ -206,6 +206,8 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
     checkout.run("eval", *workers)
     card = checkout.scorecard()
     del card["run"], card["state"]
+    assert card.pop("cost")["total"]["calls"] == 0
+    assert card.pop("sources") == {"live": 6}
     assert checkout.boxes() == {"a": 3, "b": 1, "c": 2, "d": 1, "e": 1, "f": 1, "gone": 1}
     assert [failed["id"] for failed in card.pop("failed")] == ["b", "d"]
     assert card == {

@@ -137,6 +137,7 @@ def test_json_of_a_whole_run() -> None:
     plain = json.loads(json.dumps(as_json(record, card)))
     assert plain.pop("unseen_share_95") == pytest.approx(0.6316, abs=0.0001)
     failed, third = plain.pop("failed"), plain.pop("no_verdict")
+    assert plain.pop("cost")["total"]["calls"] == 0
     assert plain == {
         "version": 1,
         "run": "2026-03-10T120000",
@@ -166,6 +167,7 @@ def test_json_of_a_whole_run() -> None:
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],
         "model_swapped": 2,
+        "sources": {"live": 3},
     }
     assert failed[0] == {
         "id": "worse",

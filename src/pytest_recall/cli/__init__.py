@@ -19,7 +19,8 @@ the way through:
   recall score latest               the scorecard of the newest run, again
   recall apply latest               fold in a run that was killed before its end
 
-exit codes: 0 done, 1 `score --fail-on` found what it looks for, 2 nothing was done, and the sentence says why
+exit codes: 0 done, 1 `score --fail-on`, `cassette verify` or `cassette scan` found what it looks for, 2 nothing was
+done, and the sentence says why
 """
 
 
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from pytest_recall import __version__
-    from pytest_recall.cli import apply, check, init, schema, score, select, status
+    from pytest_recall.cli import apply, cassette, check, cost, init, schema, score, select, status
 
     parser = argparse.ArgumentParser(
         prog="recall",
@@ -62,6 +63,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (init, select, status, score, apply, check, schema):
+    for module in (init, select, status, score, apply, check, schema, cassette, cost):
         module.add(commands)
     return parser

@@ -30,6 +30,14 @@ class CaseError(RecallError):
         self.stage = stage
 
 
+class MissError(BaseException):
+    """A call that no recording answers, or that the policy forbids.
+
+    It is no `Exception`, so that neither the retries of an SDK nor an agent's `except
+    Exception` can take it for a bad connection and go on: the test has to end here.
+    """
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean `x`?"`` for the nearest known name, or the known ones."""
     names = sorted(set(known))

@@ -11,6 +11,8 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "str | None": (str, type(None)),
     "bool": (bool,),
     "int": (int,),
+    "int | None": (int, type(None)),
+    "float": (int, float),
     "float | None": (int, float, type(None)),
     "bool | None": (bool, type(None)),
     "tuple[str, ...]": (list, tuple),

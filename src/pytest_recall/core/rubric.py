@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 Mode = Literal["pr", "nightly", "all"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
 
+Kind = Literal["agent", "judge", "worker"]
+Way = Literal["cassette", "live", "forbidden"]
+Name = Annotated[str, Field(min_length=1)]
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
@@ -31,6 +34,21 @@ class Rubric(BaseModel):
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
+    )
+    cassette_kinds: dict[Kind, Way] = Field(
+        default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."
+    )
+    volatile_fields: tuple[Name, ...] = Field(
+        default=(), description="Fields of request bodies that may differ from the recorded ones, as dotted paths."
+    )
+    ignore_hosts: tuple[Name, ...] = Field(
+        default=(), description="Hosts that are no upstream, such as a local database: never recorded nor refused."
+    )
+    secrets: tuple[Name, ...] = Field(
+        default=(), description="Environment variables whose values must not be written into a cassette."
+    )
+    max_cassette_age: Count | None = Field(
+        default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
     )
 
 

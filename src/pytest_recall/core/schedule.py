@@ -20,9 +20,10 @@ def review(row: Row | None, trial: Trial, today: date) -> Row | None:
     A case enters box 1 at its first verdict. From then on a pass moves a row up one box
     if it was due or in box 1; an early pass only refreshes the date; a fail always sends
     the case back to box 1. Nothing leaves the last box, so nothing graduates. A verdict
-    that is older than the row's, of a run that was applied late, is no news.
+    that is older than the row's, of a run that was applied late, is no news, and neither is
+    one on a replayed answer.
     """
-    if not trial.outcome.is_verdict or (row is not None and row.last_tested > today):
+    if not trial.outcome.is_verdict or not trial.evidence or (row is not None and row.last_tested > today):
         return row
     if trial.outcome is Outcome.FAILED:
         failed = _placed(1, 0, row, trial, today)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.core.schedule import review
@@ -32,7 +33,9 @@ class Scorecard(NamedTuple):
     """A run in numbers and lists. Counts are by outcome; absent is not zero.
 
     `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest
-    share of cases that a change could have broken with none of them in the slice.
+    share of cases that a change could have broken with none of them in the slice;
+    `sources` counts verdicts by where the answer came from, `unmoved` those that are no
+    evidence, because it was replayed.
     """
 
     results: tuple[Result, ...]
@@ -42,6 +45,8 @@ class Scorecard(NamedTuple):
     by_scenario: dict[str, dict[str, int]]
     by_dimension: dict[str, dict[str, int]]
     unseen: float | None
+    sources: Mapping[str, int] = MappingProxyType({})
+    unmoved: int = 0
 
     def with_outcome(self, *outcomes: Outcome) -> list[Result]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
@@ -74,6 +79,8 @@ def summarize(trials: Iterable[Trial], picks: Iterable[tuple[str, str]], total: 
         by_scenario=_table(results, lambda trial: trial.scenario),
         by_dimension=_table(results, lambda trial: trial.dimension),
         unseen=unseen_share(verdicts, total),
+        sources=dict(Counter(result.trial.source for result in results if result.trial.outcome.is_verdict)),
+        unmoved=sum(result.trial.outcome.is_verdict and not result.trial.evidence for result in results),
     )
 
 

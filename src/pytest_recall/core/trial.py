@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from pytest_recall.core.call import Call
 from pytest_recall.core.plain import typed
 from pytest_recall.core.row import Row
 
@@ -64,7 +65,9 @@ class Trial(NamedTuple):
 
     `reason` says why the case was run ("due", "new", …); `row` is the state that the run
     started from; `seconds` is the agent's own time; `error` explains an outcome that is
-    no verdict; `source` says where the answer came from.
+    no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`), and
+    `calls` which upstream calls it took. `evidence` is False for a verdict on a replayed
+    answer: it is no news of the model, and moves no box.
     """
 
     case_id: str
@@ -83,6 +86,8 @@ class Trial(NamedTuple):
     pr: str | None = None
     model: str | None = None
     row: Row | None = None
+    calls: tuple[Call, ...] = ()
+    evidence: bool = True
 
     @property
     def note(self) -> str:
@@ -109,6 +114,10 @@ class Trial(NamedTuple):
             plain["answer"] = answer
         if self.row is not None:
             plain["row"] = self.row.to_json()
+        if self.calls:
+            plain["calls"] = [call.to_json() for call in self.calls]
+        if not self.evidence:
+            plain["evidence"] = False
         return plain
 
     @classmethod
@@ -130,6 +139,7 @@ class Trial(NamedTuple):
                 usage=dict(answer.get("usage", {})),
             ),
             row=Row.from_json(plain["row"]) if "row" in plain else None,
+            calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
         )
 
     def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
@@ -137,7 +147,7 @@ class Trial(NamedTuple):
         return self._replace(row=row, attempt=attempt, **facts)
 
 
-_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row"})
+_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence"})
 _PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict))
 _PASSAGE = tuple(f.name for f in fields(Passage))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import CASE_ID, RUN
+from pytest_recall.plugin import options, recording
+from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TAPE
 from pytest_recall.store.find import SUFFIXES
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the group `recall` and its ini settings."""
     options.add(parser)
+    recording.add(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,6 +95,48 @@ class Hooks:
             self.run.collected_elsewhere(ids)
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
+        """Open a cassette for a fixture that several tests share."""
+        deck = self.config.stash.get(DECK, None)
+        if deck is None or deck.mode == "off" or fixturedef.scope == "function":
+            return (yield)
+        with deck.fixture(fixturedef, request):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Open the cassette of a case, for each attempt at it."""
+        deck = self.config.stash.get(DECK, None)
+        if deck is None or CASE_ID not in item.stash:
+            return (yield)
+        deck.open(item)
+        if deck.mode == "off":
+            return (yield)
+        with deck.answerable(item, "setup"):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Fail a test that asked for what is not recorded, or left some of it unasked."""
+        deck = self.config.stash.get(DECK, None)
+        if deck is None or deck.mode == "off" or TAPE not in item.stash:
+            return (yield)
+        with deck.answerable(item, "call"):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Close the cassette; what was recorded takes its place if the case came to a verdict."""
+        if TAPE not in item.stash:
+            return (yield)
+        try:
+            return (yield)
+        finally:
+            self.config.stash[DECK].shut(item)
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
@@ -138,8 +181,10 @@ class Hooks:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
-        """Leave the garbage collector as it was."""
+        """Leave the garbage collector and the HTTP clients as they were."""
         if self.run:
             from pytest_recall.plugin import garbage
 
             garbage.thaw(self.config)
+        if DECK in self.config.stash:
+            self.config.stash[DECK].close()

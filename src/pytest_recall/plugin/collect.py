@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.core.case import Case
-from pytest_recall.core.errors import CaseError, RecallError, nearest
+from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin import options, start
-from pytest_recall.plugin.stash import CASE_ID, RUN, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TRIAL
 from pytest_recall.run.execute import run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
@@ -156,7 +156,8 @@ class CaseItem(pytest.Function):
             thresholds=run.plan.rubric.thresholds,
             wait=run.wait,
             clock=time.perf_counter,
-            ends=(pytest.exit.Exception,),
+            ends=(pytest.exit.Exception, MissError),
+            asking=self.config.stash[DECK].player.asking,
         )
         self.stash[TRIAL] = trial
         if trial.outcome is Outcome.FAILED:

@@ -7,6 +7,7 @@ adds a judge by writing a fixture `judge_<name>`, and replaces one by overriding
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,6 +38,27 @@ def recall_case(request: pytest.FixtureRequest) -> Case:
     if case is None:
         pytest.fail("recall_case: the test is no row of a case file; use it below an eval case only", pytrace=False)
     return case
+
+
+@pytest.fixture(scope="session")
+def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractContextManager[None]]:
+    """Mark the model calls made in a block: `with recall_kind("worker"): ...` for work on the side.
+
+    The kinds are `agent`, which calls are by themselves, `judge` and `worker`; `cassette_kinds` in
+    rubric.yaml says which are recorded and replayed.
+    """
+    from pytest_recall.core.call import KINDS
+    from pytest_recall.core.errors import nearest
+    from pytest_recall.plugin.stash import DECK
+
+    deck = request.config.stash.get(DECK, None)
+
+    def marked(kind: str) -> AbstractContextManager[None]:
+        if kind not in KINDS:
+            raise ValueError(f"`{kind}` is no kind of call{nearest(kind, KINDS)}")
+        return nullcontext() if deck is None else deck.player.asking(kind)
+
+    return marked
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 MARK = (
     "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
 )
+TITLE = "eval cases on a schedule (pytest-recall)"
 CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
@@ -22,7 +23,7 @@ EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 def add(parser: pytest.Parser) -> None:
     """Add the options and ini settings."""
-    group = parser.getgroup("recall", "eval cases on a schedule (pytest-recall)")
+    group = parser.getgroup("recall", TITLE)
     group.addoption(
         "--scenarios", metavar="A,B", help="run the cases of these scenarios only; without --recall-mode, all of them"
     )

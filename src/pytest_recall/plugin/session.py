@@ -17,6 +17,7 @@ from pytest_recall.core.scorecard import Scorecard
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import CRASHED, is_worker
+from pytest_recall.plugin.stash import DECK
 from pytest_recall.render import scorecard as render
 from pytest_recall.render.sentences import plural, slice_line
 from pytest_recall.run import finish
@@ -26,6 +27,8 @@ from pytest_recall.store.journal import Journal
 
 if TYPE_CHECKING:
     import asyncio
+
+    from pytest_recall.plugin.recording import Recording
 
 
 class Run:
@@ -53,6 +56,7 @@ class Run:
         self._problems: list[str] = []
         self._refused: list[str] = []
         self._runner: asyncio.Runner | None = None
+        self.recording: Recording | None = None
 
     @property
     def waits(self) -> bool:
@@ -185,6 +189,7 @@ class Run:
             where=where,
             pr=self.plan.context.pr,
             model=self.plan.context.model,
+            evidence=trial.source != "replayed" or bool(self.recording and self.recording.trusted),
         )
         self.trials.append(trial)
         if self._journal is not None:
@@ -207,6 +212,10 @@ class Run:
 
     # The end
 
+    def trouble(self, problems: Iterable[str]) -> None:
+        """Take in what a worker could not do; it is shown at the end, and no run with it is a success."""
+        self._problems += problems
+
     def refuse(self, error: str) -> None:
         """Take in a mistake that a worker found; it ends the session with the code of a usage error."""
         if error not in self._refused:
@@ -219,7 +228,12 @@ class Run:
         if self.follows:
             if "recall_errors" in self.config.workeroutput:  # type: ignore[attr-defined]
                 return
-            found = {"late": self.late, "nodes": self.nodes, "cases": sorted(self.plan.cases) if self.waits else []}
+            found = {
+                "late": self.late,
+                "nodes": self.nodes,
+                "cases": sorted(self.plan.cases) if self.waits else [],
+                "problems": self._deck_problems(),
+            }
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
@@ -227,6 +241,7 @@ class Run:
         if self._refused:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._append_crashed_tests()
+        self._problems += dict.fromkeys(self._deck_problems())
         if self._journal is None:
             return
         folder = self._journal.folder
@@ -243,6 +258,10 @@ class Run:
         self._write_scorecard(folder, self._record)
         if self._problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _deck_problems(self) -> list[str]:
+        deck = self.config.stash.get(DECK, None)
+        return [] if deck is None else [*deck.problems, *deck.player.strays]
 
     def _nothing_due(self) -> bool:
         return self.plan.scheduled and bool(self.plan.cases) and not self.plan.picks

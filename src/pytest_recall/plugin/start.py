@@ -13,7 +13,8 @@ import pytest
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import RUN
+from pytest_recall.plugin.recording import deck_of, recording
+from pytest_recall.plugin.stash import DECK, RUN
 from pytest_recall.store.find import find_case_files, find_files
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def start(config: pytest.Config) -> None:
         xdist.follow(config)
         return
     paths = list(case_files(config))
-    if paths:
+    if paths or recording(config).mode != "off":
         from pytest_recall.plugin import garbage
 
         garbage.pause(config)
@@ -61,6 +62,9 @@ def wake(config: pytest.Config, paths: list[Path]) -> Run:
             check_names(plan, {})
     run = Run(config, plan)
     config.stash[RUN] = run
+    asked = recording(config)
+    config.stash[DECK] = deck_of(config, run, asked)
+    run.recording = asked
     return run
 
 

@@ -8,7 +8,9 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_recall.core.trial import Trial
+    from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
+    from pytest_recall.replay.tape import Tape
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
@@ -16,3 +18,9 @@ CASE_ID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: the case that it runs; absent on tests that are none of ours."""
 TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
 """On an item: what its last call came to, if it got as far as a verdict."""
+JUDGED: pytest.StashKey[bool] = pytest.StashKey()
+"""On an item: whether it came to a verdict when it last ran."""
+DECK: pytest.StashKey[Deck] = pytest.StashKey()
+"""On the config: the cassettes, if calls are recorded or replayed."""
+TAPE: pytest.StashKey[Tape] = pytest.StashKey()
+"""On an item: the cassette that was open while it last ran."""

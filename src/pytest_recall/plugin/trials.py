@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.errors import MissError, RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin.cassettes import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
-from pytest_recall.plugin.stash import CASE_ID, RUN, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, JUDGED, RUN, TRIAL
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -22,6 +23,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     run = item.config.stash[RUN]
     case_id = item.stash[CASE_ID]
     outcome, error = _outcome(item, call, report)
+    item.stash[JUDGED] = outcome.is_verdict
     judged = item.stash.get(TRIAL, None)
     if judged is not None and judged.outcome is outcome:
         trial = judged
@@ -41,6 +43,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         trial = Trial(
             case_id=case_id, outcome=outcome, scenario=scenario, dimension=dimension, seconds=seconds, error=error
         )
+    trial = with_calls(trial, item)
     if run.follows:
         # Why a marked test runs is decided by the worker that has found it.
         trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
@@ -69,6 +72,8 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
     """Whether the exception is a judgement: of the judges, or of an ordinary test's asserts."""
     if isinstance(item, CaseItem):
         return isinstance(error, CaseFailed)
+    if isinstance(error, MissError):
+        return False
     if isinstance(error, pytest.fail.Exception):
         return not str(error).startswith(_TIMEOUT)
     return isinstance(error, AssertionError)

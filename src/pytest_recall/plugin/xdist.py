@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.core.row import Row
-from pytest_recall.plugin.stash import RUN
+from pytest_recall.plugin.recording import Recording, deck_of
+from pytest_recall.plugin.stash import DECK, RUN
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -44,6 +45,7 @@ def brief(node: Any) -> None:
             "wanted": asdict(plan.wanted),
             "picks": picks,
             "rows": rows,
+            "recording": run.recording,
         }
     )
 
@@ -76,7 +78,9 @@ def follow(config: pytest.Config) -> None:
         cases={pick.case_id for pick in picks},
         picks=picks,
     )
-    config.stash[RUN] = Run(config, plan)
+    run = config.stash[RUN] = Run(config, plan)
+    run.recording = Recording(*sent["recording"])
+    config.stash[DECK] = deck_of(config, run, run.recording)
 
 
 def debrief(node: Any, run: Run) -> None:
@@ -85,9 +89,12 @@ def debrief(node: Any, run: Run) -> None:
     for error in output.get("recall_errors", ()):
         run.refuse(error)
     given = output.get("recall")
-    if given is None or run.late:
+    if given is None:
         return
     found = json.loads(given)
+    run.trouble(found["problems"])
+    if run.late:
+        return
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
     run.nodes = found["nodes"]
     if late or found["cases"]:

@@ -9,8 +9,9 @@ from typing import Any
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
+from pytest_recall.core.spend import Spend, by_scenario
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import sentences
+from pytest_recall.render import cost, sentences
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_TERMINAL = 100
@@ -41,7 +42,8 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
             yield f"  and {len(third) - MAX_TERMINAL} more in scorecard.md"
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
-    yield from filter(None, (sentences.orphans(header), sentences.swap(header)))
+    yield from filter(None, (sentences.replays(card), sentences.orphans(header), sentences.swap(header)))
+    yield from cost.lines(_spends(record))
     yield sentences.limit(header, card)
 
 
@@ -76,7 +78,10 @@ def markdown(record: Record, card: Scorecard) -> str:
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
             lines += [f"## By {name}", "", *_table(name, table), ""]
-    notes = [text for text in (sentences.orphans(header), sentences.swap(header)) if text]
+    spent = cost.markdown(_spends(record))
+    if spent:
+        lines += ["## Cost", "", *spent, ""]
+    notes = [text for text in (sentences.replays(card), sentences.orphans(header), sentences.swap(header)) if text]
     lines += [
         "## What this run cannot show",
         "",
@@ -118,7 +123,13 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
+        "sources": card.sources,
+        "cost": cost.as_json(_spends(record)),
     }
+
+
+def _spends(record: Record) -> dict[str, Spend]:
+    return by_scenario((trial.scenario, trial.calls) for trial in record.trials)
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -105,3 +105,16 @@ def percent(share: float) -> str:
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def replays(card: Scorecard) -> str:
+    """Return how many verdicts are on answers that no model gave today; empty if none is."""
+    replayed, mixed = card.sources.get("replayed", 0), card.sources.get("mixed", 0)
+    if not replayed and not mixed:
+        return ""
+    total = sum(card.sources.values())
+    moved = "which move no box" if card.unmoved else "which moved boxes, since --recall-trust-replays is given"
+    told = [f"{replayed} of {plural(total, 'verdict')} on replayed answers, {moved}"] if replayed else []
+    if mixed:
+        told.append(f"{mixed} on answers that are partly replayed")
+    return "; ".join(told) + "."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from pytest_recall.core.case import Case, JudgeCall
@@ -19,6 +20,10 @@ Ends = tuple[type[BaseException], ...]
 DEFAULT_THRESHOLD = 0.5
 
 
+def _anybody(kind: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 def run_case(
     case: Case,
     agent: Agent,
@@ -28,20 +33,24 @@ def run_case(
     wait: Wait,
     clock: Callable[[], float],
     ends: Ends = (),
+    asking: Callable[[str], AbstractContextManager[None]] = _anybody,
 ) -> Trial:
     """Ask `agent` the case, let its judges decide, and return the trial.
 
     `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
     `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
-    somebody ends the whole run, and no trial. Raises CaseError, the third
+    somebody ends the whole run, and no trial; `asking` marks the calls that are made within
+    it as of a kind. Raises CaseError, the third
     outcome, where there is no verdict; what the agent or a judge raised is its cause.
     """
     for call in case.judges:
         _check_arguments(call, judges[call.name])
     start = clock()
-    answer = ask(case, agent, wait, ends)
+    with asking("agent"):
+        answer = ask(case, agent, wait, ends)
     seconds = clock() - start
-    judged = [_judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
+    with asking("judge"):
+        judged = [_judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
     if case.threshold is not None and not any(scored for _, scored in judged):
         raise CaseError(
             "threshold", f"no judge of the case scores, so nothing is compared with {case.threshold:g}; remove it"

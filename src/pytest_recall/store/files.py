@@ -40,7 +40,12 @@ def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False)
 
 
 def write_text(path: Path, text: str, *, durable: bool = False) -> None:
-    """Replace `path` by `text` at once: readers see the old file or the new one, never a part.
+    """Replace `path` by `text` at once, as `write_bytes` does. Raises OSError."""
+    write_bytes(path, text.encode("utf-8"), durable=durable)
+
+
+def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Replace `path` by `data` at once: readers see the old file or the new one, never a part.
 
     A `durable` one is on the disk before it is in its place, which takes a while. A symbolic
     link is followed, and the permissions of an existing file are kept. Raises OSError.
@@ -49,8 +54,8 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,0 +1,199 @@
+"""Replay: recorded calls beside a dictionary behind a mock transport, and beside other recorders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from measure import alternate, best, noise, probe, tell
+from report import Line
+from suites import INSIDE
+
+NAME = "replay"
+ABOUT = "replayed calls beside a dictionary, vcrpy and cassetter; opening, clients, disk; streams while recording"
+
+PEERS = ("vcrpy", "cassetter")
+COUNTS = (10, 100, 1_000, 5_000)
+SIZE = 5_000
+LARGE = 100_000
+RATIO, SDK_RATIO, FLAT_RATIO = 1.5, 1.1, 1.2
+LARGE_MILLISECONDS = 0.5
+OPEN_MILLISECONDS = 10
+CLIENT_MILLISECONDS = 2
+MEGABYTES = 0.4
+LATE_MILLISECONDS = 10
+
+Rounds = dict[str, dict[str, list[float]]]
+"""Of each side, and of each count of calls in its cassette, the median seconds of each round."""
+
+
+def lines(folder: Path, quick: bool) -> Iterator[Line]:
+    """Measure calls, opening, clients, disk and streams, each in a process of its own."""
+    yield from _calls(folder / "calls", quick)
+    yield from _opening(folder / "open", quick)
+    yield from _clients(quick)
+    yield from _disk(folder / "grow")
+    yield from _streams(folder / "stream", quick)
+
+
+def _calls(folder: Path, quick: bool) -> Iterator[Line]:
+    rounds = 10 if quick else 30
+    # The others take minutes where there are thousands of calls.
+    found = _replayed(folder, "httpx2", SIZE, rounds, 1, *COUNTS[:-1])
+    for count in COUNTS[:-1]:
+        yield _beside_dictionary(found, f"a call of 5 KB of {count:,}", count, RATIO)
+        yield from _peers(found, f"a call of 5 KB of {count:,}", count)
+    found = _replayed(folder, "httpx2", SIZE, rounds, 0 if quick else 1, COUNTS[0], COUNTS[-1])
+    what = f"a call of 5 KB of {COUNTS[-1]:,}"
+    yield _beside_dictionary(found, what, COUNTS[-1], RATIO)
+    yield from _peers(found, what, COUNTS[-1])
+    least, most = (found["recall"][str(count)] for count in (COUNTS[0], COUNTS[-1]))
+    yield _line(what, "µs", most, least, f"of {COUNTS[0]}", FLAT_RATIO)
+
+    found = _replayed(folder, "openai", SIZE, rounds, 1, 1_000)
+    yield _beside_dictionary(found, "a call of 5 KB through the openai SDK", 1_000, SDK_RATIO)
+    yield from _peers(found, "a call of 5 KB through the openai SDK", 1_000)
+
+    found = _replayed(folder, "httpx2", LARGE, rounds, 1, 100)
+    yield Line(
+        theme=NAME,
+        what="a call of 100 KB of 100",
+        unit="ms",
+        value=best(found["recall"]["100"]) * 1_000,
+        reference=best(found["dictionary"]["100"]) * 1_000,
+        against="dictionary",
+        limit=LARGE_MILLISECONDS,
+        noise=noise(found["recall"]["100"], found["dictionary"]["100"]),
+    )
+    yield from _peers(found, "a call of 100 KB of 100", 100)
+
+
+def _replayed(folder: Path, client: str, size: int, rounds: int, slow_rounds: int, *counts: int) -> Rounds:
+    folder.mkdir(exist_ok=True)
+    counted = ", ".join(f"{count:,}" for count in counts)
+    tell(f"replay: {client}, bodies of {size:,} bytes, {counted} calls, {rounds} rounds after a first")
+    found = probe(INSIDE / "replay_probe.py", folder, client, size, rounds, slow_rounds, *counts)
+    seconds: Rounds = found["seconds"]
+    absent = [f"{peer} is not installed" for peer in PEERS if slow_rounds and peer not in seconds]
+    for reason in found["refused"] or absent:
+        tell(f"replay: {reason}; left out")
+    return seconds
+
+
+def _beside_dictionary(found: Rounds, what: str, count: int, limit: float) -> Line:
+    recall, dictionary = (found[side][str(count)] for side in ("recall", "dictionary"))
+    return _line(what, "µs", recall, dictionary, "dictionary", limit)
+
+
+def _peers(found: Rounds, what: str, count: int) -> Iterator[Line]:
+    """Yield the others beside us; they are too slow for more than a few calls, so there is no target on the ratio."""
+    for peer in PEERS:
+        if seconds := found.get(peer, {}).get(str(count)):
+            yield _line(f"{what}, {peer}", "µs", seconds, found["recall"][str(count)], "pytest-recall")
+
+
+def _line(
+    what: str, unit: str, value: list[float], reference: list[float], against: str, limit: float | None = None
+) -> Line:
+    factor = {"µs": 1_000_000, "ms": 1_000}[unit]
+    return Line(
+        theme=NAME,
+        what=what,
+        unit=unit,
+        value=best(value) * factor,
+        reference=best(reference) * factor,
+        against=against,
+        limit=limit,
+        limit_on="ratio",
+        noise=noise(value, reference),
+    )
+
+
+def _opening(folder: Path, quick: bool) -> Iterator[Line]:
+    folder.mkdir()
+    rounds = 10 if quick else 40
+    tell(f"replay: opening 1,000 calls, {rounds} rounds after a first")
+    found = probe(INSIDE / "open_probe.py", folder, 1_000, SIZE, rounds)
+    yield Line(
+        theme=NAME,
+        what="open 1,000 calls of 5 KB",
+        unit="ms",
+        value=best(found["recall"]) * 1_000,
+        reference=best(found["bytes"]) * 1_000,
+        against="reading the bytes",
+        limit=OPEN_MILLISECONDS,
+        noise=noise(found["recall"]),
+    )
+    for peer in PEERS:
+        if peer in found:
+            yield _line(f"open 1,000 calls of 5 KB, {peer}", "ms", found[peer], found["recall"], "pytest-recall")
+
+
+def _clients(quick: bool) -> Iterator[Line]:
+    rounds = 5 if quick else 15
+    for vendor, name in (("openai", "OpenAI()"), ("anthropic", "Anthropic()")):
+        tell(f"replay: {name}, {rounds} rounds after a first ", end="")
+        sides = {mode: partial(probe, INSIDE / "client_probe.py", vendor, mode) for mode in ("replay", "plain")}
+        found = alternate(sides, rounds)
+        for which, limit in (("first", CLIENT_MILLISECONDS), ("later", CLIENT_MILLISECONDS), ("import", None)):
+            replay, plain = ([one[which] * 1_000 for one in found[mode]] for mode in ("replay", "plain"))
+            what = {"first": "the first", "later": "a later one", "import": "what httpx2 imports for the first"}[which]
+            yield Line(
+                theme=NAME,
+                what=f"{name} in a replay, {what}",
+                unit="ms",
+                value=best(replay),
+                reference=best(plain),
+                against="without a replay",
+                limit=limit,
+                noise=noise(replay),
+            )
+
+
+def _disk(folder: Path) -> Iterator[Line]:
+    folder.mkdir()
+    tell("replay: a conversation that grows")
+    found = probe(INSIDE / "grow_probe.py", folder)
+    sizes = {name: size / 1_000_000 for name, size in found.items()}
+    what = "24 calls that grow from 2 to 200 KB, on disk"
+    yield Line(
+        theme=NAME,
+        what=what,
+        unit="MB",
+        value=sizes["recall"],
+        reference=sizes["bodies"],
+        against="their bodies",
+        limit=MEGABYTES,
+    )
+    for peer in PEERS:
+        if peer in sizes:
+            yield Line(
+                theme=NAME,
+                what=f"{what}, {peer}",
+                unit="MB",
+                value=sizes[peer],
+                reference=sizes["recall"],
+                against="pytest-recall",
+            )
+
+
+def _streams(folder: Path, quick: bool) -> Iterator[Line]:
+    folder.mkdir()
+    rounds = 15 if quick else 40
+    tell(f"replay: the first event of a stream while recording, {rounds} rounds after a first")
+    found = probe(INSIDE / "stream_probe.py", folder, rounds)
+    recorded, direct = ([second * 1_000 for second in found[side]] for side in ("recorded", "direct"))
+    # One that comes late now and then would not show in the least.
+    yield Line(
+        theme=NAME,
+        what="the first event of a stream, recorded, median",
+        unit="ms",
+        value=median(recorded),
+        reference=median(direct),
+        against="direct",
+        limit=LATE_MILLISECONDS,
+        limit_on="extra",
+        noise=noise(recorded, direct),
+    )

@@ -1,0 +1,165 @@
+"""`recall cassette scan`: secrets in what was recorded, named by their place and never by their text."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pytest_recall.cli.cassette_shelf import add_folder, library_of
+from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.redact import Redactor, decoded
+from pytest_recall.core.secrets import secret_names, suspicious
+from pytest_recall.render.sentences import plural
+from pytest_recall.store.cassette import read_lines
+from pytest_recall.store.rubric import read_rubric
+
+DETAILS = """\
+Looks through every line of every cassette and draft, also of damaged ones and of files of others:
+for the values of variables that hold secrets (well-known names, names such as *_KEY and *_TOKEN,
+and those under `secrets` in the rubric) in any spelling, and for what looks like a key. Run it
+where the variables are set. Exits with 1 if something is found; the secret itself is not printed.
+A secret that a model spells out over several events of a stream is not found.
+"""
+_CREDENTIALS = frozenset(
+    {"api-key", "authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "x-goog-api-key"}
+)
+
+
+class Part(NamedTuple):
+    """A stretch of recorded text: what it is, and whether it may hold URLs with parameters."""
+
+    what: str
+    text: str
+    is_url: bool = False
+
+
+class Detector:
+    """Finds secrets in text: the values of `secrets` by name, and what looks like a key."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        self._all = Redactor(secrets)
+        self._each = {name: Redactor({name: value}) for name, value in secrets.items()}
+
+    def found(self, part: Part) -> list[str]:
+        """Return what a part holds; nothing of it is the secret itself."""
+        text = part.text
+        known: list[str] = []
+        if self._all.text(text) != text:
+            known = [f"the value of {name}" for name, one in self._each.items() if one.text(text) != text]
+        # What is known goes first, so that it is not named a second time for its looks.
+        rest = self._all.text(text)
+        looks = [f"what looks like {one}" for one in suspicious(rest)]
+        if part.is_url and not known and not looks and self._all.url(rest) != rest:
+            looks = ["a credential among its parameters"]
+        return [*known, *looks]
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "scan", "look for secrets in the cassettes and drafts", run, DETAILS)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_folder(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    library = library_of(place, args)
+    secrets = secret_names(os.environ, rubric.secrets)
+    detector = Detector(secrets)
+    paths, drafts = library.files(), library.drafts()
+    findings: list[dict[str, Any]] = []
+    for path in (*paths, *drafts):
+        name = place.name(path)
+        try:
+            lines = read_lines(path, name)
+        except RecallError as error:
+            findings.append({"path": name, "line": 1, "part": "file", "what": str(error)})
+            continue
+        for number, line in enumerate(lines, 1):
+            findings += ({"path": name, "line": number, **found} for found in _in_line(line, detector))
+    if args.json:
+        print(json.dumps({"variables": sorted(secrets), "findings": findings}, indent=2))
+    elif findings:
+        for one in findings:
+            said = one["what"] if one["part"] == "file" else f"{one['path']}:{one['line']}: {one['part']} {one['what']}"
+            print(said)
+        print(f"{plural(len(findings), 'finding')}: revoke what is real, delete the recording, and record it again")
+    else:
+        print(
+            f"no secrets in {plural(len(paths), 'cassette')} and {plural(len(drafts), 'draft')};"
+            f" looked for {plural(len(secrets), 'variable')}, and for what looks like a key"
+        )
+    return int(bool(findings))
+
+
+def _in_line(line: bytes, detector: Detector) -> Iterator[dict[str, str]]:
+    """Yield what a line holds: by its parts, or else anywhere in it, which finds what is damaged or unknown."""
+    count = 0
+    for part in parts_of(line):
+        for what in detector.found(part):
+            count += 1
+            yield {"part": part.what, "what": f"holds {what}"}
+        name = part.what.rpartition(" ")[2].lower()
+        if " header " in part.what and name in _CREDENTIALS and "[" not in part.text:
+            count += 1
+            yield {"part": part.what, "what": "is stored, and is there to carry a credential"}
+    if not count:
+        for what in detector.found(Part("line", line.decode("utf-8", "replace"))):
+            yield {"part": "the line", "what": f"holds {what}"}
+
+
+def parts_of(line: bytes) -> Iterator[Part]:
+    """Yield the texts of a line of a cassette, bodies out of their encodings; none for what is no such line."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(fields, dict):
+        return
+    if "item" in fields or "value" in fields:
+        yield Part("a part of request bodies", _written({name: fields.get(name) for name in ("item", "value")}))
+    yield from _side("request", fields.get("request"))
+    yield from _side("response", fields.get("response"))
+    if isinstance(failure := fields.get("failure"), dict):
+        yield Part("the failure", str(failure.get("message", "")), is_url=True)
+
+
+def _side(name: str, side: Any) -> Iterator[Part]:
+    if not isinstance(side, dict):
+        return
+    if isinstance(uri := side.get("uri"), str):
+        yield Part("the URL", uri, is_url=True)
+    grouped = side.get("headers")
+    headers: list[tuple[str, str]] = []
+    for header, values in grouped.items() if isinstance(grouped, dict) else ():
+        headers += ((header, str(value)) for value in (values if isinstance(values, list) else [values]))
+    for header, value in headers:
+        is_url = header.lower() in ("location", "operation-location")
+        yield Part(f"the {name} header {one_line(header, 60)}", f"{header}: {value}", is_url=is_url)
+    if isinstance(status := side.get("status"), dict):
+        yield Part("the reason", str(status.get("message", "")))
+    body = side.get("body")
+    if not isinstance(body, dict):
+        return
+    if isinstance(encoded := body.get("base64"), str):
+        try:
+            data = b64decode(encoded)
+        except ValueError:
+            return
+        plain = decoded(tuple(headers), (data,))
+        yield Part(f"the {name} body", (data if plain is None else plain[0]).decode("utf-8", "replace"))
+    elif isinstance(text := body.get("string"), str):
+        yield Part(f"the {name} body", text)
+    else:
+        yield Part(f"the {name} body", _written(body))
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,208 @@
+"""Shelf: the cassettes of an eval directory, and what the commands know of each without running anything."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pytest_recall.cli.common import case_paths
+from pytest_recall.core.case import ID_PATTERN
+from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.exchange import Exchange, Response
+from pytest_recall.core.matching import Rules
+from pytest_recall.core.usage import usage_of
+from pytest_recall.render.sentences import plural
+from pytest_recall.run.place import Place
+from pytest_recall.store.casefile import CaseFile, check_unique
+from pytest_recall.store.cassette import Cassette, read_draft
+from pytest_recall.store.library import Library
+
+Standing = Literal["case", "moved", "row", "gone", "mark", "fixture", "damaged"]
+"""What is known of whom a cassette belongs to:
+
+`case` a case of the case files; `moved` one that is in another scenario now; `row` a row of the
+state, so that it may be a marked test; `gone` none of these; `mark` a test that only pytest can
+find, and so may `fixture` be; `damaged` cannot be read.
+"""
+_CASE_ID = re.compile(ID_PATTERN)
+
+
+class Entry(NamedTuple):
+    """One cassette or draft as `recall cassette list` shows it. `since` is the day of its oldest call."""
+
+    name: str
+    what: str
+    standing: Standing
+    header: Mapping[str, Any]
+    calls: int
+    size: int
+    since: date | None
+    models: tuple[str, ...]
+    is_draft: bool = False
+    problem: str = ""
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the folder of the cassettes."""
+    parser.add_argument(
+        "--cassettes", type=Path, metavar="DIR", help="the folder of the cassettes (default: eval/cassettes)"
+    )
+
+
+def library_of(place: Place, args: argparse.Namespace) -> Library:
+    """Return the cassettes that a command works on. Raises RecallError if the folder was given and is not there."""
+    folder = place.eval_dir / "cassettes" if args.cassettes is None else Path.cwd() / args.cassettes
+    if args.cassettes is not None and not folder.is_dir():
+        raise RecallError(f"{place.name(folder)}: no such directory; give the one that was recorded into")
+    return Library(folder)
+
+
+def scenarios_of(place: Place, args: argparse.Namespace) -> dict[str, str]:
+    """Return the scenario of each case in the case files, read to their ends. Raises RecallError."""
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    check_unique(files)
+    return {case.id: case.scenario for file in files for case in file.cases()}
+
+
+def standing(header: Mapping[str, Any], scenarios: Mapping[str, str], rows: Collection[str]) -> Standing:
+    """Return what is known of the one whose cassette has this header."""
+    case_id, scenario = header.get("case"), header.get("scenario")
+    if not isinstance(case_id, str):
+        return "fixture"
+    if case_id in scenarios:
+        return "case" if scenarios[case_id] == scenario else "moved"
+    if case_id in rows:
+        return "row"
+    # A case file gives each case a scenario, and an id without brackets; the parameters of a marked test have them.
+    return "gone" if scenario and _CASE_ID.match(case_id) else "mark"
+
+
+def titled(header: Mapping[str, Any]) -> str:
+    """Return whose cassette has this header, in one line."""
+    if isinstance(header.get("case"), str):
+        return one_line("/".join(part for part in (str(header.get("scenario", "")), header["case"]) if part), 80)
+    if isinstance(header.get("fixture"), str):
+        return one_line(f"{header['fixture']} ({header.get('scope')} fixture)", 80)
+    return "?"
+
+
+def model_of(exchange: Exchange) -> str | None:
+    """Return the model of a call, in one line; None if neither side names one."""
+    model, _ = usage_of(exchange.request, exchange.response or Response(0))
+    return None if model is None else one_line(model, 60)
+
+
+def entries(
+    library: Library, place: Place, rules: Rules, scenarios: Mapping[str, str], rows: Collection[str]
+) -> list[Entry]:
+    """Return all cassettes and drafts, those of one name together; damaged ones as far as they can be read."""
+    found = []
+    for path in [*library.files(), *library.drafts()]:
+        is_draft = path.parent.name == ".drafts"
+        name = place.name(path)
+        header: Mapping[str, Any] = {}
+        exchanges: list[Exchange] = []
+        problem = ""
+        try:
+            if is_draft:
+                header, exchanges = read_draft(path, name)
+            else:
+                cassette = Cassette(path, name, rules)
+                header, exchanges = cassette.header, list(cassette.exchanges())
+        except RecallError as error:
+            problem = str(error)
+        models = {model for exchange in exchanges if (model := model_of(exchange))}
+        found.append(
+            Entry(
+                name=name,
+                what=place.name(path) if problem else titled(header),
+                standing="damaged" if problem else standing(header, scenarios, rows),
+                header=header,
+                calls=len(exchanges),
+                size=path.stat().st_size if path.is_file() else 0,
+                since=since(header, exchanges),
+                models=tuple(sorted(models)),
+                is_draft=is_draft,
+                problem=problem,
+            )
+        )
+    return sorted(found, key=lambda entry: (entry.what, entry.is_draft, entry.name))
+
+
+def since(header: Mapping[str, Any], exchanges: Iterable[Exchange]) -> date | None:
+    """Return the day of the oldest call: recording what was missing keeps older calls beside the header's day."""
+    days = []
+    for at in [header.get("recorded_at"), *(exchange.at for exchange in exchanges)]:
+        try:
+            days.append(date.fromisoformat(str(at)[:10]))
+        except ValueError:
+            continue
+    return min(days, default=None)
+
+
+def size(count: int) -> str:
+    """Return a number of bytes as people read it."""
+    if count < 1024:
+        return f"{count} B"
+    return f"{count / 1024:.1f} KB" if count < 1024**2 else f"{count / 1024**2:.1f} MB"
+
+
+def table(found: Iterable[Entry], scenarios: Mapping[str, str], today: date) -> list[str]:
+    """Return a line for each entry, and the totals."""
+    every = list(found)
+    rows = [
+        (
+            entry.what,
+            "" if entry.problem else plural(entry.calls, "call"),
+            size(entry.size),
+            _recorded(entry, today),
+            ", ".join(entry.models),
+            _note(entry, scenarios),
+        )
+        for entry in every
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(5)] if rows else []
+    lines = []
+    for what, calls, bytes_, *rest in rows:
+        cells = [what.ljust(widths[0]), calls.rjust(widths[1]), bytes_.rjust(widths[2])]
+        cells += [cell.ljust(width) for cell, width in zip(rest, [*widths[3:], 0], strict=True)]
+        lines.append(f"  {'  '.join(cells)}".rstrip())
+    return [*lines, total(every)]
+
+
+def total(found: Iterable[Entry]) -> str:
+    """Return how much there is, and how much of it is in the way."""
+    every = list(found)
+    whole = [entry for entry in every if not entry.is_draft]
+    orphans = sum(entry.standing in ("gone", "moved") for entry in whole)
+    drafts = len(every) - len(whole)
+    damaged = sum(entry.standing == "damaged" for entry in every)
+    parts = [
+        f"{plural(len(whole), 'cassette')}, {plural(sum(entry.calls for entry in whole), 'call')},"
+        f" {size(sum(entry.size for entry in every))}"
+    ]
+    parts += [plural(orphans, "orphan")] if orphans else []
+    parts += [plural(drafts, "unfinished draft")] if drafts else []
+    parts += [f"{damaged} damaged"] if damaged else []
+    return "; ".join(parts)
+
+
+def _recorded(entry: Entry, today: date) -> str:
+    if entry.since is None:
+        return ""
+    return f"{entry.since}, {plural((today - entry.since).days, 'day')} old"
+
+
+def _note(entry: Entry, scenarios: Mapping[str, str]) -> str:
+    notes = ["unfinished draft"] if entry.is_draft else []
+    if entry.standing == "damaged":
+        notes.append("damaged; `recall cassette verify` says where")
+    if entry.standing == "gone":
+        notes.append("orphan: no such case")
+    if entry.standing == "moved":
+        notes.append(f"orphan: the case is in the scenario {scenarios[entry.header['case']]} now")
+    return ", ".join(notes)

@@ -1,0 +1,173 @@
+"""`recall cassette show`: what one cassette holds, call by call or one call whole."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.cli.cassette_shelf import add_folder, library_of, model_of, since, size, titled
+from pytest_recall.cli.cassette_text import answered, asked, whole
+from pytest_recall.cli.common import Commands, command, context_of, place_of
+from pytest_recall.core.call import Tokens
+from pytest_recall.core.errors import RecallError, nearest, one_line
+from pytest_recall.core.exchange import Exchange, Headers, Response
+from pytest_recall.core.matching import Rules, json_of
+from pytest_recall.core.usage import usage_of
+from pytest_recall.render.sentences import plural
+from pytest_recall.run.context import Asked
+from pytest_recall.run.place import Place
+from pytest_recall.store.cassette import SUFFIX, Cassette, read_draft, read_header
+from pytest_recall.store.library import DRAFTS, Library
+
+DETAILS = """\
+CASSETTE is a path, or the id of a case, or the name of a fixture. What was recorded is printed
+with its control characters written out, so that it cannot steer the terminal.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "show", "show the calls of a cassette", run, DETAILS)
+    parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
+    parser.add_argument("--call", type=int, metavar="N", help="show all of this call, counted from 1")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count its age to (default: today in UTC)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_folder(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    context, rubric = context_of(place, Asked(date=args.date))
+    path = _find(library_of(place, args), place, args.cassette)
+    name = place.name(path)
+    if DRAFTS in path.parts:
+        header, calls = read_draft(path, name)
+    else:
+        cassette = Cassette(path, name, Rules(rubric.volatile_fields))
+        header, calls = cassette.header, list(cassette.exchanges())
+    if args.call is not None:
+        calls = [call for call in calls if call.seq + 1 == args.call]
+        if not calls:
+            raise RecallError(f"{name}: has no call {args.call}; `recall cassette show {args.cassette}` lists them")
+    if args.json:
+        plain = [_plain(call, detailed=args.call is not None) for call in calls]
+        print(json.dumps({"path": name, "header": header, "calls": plain}, indent=2))
+    elif args.call is not None:
+        print("\n".join(line for call in calls for line in (_numbered(call), "", *whole(call))))
+    else:
+        first = since(header, calls)
+        age = f", {plural((context.date - first).days, 'day')} old" if first else ""
+        print(f"{name}\n  {titled(header)}{', unfinished draft' if DRAFTS in path.parts else ''}")
+        print(f"  recorded {one_line(str(header.get('recorded_at', '?')), 40)}{age}")
+        print(f"  {plural(len(calls), 'call')}, {size(path.stat().st_size)}")
+        print("\n".join(line for call in calls for line in ("", *_short(call))))
+    return 0
+
+
+def _find(library: Library, place: Place, given: str) -> Path:
+    """Return the cassette that `given` names. Raises RecallError."""
+    for path in (Path.cwd() / given, library.folder / given):
+        if path.is_file():
+            return path
+    if given.endswith(SUFFIX):
+        raise RecallError(f"{given}: no such file; `recall cassette list` names those that are there")
+    known: dict[str, list[Path]] = {}
+    for path in library.files():
+        try:
+            header = read_header(path, place.name(path))
+        except RecallError:
+            continue
+        known.setdefault(str(header.get("case") or header.get("fixture")), []).append(path)
+    found = known.get(given, [])
+    if not found:
+        raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
+    if len(found) > 1:
+        named = ", ".join(place.name(path) for path in found)
+        raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
+    return found[0]
+
+
+def _numbered(call: Exchange) -> str:
+    return f"call {call.seq + 1}, {one_line(call.kind, 20)}, {one_line(call.at, 40)}, took {call.seconds:.3f} s"
+
+
+def _short(call: Exchange) -> Iterator[str]:
+    """Yield what there is to know of a call at a glance."""
+    request, response = call.request, call.response
+    _, tokens = usage_of(request, response or Response(0))
+    status = str(response.status) if response else "no response"
+    about = [status, one_line(call.kind, 20), model_of(call) or "", f"{call.seconds:.3f} s"]
+    yield f"{call.seq + 1:>4}  {one_line(f'{request.method} {request.url}', 160)}  {'  '.join(filter(None, about))}"
+    prompt, answer = _first_line(asked(request)), _first_line(answered(response)) if response else ""
+    yield f"      asked    {prompt or _bytes(len(request.body))}"
+    if response is not None:
+        left = ", until the client closed the stream" if not response.complete else ""
+        yield f"      answer   {answer or _bytes(len(response.body))}{left}"
+    if call.failure is not None:
+        yield f"      failure  {one_line(f'{call.failure.kind}: {call.failure.message}')}"
+    if tokens is not None:
+        yield f"      tokens   {_counted(tokens)}"
+
+
+def _first_line(text: str) -> str:
+    return one_line(text.strip().partition("\n")[0], 100)
+
+
+def _bytes(count: int) -> str:
+    return f"({plural(count, 'byte')})"
+
+
+def _counted(tokens: Tokens) -> str:
+    return ", ".join(
+        f"{count:,} {name.replace('_', ' ')}" for name, count in tokens._asdict().items() if count is not None
+    )
+
+
+def _plain(call: Exchange, *, detailed: bool) -> dict[str, Any]:
+    request, response = call.request, call.response
+    model, tokens = usage_of(request, response or Response(0))
+    plain: dict[str, Any] = {
+        "number": call.seq + 1,
+        "key": call.key,
+        "kind": call.kind,
+        "recorded_at": call.at,
+        "seconds": call.seconds,
+        "method": request.method,
+        "url": request.url,
+        "status": response.status if response else None,
+        "complete": response.complete if response else None,
+        "failure": call.failure and call.failure._asdict(),
+        "model": model,
+        "tokens": tokens and {name: count for name, count in tokens._asdict().items() if count is not None},
+        "asked": asked(request),
+        "answer": answered(response) if response else None,
+    }
+    if detailed:
+        plain["request"] = {"headers": _grouped(request.headers), "body": _readable(request.body)}
+        plain["response"] = response and {
+            "reason": response.reason,
+            "http_version": response.http_version,
+            "headers": _grouped(response.headers),
+            "chunks": [_readable(chunk) for chunk in response.chunks],
+            "offsets": list(response.offsets),
+        }
+    return plain
+
+
+def _grouped(headers: Headers) -> Mapping[str, list[str]]:
+    return {name: [value for other, value in headers if other == name] for name, _ in headers}
+
+
+def _readable(data: bytes) -> Any:
+    value = json_of(data)
+    if value is not None:
+        return value
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": b64encode(data).decode("ascii")}

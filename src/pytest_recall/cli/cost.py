@@ -1,0 +1,37 @@
+"""`recall cost`: what recording a run costs, and what replaying it costs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.spend import by_scenario
+from pytest_recall.render import cost as render
+from pytest_recall.store.journal import read_journal
+
+DETAILS = """\
+Every attempt at a case counts, since each was paid for. Prices are list prices as they were
+when the run was made; a call whose model or tokens are not known has no price, which is not zero.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "cost", "print what recording a run costs, and what replaying it costs", run, DETAILS)
+    parser.add_argument(
+        "run_name", nargs="?", default="latest", metavar="RUN", help="a run's name or folder (default: latest)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    folder = place_of(args).artifacts.find(args.run_name)
+    record = read_journal(folder)
+    spends = by_scenario((trial.scenario, trial.calls) for trial in record.trials)
+    if args.json:
+        print(json.dumps(render.as_json(spends), indent=2, ensure_ascii=False))
+        return 0
+    print("\n".join(render.table(spends)) or f"{folder.name}: no calls to an upstream were seen in this run.")
+    return 0

@@ -1,0 +1,51 @@
+"""Call: one upstream call as a trial remembers it, with what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pytest_recall.core.plain import typed
+
+KINDS = ("agent", "judge", "worker")
+"""Who asks: the session under test, a judge of its answers, or work that the agent does in the background."""
+
+
+class Tokens(NamedTuple):
+    """Tokens by kind, each counted once: `input` is without what the cache served or took in.
+
+    None is unknown, which is not zero.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+
+
+class Call(NamedTuple):
+    """One upstream call. `source` is `live` or `replayed`; `cost` is in US dollars, None if unknown.
+
+    `cost` is what the call costs at list price when it is live, whether it was or not.
+    """
+
+    kind: str
+    source: str
+    model: str | None = None
+    provider: str | None = None
+    tokens: Tokens | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; what is unknown is left out."""
+        plain = {name: value for name, value in self._asdict().items() if value is not None}
+        if self.tokens is not None:
+            plain["tokens"] = {name: count for name, count in self.tokens._asdict().items() if count is not None}
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Call:
+        """Return the call that `to_json` gave; raises KeyError, TypeError or ValueError."""
+        tokens = plain.get("tokens")
+        return cls(**typed(cls, plain), tokens=None if tokens is None else Tokens(**typed(Tokens, tokens)))

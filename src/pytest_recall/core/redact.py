@@ -1,0 +1,263 @@
+"""Redaction: what of an exchange may be written down, with every known secret replaced by its name.
+
+It works in memory alone: which values are secret is decided in `core.secrets`, and whoever
+writes asks `core.secrets.suspicious` last.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Collection, Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from pytest_recall.core.exchange import Failure, Headers, Request, Response
+from pytest_recall.core.secrets import spellings
+
+KEPT_REQUEST_HEADERS: Final = frozenset(
+    {
+        "accept",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-encoding",
+        "content-type",
+        "mcp-protocol-version",
+        "openai-beta",
+    }
+)
+"""The only request headers that are stored. None is of a kind that carries a credential."""
+
+KEPT_RESPONSE_HEADERS: Final = frozenset(
+    {
+        "apim-request-id",
+        "content-encoding",
+        "content-language",
+        "content-type",
+        "location",
+        "openai-processing-ms",
+        "openai-version",
+        "operation-location",
+        "request-id",
+        "retry-after",
+        "retry-after-ms",
+        "x-amzn-bedrock-input-token-count",
+        "x-amzn-bedrock-output-token-count",
+        "x-amzn-errortype",
+        "x-amzn-requestid",
+        "x-request-id",
+        "x-should-retry",
+    }
+)
+"""The only response headers that are stored: what an SDK acts on, and what names the call to its vendor.
+
+Rate limits are left out, as they tell of the account and change with every call; so is
+`content-length`, which a redacted body belies.
+"""
+
+_Chunks = tuple[bytes, ...]
+
+_URL_HEADERS = frozenset({"location", "operation-location"})
+_REDACTED = "[REDACTED]"
+# Names of query parameters, lower case and with `_` for `-`.
+_CREDENTIAL_PARAMETERS = re.compile(
+    r"(?:x_amz_|x_goog_)?(?:signature|credential|security_token)|sig|code|auth|pwd|passwd|password|awsaccesskeyid"
+    r"|(?:api_?|access_|subscription_)?key|(?:access_|auth_|id_|refresh_)?token|(?:client_)?secret|client_assertion"
+)
+_USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
+_PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
+
+_WINDOW_BITS = {"gzip": (47,), "x-gzip": (47,), "deflate": (47, -zlib.MAX_WBITS)}
+
+
+class _Span(NamedTuple):
+    """A stretch of bytes and what stands there instead."""
+
+    start: int
+    end: int
+    placeholder: bytes
+
+
+class _Finder:
+    """Finds the known secrets in bytes, with one quick look where there are none."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        names: dict[str, str] = {}
+        for name, value in secrets.items():
+            if value.strip():
+                names.setdefault(value.strip(), re.sub(r"[^\w.-]", "_", name))
+        longest_first = sorted(names.items(), key=lambda item: -len(item[0]))
+        self._spellings = [(*way, _raw(f"[{name}]")) for value, name in longest_first for way in spellings(value)]
+        written = sorted({_REDACTED, *(f"[{name}]" for name in names.values())})
+        self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in written))
+        self._compiled: dict[tuple[int, ...], re.Pattern[bytes]] = {}
+
+    def spans(self, data: bytes) -> list[_Span]:
+        """Return where secrets lie and what replaces them, in order; placeholders are no secrets."""
+        hits = tuple(index for index, (needle, _, _) in enumerate(self._spellings) if needle in data)
+        if not hits:
+            return []
+        pattern = self._compiled.get(hits)
+        if pattern is None:
+            pattern = re.compile(b"|".join(b"(%b)" % self._spellings[index][1] for index in hits))
+            self._compiled[hits] = pattern
+        edges = [0, *(edge for match in self._written.finditer(data) for edge in match.span()), len(data)]
+        return [
+            _Span(*match.span(), self._spellings[hits[(match.lastindex or 1) - 1]][2])
+            for start, end in zip(edges[::2], edges[1::2], strict=True)
+            for match in pattern.finditer(data, start, end)
+        ]
+
+
+class Redactor:
+    """Replaces the values of known secrets by their names in brackets, such as `[OPENAI_API_KEY]`.
+
+    A value is found as it is, URL-encoded, escaped in JSON (also in JSON within JSON) and
+    base64-encoded, alone or amid other text as in `user:password`; a longer value goes before a
+    shorter one, and of two names with one value the first is written. What already stands as
+    `[NAME]` is left alone, so redacting twice is redacting once.
+
+    **Matching.** The key of a request is computed from the redacted request, while recording and
+    while replaying. Headers that carry credentials are not stored, and credential-like query
+    parameters become `[REDACTED]` whatever they hold, so a machine with another key or with none
+    computes the same key. That leaves requests which repeat a secret in their path or body: on a
+    machine where the variable has another value, that value becomes the same `[NAME]` and matches;
+    where the variable is not set there is nothing to replace, the agent sends something else, and
+    the request is a miss. A replay can avoid it by setting the missing variable to its own
+    placeholder (`OPENAI_API_KEY=[OPENAI_API_KEY]`): then the agent sends what was recorded, and
+    this class undoes its URL encoding. The base64 form can not be matched like that, because its
+    edges share bits with the text around it.
+
+    **Limits.** A model that spells a secret over several events of a stream leaves its pieces, as
+    no stretch of bytes holds it; so does a content encoding that the standard library does not
+    know (see `decoded`). In base64 the characters that a secret shares with its neighbours stay.
+    """
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        self._spans = _Finder(secrets).spans
+
+    def bytes(self, data: bytes) -> bytes:
+        """Return `data`, which need not be UTF-8, without the secrets."""
+        spans = self._spans(data)
+        return _replaced(data, spans) if spans else data
+
+    def text(self, text: str) -> str:
+        """Return `text` without the secrets."""
+        data = _raw(text)
+        spans = self._spans(data)
+        return _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else text
+
+    def url(self, url: str) -> str:
+        """Return `url` without secrets, userinfo and the values of credential-like parameters."""
+        # Taking something out may bring together what is a secret again; each round takes out more.
+        while (cleaner := _without_credentials(self.text(url))) != url:
+            url = cleaner
+        return url
+
+    def headers(self, headers: Headers, kept: Collection[str]) -> Headers:
+        """Return the headers whose lower-case names are in `kept`, without the secrets."""
+        return tuple(
+            (name, self.url(value) if name.lower() in _URL_HEADERS else self.text(value))
+            for name, value in headers
+            if name.lower() in kept
+        )
+
+    def request(self, request: Request) -> Request:
+        """Return the request as it may be stored and matched."""
+        headers = self.headers(request.headers, KEPT_REQUEST_HEADERS)
+        headers, (body,) = self._body(headers, (request.body,))
+        if _header(headers, "content-type").lower().startswith("application/x-www-form-urlencoded"):
+            form = "&" + body.decode("latin-1")
+            body = _PARAMETER.sub(_without_credential, form)[1:].encode("latin-1")
+        return Request(request.method, self.url(request.url), headers, body)
+
+    def response(self, response: Response) -> Response:
+        """Return the response as it may be stored: as many chunks, at the same offsets.
+
+        A boundary that fell into a secret moves to the nearer side of what replaces it, so a
+        chunk may become empty. A compressed body that held a secret is stored uncompressed.
+        """
+        headers = self.headers(response.headers, KEPT_RESPONSE_HEADERS)
+        headers, chunks = self._body(headers, response.chunks)
+        return response._replace(reason=self.text(response.reason), headers=headers, chunks=chunks)
+
+    def failure(self, failure: Failure) -> Failure:
+        """Return the failure as it may be stored; its message often quotes a URL."""
+        return failure._replace(message=self.url(failure.message))
+
+    def _body(self, headers: Headers, chunks: _Chunks) -> tuple[Headers, _Chunks]:
+        """Return the headers and chunks of a body without secrets; untouched if it held none."""
+        plain = decoded(headers, chunks)
+        readable = chunks if plain is None else plain
+        spans = self._spans(b"".join(readable))
+        if not spans:
+            return headers, chunks
+        if readable is not chunks:
+            headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
+        return headers, _rechunked(readable, spans)
+
+
+def decoded(headers: Headers, chunks: _Chunks) -> _Chunks | None:
+    """Return the chunks without their content encoding, or None if that can not be undone here.
+
+    Without an encoding they are returned as they are. gzip and deflate are undone chunk by chunk.
+    """
+    encoding = _header(headers, "content-encoding").strip().lower()
+    if encoding in ("", "identity") or not any(chunks):
+        return chunks
+    for bits in _WINDOW_BITS.get(encoding, ()):
+        decoder = zlib.decompressobj(bits)
+        try:
+            return tuple(decoder.decompress(chunk) for chunk in chunks)
+        except zlib.error:
+            continue
+    return None
+
+
+def _header(headers: Headers, name: str) -> str:
+    """Return the values of the header whose lower-case name is `name`, joined, or ''."""
+    return ",".join(value for key, value in headers if key.lower() == name)
+
+
+def _without_credentials(text: str) -> str:
+    """Return a URL, or text with URLs in it, without userinfo and values of credential-like parameters."""
+    text = _USERINFO.sub("", text) if "@" in text else text
+    return _PARAMETER.sub(_without_credential, text) if "=" in text else text
+
+
+def _without_credential(match: re.Match[str]) -> str:
+    name = unquote(match[1]).lower().replace("-", "_")
+    return f"{match[1]}={_REDACTED}" if _CREDENTIAL_PARAMETERS.fullmatch(name) else match[0]
+
+
+def _raw(text: str) -> bytes:
+    """Return the bytes of any string that Python can hold."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _replaced(data: bytes, spans: list[_Span]) -> bytes:
+    pieces, end = [], 0
+    for span in spans:
+        pieces += [data[end : span.start], span.placeholder]
+        end = span.end
+    return b"".join([*pieces, data[end:]])
+
+
+def _rechunked(chunks: _Chunks, spans: list[_Span]) -> _Chunks:
+    """Return the chunks of the redacted body, cut where the chunks of the body were cut."""
+    body = b"".join(chunks)
+    clean = _replaced(body, spans)
+    cuts, shift, reached, at = [0], 0, 0, 0
+    for chunk in chunks:
+        at += len(chunk)
+        while reached < len(spans) and spans[reached].end <= at:
+            shift += len(spans[reached].placeholder) - (spans[reached].end - spans[reached].start)
+            reached += 1
+        cut = at + shift
+        if reached < len(spans) and (span := spans[reached]).start < at:
+            cut = span.start + shift
+            if at - span.start >= span.end - at:
+                cut += len(span.placeholder)
+        cuts.append(cut)
+    return tuple(clean[start:end] for start, end in pairwise(cuts))

@@ -1,0 +1,271 @@
+"""Cassettes: which recording is open when, and what a test has to answer for when it closes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_recall.core.call import Call
+from pytest_recall.core.errors import MissError, RecallError
+from pytest_recall.core.matching import Rules
+from pytest_recall.core.redact import Redactor
+from pytest_recall.core.secrets import secret_names
+from pytest_recall.core.trial import Trial
+from pytest_recall.plugin.stash import CASE_ID, JUDGED, TAPE
+from pytest_recall.render.sentences import plural
+from pytest_recall.replay import hook, sockets
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.store.cassette import Cassette
+from pytest_recall.store.library import Library
+
+if TYPE_CHECKING:
+    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.run.place import Place
+
+
+class Missed(MissError, pytest.fail.Exception):  # type: ignore[misc,name-defined]  # noqa: N818
+    """A miss as pytest knows it: its sentence, without a traceback, wherever it was raised."""
+
+    def __init__(self, message: str) -> None:
+        pytest.fail.Exception.__init__(self, message, pytrace=False)
+
+
+Missed.__module__ = "builtins"  # pytest's summary names it by its last name then
+
+
+class Deck:
+    """The player of this process, and the cassettes that are put into it."""
+
+    def __init__(
+        self, place: Place, rubric: Rubric, mode: Mode, folder: Path, *, run: str, today: date, max_age: int | None
+    ) -> None:
+        self.mode = mode
+        self.library = Library(folder)
+        self.problems: list[str] = []
+        self._place = place
+        self._record = "--record" if folder == place.eval_dir / "cassettes" else f"--record={place.name(folder)}"
+        self._run = run
+        self._today = today
+        self._max_age = max_age
+        self._rules = Rules(rubric.volatile_fields)
+        self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
+        self.player = Player(mode, rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed)
+        self._undo: list[Callable[[], None]] = hook.install(self.player)
+        if mode == "replay":
+            self._undo += sockets.guard(self.player)
+
+    def close(self) -> None:
+        """Take the player away from the clients. What is still open, as the run was interrupted, stays a draft."""
+        for tape in self.player.clear():
+            tape.close()
+        for undo in reversed(self._undo):
+            undo()
+        self._undo.clear()
+
+    # What is open
+
+    def open(self, item: pytest.Item) -> None:
+        """Open the cassette of the case that `item` runs, for one attempt at it."""
+        item.stash[JUDGED] = False
+        item.stash[TAPE] = tape = self._tape_of(item)
+        self.player.push(tape)
+
+    def shut(self, item: pytest.Item) -> None:
+        """Close the cassette of `item`; its recording takes its place if there was a verdict."""
+        tape = item.stash[TAPE]
+        self.player.pop(tape)
+        if tape.mode != "off":
+            tape.close()
+            path = self.library.of_case(item.stash[CASE_ID], _scenario(item))
+            # A row comes to its verdict at its end, an ordinary test may fail before it.
+            all_asked = tape.passed or hasattr(item, "case")
+            self._finish(tape, path, whole=item.stash[JUDGED] and not tape.misses, all_asked=all_asked)
+
+    @contextmanager
+    def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:
+        """End the phase `when` of a test with what its tape has against it, whatever the test made of that itself."""
+        tape = item.stash[TAPE]
+        try:
+            yield
+        except BaseException:
+            if tape.misses:
+                raise Missed(tape.misses[0]) from None
+            raise
+        tape.passed = when == "call"
+        if when == "call" and tape.mode == "replay" and not tape.misses:
+            tape.misses += tape.left_over()
+        if tape.misses:
+            raise Missed(tape.misses[0]) from None
+
+    def _tape_of(self, item: pytest.Item) -> Tape:
+        if self.mode == "off":
+            return Tape("", "off", self._rules, self._redactor, "")
+        case_id, scenario = item.stash[CASE_ID], _scenario(item)
+        hint = f"`pytest -p recall '{item.nodeid}' {self._record}` records it"
+        return self._tape(self.library.of_case(case_id, scenario), {"case": case_id, "scenario": scenario}, hint)
+
+    @contextmanager
+    def fixture(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+        """Open the cassette of a fixture that is wider than a test while it is set up, and again for its end."""
+        name, scope = definition.argname, definition.scope
+        # One for each time that it is set up: for each module, if that is its scope.
+        node = request.node.nodeid
+        where = f"{definition.baseid}/{getattr(request, 'param_index', 0)}" + (f"/{node}" if node else "")
+        path = self.library.of_fixture(name, scope, where)
+        hint = f"`{self._record}` with a test that uses the fixture `{name}` records it"
+        tape = self._tape(path, {"fixture": name, "scope": scope}, hint)
+
+        def end() -> None:
+            self.player.pop(tape)
+            tape.close()
+            if self.mode == "replay" and tape.passed and not tape.misses:
+                tape.misses += tape.left_over()
+            self._finish(tape, path, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
+            self.problems += tape.misses
+
+        # Finalizers run last in, first out: these two stand around the fixture's own.
+        request.addfinalizer(end)
+        with self.player.playing(tape):
+            yield
+        tape.passed = True
+        definition.addfinalizer(lambda: self.player.push(tape))
+
+    def _tape(self, path: Path, about: dict[str, str], hint: str) -> Tape:
+        name = self._place.name(path)
+        cassette = None
+        problems: list[str] = []
+        if self.mode in ("replay", "missing"):
+            try:
+                if self.mode == "missing":
+                    self.library.recover(path, self._rules)
+                if path.exists():
+                    cassette = Cassette(path, name, self._rules)
+                    problems += self._checked(cassette, about)
+            except (RecallError, OSError) as error:
+                problems.append(str(error))
+        return Tape(
+            name=name,
+            mode=self.mode,
+            rules=self._rules,
+            redactor=self._redactor,
+            hint=hint,
+            cassette=None if problems else cassette,
+            draft_path=self.library.new_draft(path) if self.mode in ("record", "missing") else None,
+            header={**about, "run": self._run, "recorded_at": datetime.now(UTC).isoformat(timespec="seconds")},
+            misses=problems,
+        )
+
+    def _checked(self, cassette: Cassette, about: dict[str, str]) -> list[str]:
+        for key in ("case", "fixture"):
+            if cassette.header.get(key) != about.get(key):
+                return [f"{cassette.name}: is the recording of `{cassette.header.get(key)}`; record this one again"]
+        recorded = str(cassette.header.get("recorded_at", ""))[:10]
+        try:
+            age = (self._today - date.fromisoformat(recorded)).days
+        except ValueError:
+            return [f"{cassette.name}:1: does not say when it was recorded; record it again"]
+        if self.mode == "replay" and self._max_age is not None and age > self._max_age:
+            return [
+                f"{cassette.name}: recorded {plural(age, 'day')} ago, and {self._max_age} are allowed;"
+                f" record it again with {self._record}"
+            ]
+        return []
+
+    def _finish(self, tape: Tape, path: Path, *, whole: bool, shared: bool = False, all_asked: bool = False) -> None:
+        """Let what was recorded take its place, if the test came to its end; otherwise the draft stays.
+
+        What was recorded before and not asked for goes if this one has `all_asked`.
+        """
+        # A thread may still have something to say later, which is then said at the end of the run.
+        problems, tape.problems = tape.problems, self.problems
+        self.problems += problems
+        draft = tape.draft_path
+        if draft is None or not whole or problems:
+            return
+        news = tape.kept()
+        if self.mode == "missing":
+            unused = tape.unused()
+            if not news and not (unused and all_asked):
+                return
+            rest = [] if all_asked else [exchange._replace(seq=tape.reserve()) for exchange in unused]
+            news = [*tape.served(), *news, *rest]
+        try:
+            if news:
+                # Of a recording that was made in several runs, the oldest part says how old it is.
+                header = {**tape.header, "recorded_at": min(exchange.at for exchange in news)}
+                self.library.finish(path, header, news, self._rules, shared=shared)
+            elif self.mode == "record":
+                path.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
+            if self.mode == "record":
+                for left in self.library.left_behind(path):
+                    left.unlink(missing_ok=True)
+        except (RecallError, OSError) as error:
+            self.problems.append(f"{tape.name}: not written ({error}); its calls are in {self._place.name(draft)}")
+
+
+def _scenario(item: pytest.Item) -> str:
+    case = getattr(item, "case", None)
+    if case is not None:
+        return str(case.scenario)
+    mark = item.get_closest_marker("recall")
+    return str(mark.kwargs.get("scenario", "")) if mark else ""
+
+
+def with_calls(trial: Trial, item: pytest.Item) -> Trial:
+    """Return the trial with where its answer came from, and the calls that it took."""
+    tape = item.stash.get(TAPE, None)
+    if tape is None:
+        return trial
+    if tape.mode != "off":
+        trial = _clean(trial, tape.redactor)
+    if not tape.made:
+        return trial
+    sources = {made.source for made in tape.made if made.kind != "judge"}
+    source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
+    return trial._replace(source=source, calls=tuple(_call(made) for made in tape.made))
+
+
+def _clean(trial: Trial, redactor: Redactor) -> Trial:
+    """Return the trial without secrets: what a cassette must not hold, the journal and the state must not either."""
+    text, answer = redactor.text, trial.answer
+    texts = [trial.error, *(verdict.reason for verdict in trial.verdicts)]
+    if answer is not None:
+        texts += [answer.text, *(passage.text for passage in answer.passages)]
+    together = "\0".join(texts)
+    if text(together) == together:
+        return trial
+    if answer is not None:
+        passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
+        answer = replace(answer, text=text(answer.text), passages=passages)
+    verdicts = tuple(replace(verdict, reason=text(verdict.reason)) for verdict in trial.verdicts)
+    return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
+
+
+def _call(made: Any) -> Call:
+    from pytest_recall.core.usage import provider_of, usage_of
+    from pytest_recall.run.price import price
+
+    exchange = made.exchange()
+    response = exchange.response
+    model, tokens = usage_of(exchange.request, response) if response else (None, None)
+    provider = provider_of(exchange.request.url)
+    on = datetime.fromisoformat(exchange.at) if made.source == "live" else None
+    refused = response is not None and response.status >= 400
+    return Call(
+        kind=made.kind,
+        source=made.source,
+        model=model,
+        provider=provider,
+        tokens=tokens,
+        cost=0.0 if refused else price(model, provider, tokens, on),  # nobody bills for a refusal
+        seconds=round(exchange.seconds, 3),
+    )

@@ -1,0 +1,123 @@
+"""Recording options: `--record`, `--replay` and what goes with them, read once into plain facts."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from pytest_recall.plugin import options
+from pytest_recall.store.find import SUFFIXES
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.replay.tape import Mode
+
+DEFAULT = ""
+"""The value of an option that is given without a directory."""
+
+
+class Recording(NamedTuple):
+    """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them."""
+
+    mode: Mode
+    folder: str
+    run: str
+    max_age: int | None
+    trusted: bool
+
+
+def add(parser: pytest.Parser) -> None:
+    """Add the options. Another plugin may own `--replay`; ours is then `--recall-replay` alone."""
+    group = parser.getgroup("recall", options.TITLE)
+    _option(
+        group,
+        "record",
+        "record the upstream calls of each case into cassettes in DIR (default: eval/cassettes), in place of"
+        " earlier recordings; --record=missing replays what is there and records the rest",
+    )
+    _option(
+        group,
+        "replay",
+        "answer the upstream calls of each case from the cassettes in DIR (default: eval/cassettes): no network,"
+        " no key, no cost; verdicts on replayed answers move no box",
+    )
+    group.addoption(
+        "--replay-max-age",
+        type=int,
+        metavar="DAYS",
+        help="in a replay, refuse cassettes that were recorded more than DAYS ago",
+    )
+    group.addoption(
+        "--recall-trust-replays",
+        action="store_true",
+        help="let verdicts on replayed answers move boxes, as if the model had answered today",
+    )
+
+
+def _option(group: Any, name: str, text: str) -> None:
+    settings = {"nargs": "?", "const": DEFAULT, "metavar": "DIR", "dest": f"recall_{name}", "help": text}
+    try:
+        group.addoption(f"--{name}", f"--recall-{name}", **settings)
+    except ValueError:
+        group.addoption(f"--recall-{name}", **settings)
+
+
+def recording(config: pytest.Config) -> Recording:
+    """Return what the command line asks for. Raises pytest.UsageError."""
+    option = config.option
+    record, replay = option.recall_record, option.recall_replay
+    if record is not None and replay is not None:
+        raise pytest.UsageError("--record and --replay exclude each other; --record=missing does some of both")
+    mode: Mode = "off"
+    given = record if record is not None else replay
+    if replay is not None:
+        mode = "replay"
+    elif record is not None:
+        mode = "record"
+        if record == "missing" or record.startswith("missing:"):
+            mode, given = "missing", record[len("missing:") :]
+    if option.replay_max_age is not None and (mode != "replay" or option.replay_max_age < 0):
+        problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
+        raise pytest.UsageError(f"--replay-max-age {problem}")
+    folder = str(config.invocation_params.dir / given) if given else ""
+    if folder:
+        _check_folder(Path(folder), "record" if mode != "replay" else "replay", given or "")
+    return Recording(
+        mode=mode,
+        folder=folder,
+        run=f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}",
+        max_age=option.replay_max_age,
+        trusted=option.recall_trust_replays,
+    )
+
+
+def _check_folder(folder: Path, option: str, given: str) -> None:
+    """Refuse what was meant as a path of tests: an option with an optional value takes what follows it."""
+    inside = folder.iterdir() if folder.is_dir() else ()
+    tests = [path for path in inside if path.suffix == ".py" or (path.suffix in SUFFIXES and "cases" in path.stem)]
+    if folder.is_file() or "::" in given or tests:
+        raise pytest.UsageError(
+            f"--{option} takes `{given}` for the folder of cassettes; write `{given} --{option}`, or --{option}=DIR"
+        )
+
+
+def deck_of(config: pytest.Config, run: Run, asked: Recording) -> Deck:
+    """Return the cassettes of this session."""
+    from pytest_recall.plugin.cassettes import Deck
+
+    plan = run.plan
+    max_age = plan.rubric.max_cassette_age if asked.max_age is None else asked.max_age
+    return Deck(
+        plan.place,
+        plan.rubric,
+        asked.mode,
+        Path(asked.folder) if asked.folder else plan.place.eval_dir / "cassettes",
+        run=asked.run,
+        today=plan.context.date,
+        max_age=max_age,
+    )

@@ -1,0 +1,1 @@
+"""Record and replay: what stands between an agent and its upstream."""

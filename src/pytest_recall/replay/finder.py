@@ -1,0 +1,54 @@
+"""Finder: something is done to a module as soon as anybody imports it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Collection, Sequence
+from types import ModuleType
+
+Undo = Callable[[], None]
+
+
+def once_imported(names: Collection[str], do: Callable[[ModuleType], None]) -> Undo:
+    """Call `do` with each module of `names` that is loaded, and with each other one right after it is imported."""
+    finder = _Finder(names, do)
+    sys.meta_path.insert(0, finder)
+    for name in names:
+        if (module := sys.modules.get(name)) is not None:
+            do(module)
+    return functools.partial(sys.meta_path.remove, finder)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, names: Collection[str], do: Callable[[ModuleType], None]) -> None:
+        self._names = names
+        self._do = do
+        self._looking = threading.local()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self._names or getattr(self._looking, "now", False):
+            return None
+        self._looking.now = True
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self._looking.now = False
+        if spec is None or spec.loader is None:
+            return None
+        loader = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            loader.exec_module = execute  # type: ignore[method-assign]
+            execute(module)
+            self._do(module)
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec

@@ -1,0 +1,227 @@
+"""Player: what happens to each call of this process: served, recorded, let through or refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from pytest_recall.core.errors import MissError
+from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
+from pytest_recall.replay.tape import Mode, Tape
+
+Way = Literal["cassette", "live", "forbidden"]
+"""What a kind of call does: goes by the cassette, always over the network, or not at all."""
+DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
+
+# The last event of a stream, after which an SDK closes without reading on.
+_LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
+
+
+class Tap:
+    """Listens to one live call, and hands it to the tape when it ends."""
+
+    def __init__(self, tape: Tape, request: Request, kind: str, record: bool) -> None:
+        self._tape = tape
+        self._request = request
+        self._kind = kind
+        self._record = record
+        self._seq = tape.reserve()
+        self._at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._begin = time.perf_counter()
+        self._response: Response | None = None
+        self._chunks: list[bytes] = []
+        self._offsets: list[float] = []
+        self._ended = False
+
+    def started(self, status: int, reason: str, headers: Headers, http_version: str = "HTTP/1.1") -> None:
+        """Take in the head of the response."""
+        self._response = Response(status, reason, headers, http_version=http_version)
+
+    def chunk(self, data: bytes) -> None:
+        """Take in a piece of the body."""
+        self._chunks.append(data)
+        self._offsets.append(time.perf_counter() - self._begin)
+
+    def ended(self) -> None:
+        """The body came to its end."""
+        self._end(None, complete=True)
+
+    def closed(self) -> None:
+        """The client has closed the response, which may have been before its end."""
+        tail = b"".join(self._chunks[-3:])[-4096:]
+        self._end(None, complete=any(event in tail for event in _LAST_EVENTS))
+
+    def failed(self, kind: str, message: str) -> None:
+        """The call ended with the exception named `kind`."""
+        self._end(Failure(kind, message), complete=True)
+
+    def _end(self, failure: Failure | None, *, complete: bool) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        response = self._response
+        if response is not None:
+            response = response._replace(chunks=tuple(self._chunks), offsets=tuple(self._offsets), complete=complete)
+        exchange = Exchange(
+            key="",
+            seq=self._seq,
+            kind=self._kind,
+            request=self._request,
+            response=response,
+            failure=failure,
+            at=self._at,
+            seconds=time.perf_counter() - self._begin,
+        )
+        self._tape.keep(exchange, record=self._record)
+
+
+class Step(NamedTuple):
+    """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one."""
+
+    served: Exchange | None = None
+    tap: Tap | None = None
+    record: bool = False
+
+
+class Player:
+    """Decides for every call of the process. Calls belong to the tape that is open where they are made.
+
+    Threads and tasks find the tape by their context, or else take the one that the process
+    has open: an agent's own threads know nothing of contexts. Hosts in `ignored` (`host` or
+    `host:port`) are no upstream; `error` makes what is raised for a call that is refused.
+    """
+
+    def __init__(
+        self,
+        mode: Mode,
+        ways: Mapping[Any, Way] | None = None,
+        *,
+        ignored: Iterable[str] = (),
+        error: Callable[[str], MissError] = MissError,
+    ) -> None:
+        self.mode = mode
+        self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
+        self._ignored = frozenset(host.lower() for host in ignored)
+        self._error = error
+        self.strays: list[str] = []
+        self._tapes: list[Tape] = []
+        self._kinds: list[str] = []
+        self._lock = threading.Lock()
+
+    @property
+    def tape(self) -> Tape | None:
+        """The tape that calls made here belong to."""
+        own = _TAPE.get()
+        if own is not None:
+            return own
+        return self._tapes[-1] if self._tapes else None
+
+    @property
+    def kind(self) -> str:
+        """Who makes calls here."""
+        return _KIND.get() or (self._kinds[-1] if self._kinds else "agent")
+
+    @contextmanager
+    def playing(self, tape: Tape) -> Iterator[Tape]:
+        """Open `tape` for the calls made in this block, and by threads that it starts."""
+        self.push(tape)
+        try:
+            yield tape
+        finally:
+            self.pop(tape)
+
+    def push(self, tape: Tape) -> None:
+        """Open `tape` above the one that is open now."""
+        with self._lock:
+            self._tapes.append(tape)
+
+    def pop(self, tape: Tape) -> None:
+        """Close `tape`; those below it are open again."""
+        with self._lock:
+            if tape in self._tapes:
+                self._tapes.remove(tape)
+
+    def clear(self) -> list[Tape]:
+        """Close all tapes that are open, and return them."""
+        with self._lock:
+            tapes, self._tapes = self._tapes, []
+        return tapes
+
+    @contextmanager
+    def asking(self, kind: str) -> Iterator[None]:
+        """Calls made in this block, and by threads that it starts, are of `kind`."""
+        with self._lock:
+            self._kinds.append(kind)
+        token = _KIND.set(kind)
+        try:
+            yield
+        finally:
+            _KIND.reset(token)
+            with self._lock:
+                # The last one: blocks may lie within each other, and the outer one goes on.
+                del self._kinds[-1 - self._kinds[::-1].index(kind)]
+
+    def ask(self, request: Request) -> Step:
+        """Decide on a call that is about to be made. Raises MissError where it must not be."""
+        if self._ignored and self._is_ignored(*_place(request.url)):
+            return Step()
+        tape, kind = self.tape, self.kind
+        way = self.ways.get(kind, "cassette")
+        if way == "forbidden":
+            raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
+        if tape is None:
+            if self.mode == "replay" and way == "cassette":
+                raise self._refused(
+                    None,
+                    f"{request.method} {request.url}: called outside of any case, and nothing is sent in a replay;"
+                    " end the threads that a case starts, or let a fixture make the call",
+                )
+            return Step()
+        if way == "live" or tape.mode == "off":
+            return Step(tap=Tap(tape, request, kind, record=False))
+        if tape.mode in ("replay", "missing"):
+            served = tape.serve(request, kind)
+            if served is not None:
+                return Step(served=served)
+            if tape.mode == "replay":
+                raise self._refused(tape, tape.missed(tape.redactor.request(request)))
+        return Step(tap=Tap(tape, request, kind, record=True), record=True)
+
+    def may_connect(self, host: str, port: int) -> bool:
+        """Whether a connection may open here: for a live call, or to a host that is none of our business."""
+        return self.ways.get(self.kind, "cassette") == "live" or self._is_ignored(host, port)
+
+    def _is_ignored(self, host: str, port: int | None) -> bool:
+        names = {host.lower(), "localhost"} if host in _LOOPBACK else {host.lower()}
+        return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
+
+    def refuse_socket(self, address: str) -> MissError:
+        """Return the error for a connection that would open in a replay."""
+        return self.refuse(
+            f"a connection to {address} would open, and no socket opens in a replay; its client is none that is"
+            " recorded (httpx, requests, urllib3, aiohttp, botocore), or name the host under `ignore_hosts`",
+        )
+
+    def refuse(self, message: str) -> MissError:
+        """Return the error for what must not happen here; the test answers for it, whatever becomes of the error."""
+        return self._refused(self.tape, message)
+
+    def _refused(self, tape: Tape | None, message: str) -> MissError:
+        (self.strays if tape is None else tape.misses).append(message)
+        return self._error(message)
+
+
+def _place(url: str) -> tuple[str, int | None]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+_LOOPBACK = ("127.0.0.1", "::1")
+_TAPE: ContextVar[Tape | None] = ContextVar("recall_tape", default=None)
+_KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)

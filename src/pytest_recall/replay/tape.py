@@ -1,0 +1,206 @@
+"""Tape: the recording that is open while a case or a wider fixture runs, and the calls made meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.exchange import Exchange, Request
+from pytest_recall.core.matching import Rules, json_of, key_of, nearest_request, raw_key_of
+from pytest_recall.core.redact import Redactor, decoded
+from pytest_recall.core.secrets import suspicious
+from pytest_recall.store.cassette import Cassette, Draft, read_draft
+
+Mode = Literal["off", "record", "missing", "replay"]
+"""Off lets everything through; missing replays what there is and records the rest."""
+
+MAX_COMPARED = 24
+"""Recorded requests that a miss is compared with: enough to find the one that was changed, in a few milliseconds."""
+
+
+@dataclass(slots=True)
+class Made:
+    """One call that was made while the tape was open; `source` is `live` or `replayed`."""
+
+    kind: str
+    source: str
+    seq: int
+    exchange: Callable[[], Exchange]
+
+
+@dataclass(slots=True, eq=False)
+class Tape:
+    """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
+
+    `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
+    test that it belongs to has ended without an error.
+    """
+
+    name: str
+    mode: Mode
+    rules: Rules
+    redactor: Redactor
+    hint: str
+    cassette: Cassette | None = None
+    draft_path: Path | None = None
+    header: Mapping[str, Any] = field(default_factory=dict)
+    made: list[Made] = field(default_factory=list)
+    misses: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    passed: bool = False
+    _draft: Draft | None = None
+    _closed: bool = False
+    _seq: int = 0
+    _served: dict[str, int] = field(default_factory=dict)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def serve(self, request: Request, kind: str) -> Exchange | None:
+        """Return the answer to `request` that is next in turn, or None if no recording has one left.
+
+        What is byte for byte what was recorded is found at once; all else is redacted first, as recordings are.
+        """
+        cassette = self.cassette
+        if cassette is None:
+            return None
+        key = cassette.raw.get(raw_key_of(request))
+        if key is None:
+            key = key_of(self.redactor.request(request), self.rules)
+        places = cassette.keys.get(key)
+        if places is None:
+            return None
+        with self._lock:
+            turn = self._served.get(key, 0)
+            if turn >= len(places):
+                return None
+            self._served[key] = turn + 1
+            seq = self._seq
+            self._seq += 1
+        place = places[turn]
+        exchange = cassette.exchange(place, with_body=False)
+        self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
+        return exchange
+
+    def reserve(self) -> int:
+        """Return the place of a call that is about to be made, in the order in which calls begin."""
+        with self._lock:
+            self._seq += 1
+            return self._seq - 1
+
+    def keep(self, exchange: Exchange, *, record: bool) -> None:
+        """Take in a live call that ended, and write it down if it is to be recorded."""
+        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange))
+        if not record:
+            return
+        clean = exchange._replace(
+            request=self.redactor.request(exchange.request),
+            response=exchange.response and self.redactor.response(exchange.response),
+            failure=exchange.failure and self.redactor.failure(exchange.failure),
+        )
+        if clean.response is not None and decoded(clean.response.headers, clean.response.chunks) is None:
+            self.problems.append(
+                f"{self.name}: a call to {clean.request.url} was not recorded, since its answer is compressed in a way"
+                " that cannot be searched for secrets; let the client ask for gzip or none"
+            )
+            return
+        found = suspicious(_all_text(clean))
+        if found:
+            self.problems.append(
+                f"{self.name}: a call to {clean.request.url} was not recorded, since it holds what looks like"
+                f" {', '.join(sorted(set(found)))}; set the variable that holds it, or name it under `secrets`"
+            )
+            return
+        clean = clean._replace(key=key_of(clean.request, self.rules))
+        with self._lock:
+            if self._closed:
+                self.problems.append(
+                    f"{self.name}: a call to {clean.request.url} ended after its test, and was not recorded;"
+                    " let the test wait for it"
+                )
+                return
+            try:
+                if self._draft is None:
+                    assert self.draft_path is not None
+                    self._draft = Draft(self.draft_path, self.header, self.rules)
+                self._draft.append(clean)
+            except OSError as error:
+                self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
+
+    def close(self) -> None:
+        """End writing; the draft stays for whoever finishes the recording."""
+        with self._lock:
+            self._closed = True
+            if self._draft is not None:
+                self._draft.close()
+                self._draft = None
+
+    def unused(self) -> list[Exchange]:
+        """Return the recorded calls that nobody asked for."""
+        if self.cassette is None:
+            return []
+        return [
+            self.cassette.exchange(place)
+            for key, places in self.cassette.keys.items()
+            for place in places[self._served.get(key, 0) :]
+        ]
+
+    def left_over(self) -> list[str]:
+        """Return what to say of recorded calls that nobody asked for; nothing if there are none."""
+        unused = self.unused()
+        if not unused:
+            return []
+        numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
+        if len(unused) == 1:
+            return [f"{self.name}: recorded call {numbers} was not asked for; {self.hint}"]
+        more = ", …" if len(unused) > 10 else ""
+        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}); {self.hint}"]
+
+    def served(self) -> list[Exchange]:
+        """Return the recorded calls that were asked for, in that order."""
+        return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]
+
+    def kept(self) -> list[Exchange]:
+        """Return the calls that the draft holds."""
+        return read_draft(self.draft_path, self.name)[1] if self.draft_path and self.draft_path.exists() else []
+
+    def missed(self, request: Request) -> str:
+        """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
+        return f"{self.name}: {self._missed(request)}"
+
+    def _missed(self, request: Request) -> str:
+        asked = f"{request.method} {request.url}"
+        if self.cassette is None:
+            return f"{asked} is not recorded; {self.hint}"
+        try:
+            count = len(self.cassette.keys.get(key_of(request, self.rules), ()))
+            if count:
+                times = "once" if count == 1 else f"{count} times"
+                return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
+            others = [*self.unused(), *self.served()][:MAX_COMPARED]
+            place, lines = nearest_request(request, _sides(others), self.rules)
+        except RecallError as error:
+            return f"{asked} is not recorded, and the cassette is damaged: {error}"
+        if place < 0:
+            return f"{asked} is not recorded; {self.hint}"
+        shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
+        return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+
+
+def _sides(exchanges: Iterable[Exchange]) -> Iterable[tuple[str, str, Any]]:
+    for exchange in exchanges:
+        body = json_of(exchange.request.body)
+        yield exchange.request.method, exchange.request.url, exchange.request.body if body is None else body
+
+
+def _all_text(exchange: Exchange) -> str:
+    request, response, failure = exchange.request, exchange.response, exchange.failure
+    parts = [request.url, *(value for _, value in request.headers), request.body.decode("utf-8", "replace")]
+    if response is not None:
+        body = b"".join(decoded(response.headers, response.chunks) or ())
+        parts += [*(value for _, value in response.headers), body.decode("utf-8", "replace")]
+    if failure is not None:
+        parts.append(failure.message)
+    return "\n".join(parts)

@@ -1,0 +1,68 @@
+"""vcrpy's shapes of requests and responses, as our own and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pytest_recall.core.exchange import Headers, Request, Response
+
+
+def request_of(given: Any) -> Request:
+    """Return the request that a `vcr.request.Request` holds. Raises TypeError for a body that cannot be read."""
+    return Request(_text(given.method), _text(given.uri), headers_of(given.headers), _body(given._body))
+
+
+def _body(body: Any) -> bytes:
+    """Return the bytes of a body: aiohttp's is what the caller gave, before it was made into bytes."""
+    if body is None:
+        return b""
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(body)
+    if isinstance(body, list) and body and all(isinstance(piece, str | bytes | bytearray) for piece in body):
+        return b"".join(piece.encode("utf-8") if isinstance(piece, str) else piece for piece in body)
+    if type(body).__name__ == "FormData" and hasattr(body, "_fields"):
+        body = [[dict(about), _plain(value)] for about, _, value in body._fields]
+    return json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "surrogatepass")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode("latin-1")
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise TypeError(f"a body of the type {type(value).__name__} cannot be read")
+
+
+def headers_of(given: Any) -> Headers:
+    """Return headers out of a mapping or pairs, of names to a value or to several."""
+    pairs: Iterable[tuple[Any, Any]] = given.items() if isinstance(given, Mapping) else given or ()
+    return tuple(
+        (_text(name), _text(value))
+        for name, values in pairs
+        for value in (values if isinstance(values, list | tuple) else (values,))
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"a value of the type {type(value).__name__} where text is meant")
+    return str(value)
+
+
+def response_dict(response: Response, url: str, headers: Headers, body: bytes) -> dict[str, Any]:
+    """Return a response as vcrpy's stubs take it; `headers` and `body` stand for its own."""
+    grouped: dict[str, list[str]] = {}
+    for name, value in headers:
+        grouped.setdefault(name, []).append(value)
+    return {
+        "status": {"code": response.status, "message": response.reason},
+        "headers": grouped,
+        "body": {"string": body},
+        "url": url,
+    }

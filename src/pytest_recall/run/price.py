@@ -1,0 +1,124 @@
+"""Price: what a call costs at list price, by the kept price list that `genai-prices` brings along."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from pytest_recall.core.call import Tokens
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice, Provider
+
+_NOON = (time(12, tzinfo=UTC),)
+_HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
+
+
+def available() -> bool:
+    """Return whether the price list is installed; it is an optional extra."""
+    return bool(_sellers())
+
+
+def price(model: str | None, provider: str | None, tokens: Tokens | None, on: date | None) -> float | None:
+    """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
+
+    Cache writes are at the price of the shortest lifetime. Without a provider there is a price
+    if everybody who sells the model under this name asks the same. A price that depends on
+    the hour is known if `on` is a datetime.
+    """
+    if model is None or tokens is None:
+        return None
+    found = {_cost(one, seller, tokens, on) for seller, one in _offers(model.strip().lower(), provider)}
+    return found.pop() if len(found) == 1 else None
+
+
+@cache
+def _sellers() -> tuple[Provider, ...]:
+    """Return the price list as it was installed: nothing is fetched, and what others fetched is not used."""
+    try:
+        from genai_prices.data import providers
+    except ImportError:
+        return ()
+    return tuple(providers)
+
+
+@lru_cache(maxsize=1024)
+def _offers(model: str, provider: str | None) -> tuple[tuple[Provider, ModelInfo], ...]:
+    """Return who sells the model, and as what."""
+    every = _sellers()
+    if provider is not None:
+        return tuple(
+            (seller, one)
+            for seller in every
+            if seller.id == provider and (one := seller.find_model(model, all_providers=list(every)))
+        )
+    offers = []
+    certain = False
+    for seller in every:
+        makes = seller.model_match is not None and seller.model_match.is_match(model)
+        one = seller.find_model(model)
+        certain |= makes and one is not None
+        named = [other for other in seller.models if other.id.lower().rpartition("/")[2] == model]
+        certain |= bool(named)
+        offers += [(seller, offer) for offer in (one, *named) if offer and _sold(offer)]
+    # Some sellers take any name that has a model's in it; that alone is no reason to believe them.
+    return tuple(offers) if certain else ()
+
+
+def _sold(model: ModelInfo) -> bool:
+    """Return whether it is sold by the token, rather than as part of a subscription."""
+    prices = [one.prices for one in model.prices] if isinstance(model.prices, list) else [model.prices]
+    return any(one.input_mtok is not None for one in prices)
+
+
+def _cost(model: ModelInfo, seller: Provider, tokens: Tokens, on: date | None) -> float | None:
+    """Return what one seller asks."""
+    if isinstance(on, datetime):
+        moments = [on]
+    else:
+        day = on or datetime.now(UTC).date()
+        moments = [datetime.combine(day, at) for at in (_HOURS if _hourly(model) else _NOON)]
+    prices = {_at(model, seller, tokens, moment) for moment in moments}
+    asked = prices.pop() if len(prices) == 1 else None
+    return None if asked is None else float(asked)
+
+
+def _hourly(model: ModelInfo) -> bool:
+    """Return whether its price may change within a day."""
+    from genai_prices.types import TimeOfDateConstraint
+
+    return isinstance(model.prices, list) and any(
+        isinstance(one.constraint, TimeOfDateConstraint) for one in model.prices
+    )
+
+
+def _at(model: ModelInfo, seller: Provider, tokens: Tokens, moment: datetime) -> Decimal | None:
+    from genai_prices import Usage
+
+    prices = model.get_prices(moment)
+    read, write = tokens.cache_read or 0, tokens.cache_write or 0
+    if tokens.input is None or not _covers(prices, tokens):
+        return None
+    try:
+        # The library counts input with the cache, and takes the parts out of it again.
+        usage = Usage(
+            input_tokens=tokens.input + read + write,
+            output_tokens=tokens.output or 0,
+            cache_read_tokens=read,
+            cache_write_tokens=write,
+        )
+        return model.calc_price(usage, seller, genai_request_timestamp=moment).total_price
+    except (ArithmeticError, LookupError, ValueError):
+        return None
+
+
+def _covers(prices: ModelPrice, tokens: Tokens) -> bool:
+    """Return whether there is a price for input and for output, if there may have been some.
+
+    The library takes what has no price for free. Embeddings have neither output nor a price for it.
+    """
+    if prices.input_mtok is None:
+        return False
+    return not tokens.output if prices.output_mtok is None else tokens.output is not None

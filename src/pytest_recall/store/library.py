@@ -1,0 +1,158 @@
+"""Library: the folder of cassettes, what each file is called, and how a recording takes its place."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.matching import Rules, key_of
+from pytest_recall.store.cassette import SUFFIX, Cassette, merged, read_draft, write_cassette
+from pytest_recall.store.files import locked
+
+FIXTURES = "_fixtures"
+DRAFTS = ".drafts"
+_BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
+_DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(SUFFIX)}")
+_HASHED = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)  # by Windows
+_count = itertools.count()
+
+
+class Library:
+    """The cassettes below one folder: `<scenario>/<case>.ndjson`, and one for each wider fixture."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of_case(self, case_id: str, scenario: str) -> Path:
+        """Return the cassette of a case."""
+        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{SUFFIX}"
+
+    def of_fixture(self, name: str, scope: str, place: str) -> Path:
+        """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
+        return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{SUFFIX}"
+
+    def fits(self, path: Path, header: Mapping[str, Any]) -> bool:
+        """Whether the cassette `path` has the name of what its header says it is the recording of."""
+        case_id, scenario = header.get("case"), header.get("scenario", "")
+        if isinstance(case_id, str) and isinstance(scenario, str):
+            return path == self.of_case(case_id, scenario)
+        fixture, scope = header.get("fixture"), header.get("scope")
+        if not isinstance(fixture, str) or not isinstance(scope, str):
+            return False
+        # The place of the fixture is in the name alone, as a part of the hash.
+        like = self.of_fixture(fixture, scope, "")
+        return path.parent == like.parent and path.stem[:-12] == like.stem[:-12] and bool(_HASHED.fullmatch(path.stem))
+
+    def files(self) -> list[Path]:
+        """Return all finished cassettes, sorted."""
+        found = self.folder.rglob(f"*{SUFFIX}") if self.folder.is_dir() else ()
+        return sorted(path for path in found if DRAFTS not in path.relative_to(self.folder).parts)
+
+    def new_draft(self, path: Path) -> Path:
+        """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""
+        drafts = self._drafts()
+        return drafts / f"{self._draft_name(path)}.{time.time_ns():016x}-{os.getpid()}-{next(_count)}{SUFFIX}"
+
+    def drafts(self, path: Path | None = None) -> list[Path]:
+        """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""
+        every = (self.folder / DRAFTS).glob(f"*{SUFFIX}")
+        found = [(match["of"], draft) for draft in every if (match := _DRAFT.fullmatch(draft.name))]
+        return [draft for of, draft in sorted(found) if path is None or of == self._draft_name(path)]
+
+    def finish(
+        self,
+        path: Path,
+        header: Mapping[str, Any],
+        exchanges: Iterable[Exchange],
+        rules: Rules,
+        *,
+        shared: bool = False,
+    ) -> None:
+        """Let a recording take its place. Raises OSError or RecallError, and then has changed nothing.
+
+        A `shared` one, which several processes make at the same time, joins what another
+        process of the same run (`header["run"]`) has put there.
+        """
+        news = list(exchanges)
+        with locked(self._drafts() / ".lock"):
+            if shared and path.exists():
+                before = Cassette(path, str(path), rules)
+                if before.header.get("run") == header.get("run"):
+                    news = merged(before.exchanges(), news)
+            write_cassette(path, header, news, rules)
+
+    def recover(self, path: Path, rules: Rules) -> int:
+        """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
+        if not self.left_behind(path):
+            return 0
+        with locked(self._drafts() / ".lock"):
+            before: list[Exchange] = []
+            header: dict[str, Any] = {}
+            if path.exists():
+                cassette = Cassette(path, str(path), rules)
+                before, header = list(cassette.exchanges()), cassette.header
+            after = before
+            left = self.left_behind(path)
+            for draft in left:
+                own, exchanges = read_draft(draft, str(draft))
+                header = header or own
+                offset = len(after)
+                after = merged(
+                    after, (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)
+                )
+            if len(after) > len(before):
+                plain = {name: value for name, value in header.items() if name not in ("crc", "cassette", "rules")}
+                write_cassette(path, plain, after, rules)
+            for draft in left:
+                draft.unlink(missing_ok=True)
+        return len(after) - len(before)
+
+    def left_behind(self, path: Path | None = None) -> list[Path]:
+        """Return those of `drafts` that no process of this machine is writing."""
+        return [draft for draft in self.drafts(path) if not _is_writing(draft)]
+
+    def _draft_name(self, path: Path) -> str:
+        return _BETWEEN.join(path.relative_to(self.folder).with_suffix("").parts)
+
+    def _drafts(self) -> Path:
+        drafts = self.folder / DRAFTS
+        if not drafts.is_dir():
+            drafts.mkdir(parents=True, exist_ok=True)
+            (drafts / ".gitignore").write_text("*\n", encoding="utf-8")
+        return drafts
+
+
+def _is_writing(draft: Path) -> bool:
+    """Whether the process lives that is named in a draft's file name."""
+    process = int(draft.stem.rpartition(".")[2].split("-")[1])
+    if process == os.getpid():
+        return False
+    if os.name != "posix":
+        return True  # There is no asking without ending it.
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # It is somebody else's.
+    return True
+
+
+def _slug(text: str, *more: str) -> str:
+    """Return a file name that reads like `text` and is no other text's, also where case does not count."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80] or "x"
+    if _RESERVED.fullmatch(plain):
+        plain = f"_{plain}"
+    # What already looks like a name with a hash would be taken for that one's.
+    if plain == text and not more and plain == plain.lower() and not _HASHED.fullmatch(plain):
+        return plain
+    digest = hashlib.sha256("\0".join((text, *more)).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{plain}-{digest[:12]}"

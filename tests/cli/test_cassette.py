@@ -1,0 +1,264 @@
+"""`recall cassette list`, `show` and `verify`: what is recorded, and whether it is whole."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli.cassette_shelf import size
+from pytest_recall.store.line import sealed
+from tests.cli.conftest import Recall
+from tests.cli.samples import DATE, files, recall
+from tests.cli.shelves import cassette, library
+from tests.store.recordings import call, draft, request, response, write
+
+LIST = ("cassette", "list", "--date", DATE)
+SHOW = ("cassette", "show", "--date", DATE)
+VERIFY = ("cassette", "verify")
+
+
+# list
+
+
+def test_list_without_cassettes(project: Path) -> None:
+    done = recall(project, *LIST)
+    assert done == (0, "eval/cassettes: no cassettes; `pytest -p recall eval --record` records them\n", "")
+
+
+def test_list(project: Path, inside: Recall) -> None:
+    two = (call(), call("And the fee?", seq=1, response=response(), request=request("And the fee?", model="large-2")))
+    right = cassette(project, "right", *two, recorded_at="2026-03-09T10:00:00+00:00")
+    cassette(project, "worse", call(at="2026-03-10T09:00:00+00:00"), recorded_at="2026-03-10T09:00:00+00:00")
+    cassette(project, "nowhere")
+    cassette(project, "crash", scenario="loans")
+    cassette(project, "gone")
+    cassette(project, "test_fee[eu]", scenario="")
+    write(
+        library(project).of_fixture("client", "session", "x"),
+        fixture="client",
+        scope="session",
+        case=None,
+        scenario=None,
+    )
+    draft(library(project).new_draft(right), call())
+    before = files(project)
+    done = inside(project, *LIST)
+    assert (done.code, done.err) == (0, "")
+    first, *lines, last = [re.sub(r"  +[0-9.]+ K?B ", " … ", line) for line in done.out.splitlines()]
+    assert first == "eval/cassettes on 2026-03-10"
+    assert [" ".join(line.split()) for line in lines] == [
+        "client (session fixture) 0 calls … 2026-03-01, 9 days old",
+        "loans/crash 1 call … 2026-03-01, 9 days old small-1 orphan: the case is in the scenario trouble now",
+        "loans/gone 1 call … 2026-03-01, 9 days old small-1",
+        "loans/nowhere 1 call … 2026-03-01, 9 days old small-1 orphan: no such case",
+        "loans/right 2 calls … 2026-03-01, 9 days old small-1",
+        "loans/right 1 call … 2026-03-01, 9 days old small-1 unfinished draft",
+        "loans/worse 1 call … 2026-03-10, 0 days old small-1",
+        "test_fee[eu] 1 call … 2026-03-01, 9 days old small-1",
+    ]
+    whole = sum(path.stat().st_size for path in (*library(project).files(), *library(project).drafts()))
+    assert last == f"7 cassettes, 7 calls, {whole / 1024:.1f} KB; 2 orphans; 1 unfinished draft"
+    assert files(project) == before
+
+
+def test_sizes() -> None:
+    found = [size(count) for count in (0, 1023, 1024, 1536, 1024**2 - 1, 1024**2, 5 * 1024**3)]
+    assert found == ["0 B", "1023 B", "1.0 KB", "1.5 KB", "1024.0 KB", "1.0 MB", "5120.0 MB"]
+
+
+def test_list_stands_in_columns(project: Path, inside: Recall) -> None:
+    cassette(project, "right", *(call(f"q{n}", seq=n) for n in range(12)))
+    cassette(project, "worse")
+    first, second = inside(project, *LIST).out.splitlines()[1:3]
+    assert first.index("12 calls") + 2 == second.index("1 call")
+    assert first.index("2026-") == second.index("2026-")
+    assert first.index("small-1") == second.index("small-1")
+
+
+def test_the_age_is_that_of_the_oldest_call(project: Path, inside: Recall) -> None:
+    """Recording what is missing renews the header's day, and not what the older calls are worth."""
+    calls = [call(at="2026-01-09T00:00:00+00:00"), call("new", seq=1, at="2026-03-09T00:00:00+00:00")]
+    cassette(project, "right", *calls, recorded_at="2026-03-09T00:00:00+00:00")
+    assert "2026-01-09, 60 days old" in inside(project, *LIST).out
+
+
+def test_list_as_json(project: Path) -> None:
+    path = cassette(project)
+    left = draft(library(project).new_draft(path))
+    found = json.loads(recall(project, *LIST, "--json").out)
+    assert found == {
+        "date": DATE,
+        "cassettes": [
+            {
+                "path": "eval/cassettes/loans/right.ndjson",
+                "case": "right",
+                "scenario": "loans",
+                "standing": "case",
+                "draft": False,
+                "calls": 1,
+                "bytes": path.stat().st_size,
+                "recorded_at": "2026-03-01T09:00:00+00:00",
+                "since": "2026-03-01",
+                "models": ["small-1"],
+            },
+            {
+                "path": left.relative_to(project).as_posix(),
+                "case": "right",
+                "scenario": "loans",
+                "standing": "case",
+                "draft": True,
+                "calls": 0,
+                "bytes": left.stat().st_size,
+                "recorded_at": "2026-03-01T09:00:00+00:00",
+                "since": "2026-03-01",
+                "models": [],
+            },
+        ],
+    }
+
+
+def test_list_of_damaged_files(project: Path, inside: Recall) -> None:
+    path = cassette(project)
+    path.write_bytes(path.read_bytes()[:-1])
+    (path.parent / "lore.ndjson").write_text('{"seq": 0}\n', encoding="utf-8")
+    (path.parent / "folder.ndjson").mkdir()
+    done = inside(project, *LIST)
+    assert done.code == 0
+    assert done.out.count("damaged; `recall cassette verify` says where") == 3
+    assert done.out.splitlines()[-1].startswith("3 cassettes, 0 calls, ")
+    assert done.out.splitlines()[-1].endswith("; 3 damaged")
+    (*_, last) = json.loads(inside(project, *LIST, "--json").out)["cassettes"]
+    assert last["standing"] == "damaged"
+    assert last["problem"].startswith("eval/cassettes/loans/right.ndjson:4: cut off in its last line;")
+
+
+def test_list_of_another_folder(project: Path, inside: Recall) -> None:
+    write(project / "kept" / "loans" / "right.ndjson", call())
+    assert "loans/right" in inside(project, *LIST, "--cassettes", "kept").out
+    done = inside(project, *LIST, "--cassettes", "nowhere")
+    assert done == (2, "", "recall: nowhere: no such directory; give the one that was recorded into\n")
+
+
+def test_list_with_a_case_file_that_cannot_be_read(project: Path, inside: Recall) -> None:
+    """Then nobody knows what is an orphan."""
+    cassette(project)
+    (project / "eval" / "x.cases.yaml").write_text("- id: x\n", encoding="utf-8")
+    done = inside(project, *LIST)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: eval/x.cases.yaml:1: ")
+
+
+# verify
+
+
+def test_verify_all_in_order(project: Path) -> None:
+    cassette(project, "right", call(), call(seq=1))
+    cassette(project, "Late[eu]", scenario="")
+    write(
+        library(project).of_fixture("client", "session", "x"),
+        call(),
+        fixture="client",
+        scope="session",
+        case=None,
+        scenario=None,
+    )
+    before = files(project)
+    assert recall(project, *VERIFY) == (0, "3 cassettes, 4 calls: all in order\n", "")
+    assert json.loads(recall(project, *VERIFY, "--json").out) == {"cassettes": 3, "calls": 4, "problems": []}
+    assert files(project) == before
+
+
+def test_verify_without_cassettes(project: Path, inside: Recall) -> None:
+    assert inside(project, *VERIFY) == (0, "0 cassettes, 0 calls: all in order\n", "")
+
+
+def test_verify_names_every_file_and_line(project: Path) -> None:
+    folder = project / "eval" / "cassettes" / "loans"
+    lines = cassette(project, "changed").read_bytes().split(b"\n")
+    lines[2] = lines[2].replace(b"small-1", b"large-1")
+    (folder / "changed.ndjson").write_bytes(b"\n".join(lines))
+    for name, cut in (("cut", 9), ("ended", len(lines[3]) + 1)):
+        whole = cassette(project, name)
+        whole.write_bytes(whole.read_bytes()[:-cut])
+    (folder / "empty.ndjson").touch()
+    (folder / "future.ndjson").write_bytes(sealed({"cassette": 2}) + sealed({"end": 0}))
+    (folder / "lore.ndjson").write_text('{"seq": 0, "ts": 1}\n', encoding="utf-8")
+    (folder / "nobody.ndjson").write_bytes(sealed({"cassette": 1}) + sealed({"end": 0}))
+    cassette(project, "right").rename(folder / "other.ndjson")
+    write(folder / "shared.ndjson", fixture="client", scope="session", case=None, scenario=None)
+    (folder / "folder.ndjson").mkdir()
+    cassette(project, "whole")
+    done = recall(project, *VERIFY)
+    again, back = "record it again, or restore it from git", "restore the cassette from git, or record it again"
+    problems = [
+        f"changed.ndjson:3: damaged (its checksum does not fit); {back}",
+        f"cut.ndjson:4: cut off in its last line; {again}",
+        f"empty.ndjson:1: cut off in its last line; {again}",
+        f"ended.ndjson:3: has no end mark, so that its recording was cut off; {again}",
+        "folder.ndjson: cannot be read (Is a directory); check that it is there and readable",
+        "future.ndjson:1: version 2 is not known to this pytest-recall; upgrade it",
+        "lore.ndjson:1: not a cassette; import it with `recall cassette import`, or record it again",
+        "nobody.ndjson:1: does not say whose recording it is; record it again",
+        "other.ndjson:1: is the recording of `right`, which belongs in eval/cassettes/loans/right.ndjson;"
+        " move it there, or record it again",
+        "shared.ndjson:1: is not named after its fixture `client`; record it again",
+    ]
+    problems = [f"eval/cassettes/loans/{problem}" for problem in problems]
+    assert done.code == 1
+    assert done.out.splitlines() == [*problems, "10 of 11 cassettes cannot be relied on"]
+    assert json.loads(recall(project, *VERIFY, "--json").out)["problems"] == problems
+
+
+def test_verify_notices_a_changed_byte(project: Path, inside: Recall) -> None:
+    """Any byte of a file counts; that each one does is shown for the store, and here for the exit code."""
+    path = cassette(project)
+    data = path.read_bytes()
+    choose = random.Random(7)
+    for place in choose.sample(range(len(data)), 40):
+        other = data[place] ^ choose.randrange(1, 256)
+        path.write_bytes(data[:place] + bytes([other]) + data[place + 1 :])
+        done = inside(project, *VERIFY)
+        assert done.code == 1, place
+        assert done.out.startswith("eval/cassettes/loans/right.ndjson:")
+    path.write_bytes(data)
+    assert inside(project, *VERIFY).code == 0
+
+
+def test_verify_under_other_rules(project: Path, inside: Recall) -> None:
+    cassette(project)
+    (project / "eval" / "rubric.yaml").write_text("owner: us\nvolatile_fields: [trace]\n", encoding="utf-8")
+    assert inside(project, *VERIFY).code == 0
+
+
+@pytest.mark.parametrize("command", ["list", "show x", "verify", "scan", "prune"])
+def test_no_eval_directory(tmp_path: Path, command: str, inside: Recall) -> None:
+    done = inside(tmp_path, "cassette", *command.split())
+    assert done == (2, "", "recall: eval: no such directory; run `recall init`, or give --dir\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["list", "show", "verify", "scan", "prune"]),
+        (["list"], ["--json", "--cassettes", "--date", "orphan", "draft"]),
+        (["show"], ["CASSETTE", "--call", "--json", "control characters"]),
+        (["verify"], ["--json", "Exits with 1"]),
+        (["scan"], ["--json", "Exits with 1", "is not printed"]),
+        (
+            ["prune"],
+            ["--dry-run", "--drafts", "only if all of this is so", "row in the state", "marked", "never touched"],
+        ),
+    ],
+)
+def test_help(project: Path, arguments: list[str], words: list[str], inside: Recall) -> None:
+    done = inside(project, "cassette", *arguments, "--help")
+    assert done.code == 0
+    assert all(word in done.out for word in words)
+
+
+def test_a_command_is_needed(project: Path, inside: Recall) -> None:
+    assert inside(project, "cassette").code == 2

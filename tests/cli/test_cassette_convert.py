@@ -1,0 +1,175 @@
+"""`recall cassette import` and `export`: recordings of other tools become cassettes, and go back."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.exchange import Exchange, Failure, Request, Response
+from pytest_recall.core.matching import Rules
+from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.tape import Tape
+from pytest_recall.replay.vcr_format import export_vcr, import_vcr
+from pytest_recall.store.cassette import Cassette, write_cassette
+from tests.cli.conftest import Recall
+from tests.cli.samples import files
+
+pytest.importorskip("vcr")
+
+URL = "https://api.test/v1/chat/completions"
+JSON = (("content-type", "application/json"),)
+DATED = (*JSON, ("date", "Sun, 01 Mar 2026 09:00:00 GMT"))
+
+
+def call(question: str = "How long?", seq: int = 0, url: str = URL, **more: Any) -> Exchange:
+    body = json.dumps({"messages": [{"role": "user", "content": question}]}, separators=(",", ":"))
+    given = {"headers": DATED, "chunks": (b'{"text":"One week."}',), **more}
+    return Exchange("", seq, "agent", Request("POST", url, JSON, body.encode()), Response(200, "OK", **given))
+
+
+def lore(*seqs: int) -> str:
+    lines = (
+        {"seq": seq, "ts": 1_772_355_600_000, "request": {}, "response": {}, "wasStreaming": False} for seq in seqs
+    )
+    return "".join(json.dumps({**line, "model": "m"}) + "\n" for line in lines)
+
+
+def recorded(path: Path) -> Cassette:
+    return Cassette(path, path.name, Rules())
+
+
+def test_a_recording_of_vcrpy_becomes_the_cassette_of_a_case(project: Path, inside: Recall) -> None:
+    export_vcr([call("one?"), call("two?", 1)], project / "right.yaml")
+    done = inside(project, "cassette", "import", "right.yaml")
+    assert done == (0, "eval/cassettes/loans/right.ndjson: 2 calls, recorded on 2026-03-01\n", "")
+    cassette = recorded(project / "eval/cassettes/loans/right.ndjson")
+    assert cassette.header["case"] == "right"
+    assert cassette.header["scenario"] == "loans"
+    assert cassette.header["recorded_at"] == "2026-03-01T09:00:00+00:00"
+    assert [exchange.request for exchange in cassette.exchanges()] == [call("one?").request, call("two?").request]
+
+
+def test_what_was_imported_is_served(project: Path, inside: Recall) -> None:
+    export_vcr([call()], project / "right.yaml")
+    assert inside(project, "cassette", "import", "right.yaml").code == 0
+    cassette = recorded(project / "eval/cassettes/loans/right.ndjson")
+    tape = Tape("right", "replay", Rules(), Redactor({}), "record it", cassette)
+    served = tape.serve(call().request, "agent")
+    assert served is not None
+    assert served.response is not None
+    assert served.response.body == b'{"text":"One week."}'
+
+
+def test_the_case_and_its_scenario_can_be_named(project: Path, inside: Recall) -> None:
+    export_vcr([call()], project / "old.json")
+    assert inside(project, "cassette", "import", "old.json", "--case", "crash").code == 0
+    assert (project / "eval/cassettes/trouble/crash.ndjson").exists()
+    given = ("--case", "tests/test_it.py::test_one", "--scenario", "marked")
+    assert inside(project, "cassette", "import", "old.json", *given).code == 0
+    (path,) = (project / "eval/cassettes/marked").iterdir()
+    assert recorded(path).header["case"] == "tests/test_it.py::test_one"
+
+
+def test_lore(project: Path, inside: Recall) -> None:
+    (project / "right.ndjson").write_text(lore(0, 1), encoding="utf-8")
+    done = inside(project, "cassette", "import", "right.ndjson", "--url", URL)
+    assert done == (0, "eval/cassettes/loans/right.ndjson: 2 calls, recorded on 2026-03-01\n", "")
+    urls = {exchange.request.url for exchange in recorded(project / "eval/cassettes/loans/right.ndjson").exchanges()}
+    assert urls == {URL}
+
+
+def test_without_a_date_the_file_says_when(project: Path, inside: Recall) -> None:
+    source = project / "right.yaml"
+    export_vcr([call(headers=JSON)], source)
+    when = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC).timestamp()
+    os.utime(source, (when, when))
+    assert inside(project, "cassette", "import", "right.yaml").out.endswith("recorded on 2026-02-03\n")
+
+
+def test_known_secrets_are_replaced(project: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "aVerySecretValue")
+    leaking = call("is it aVerySecretValue?", url=f"{URL}?key=other", chunks=(b'{"text":"aVerySecretValue"}',))
+    request = leaking.request._replace(headers=(*JSON, ("authorization", "Bearer aVerySecretValue")))
+    export_vcr([leaking._replace(request=request)], project / "right.yaml")
+    assert inside(project, "cassette", "import", "right.yaml").code == 0
+    path = project / "eval/cassettes/loans/right.ndjson"
+    assert b"aVerySecretValue" not in path.read_bytes()
+    (kept,) = recorded(path).exchanges()
+    assert kept.request.url == f"{URL}?key=[REDACTED]"
+    assert kept.request.headers == JSON
+    assert b"is it [OPENAI_API_KEY]?" in kept.request.body
+
+
+def test_what_looks_like_a_key_is_not_written(project: Path, inside: Recall) -> None:
+    key = "sk-" + "aB3dE5gH7jK9mN1pQ2rS4tU6"
+    export_vcr([call(), call(f"mine is {key}", 1)], project / "right.yaml")
+    before = files(project)
+    done = inside(project, "cassette", "import", "right.yaml")
+    assert done.code == 2
+    assert done.err.startswith("recall: right.yaml: call 2 holds what looks like an OpenAI key (sk-aB…, 27 characters)")
+    assert key not in done.err
+    assert files(project) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("right.yaml", "interactions:\n", "right.yaml:1: does not end with `version`"),
+        ("right.yaml", "interactions: []\nversion: 1\n", "right.yaml: holds no calls"),
+        ("right.ndjson", lore(0)[:-1], "right.ndjson:1: cut off in its last line"),
+        ("right.ndjson", lore(0, 0), "right.ndjson:2: seq 0 is in line 1 already"),
+        ("right.har", "{}", "right.har: not a kind that can be imported"),
+        ("nobody.ndjson", lore(0), "--case: no case file has `nobody`"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(project: Path, inside: Recall, name: str, text: str, said: str) -> None:
+    (project / name).write_text(text, encoding="utf-8")
+    before = files(project)
+    done = inside(project, "cassette", "import", name)
+    assert done.code == 2
+    assert done.err.startswith(f"recall: {said}")
+    assert files(project) == before
+
+
+def test_a_cassette_is_not_overwritten(project: Path, inside: Recall) -> None:
+    export_vcr([call()], project / "right.yaml")
+    assert inside(project, "cassette", "import", "right.yaml").code == 0
+    before = files(project)
+    done = inside(project, "cassette", "import", "right.yaml")
+    assert (done.code, done.err) == (
+        2,
+        "recall: eval/cassettes/loans/right.ndjson: is there already; remove it first\n",
+    )
+    assert files(project) == before
+
+
+@pytest.mark.parametrize("target", ["out.yaml", "out.json"])
+def test_export_and_import_again(project: Path, inside: Recall, target: str) -> None:
+    path = project / "eval/cassettes/loans/right.ndjson"
+    write_cassette(path, {"case": "right"}, [call("one?"), call("two?", 1)], Rules())
+    done = inside(project, "cassette", "export", "eval/cassettes/loans/right.ndjson", target)
+    assert done == (0, f"{target}: 2 calls\n", "")
+    assert import_vcr(project / target) == [call("one?"), call("two?", 1)]
+
+
+def test_export_overwrites_nothing(project: Path, inside: Recall) -> None:
+    write_cassette(project / "right.ndjson", {}, [call()], Rules())
+    (project / "out.yaml").write_text("mine", encoding="utf-8")
+    done = inside(project, "cassette", "export", "right.ndjson", "out.yaml")
+    assert (done.code, done.err[:37]) == (2, "recall: out.yaml: is there already; g")
+    assert (project / "out.yaml").read_text(encoding="utf-8") == "mine"
+
+
+def test_export_of_an_error_is_refused(project: Path, inside: Recall) -> None:
+    write_cassette(
+        project / "right.ndjson", {}, [call()._replace(response=None, failure=Failure("ReadTimeout", "slow"))], Rules()
+    )
+    done = inside(project, "cassette", "export", "right.ndjson", "out.yaml")
+    assert done.code == 2
+    assert done.err.startswith("recall: out.yaml: call 1 ended with ReadTimeout")
+    assert not (project / "out.yaml").exists()

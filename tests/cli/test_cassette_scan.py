@@ -1,0 +1,186 @@
+"""`recall cassette scan`: planted secrets are found wherever they are, and not told."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.exchange import Exchange, Failure, Request
+from tests.cli.conftest import Recall
+from tests.cli.samples import files
+from tests.cli.shelves import library
+from tests.store.recordings import CHAT, JSON, call, draft, request, response, write
+
+SCAN = ("cassette", "scan")
+SECRET = "wTq8-Zr3+Lm/Pa91"
+KEY = "sk-proj-" + "aZ3kP9qLx7Vb2Rt5Wm8N" * 2
+
+
+@pytest.fixture(autouse=True)
+def _variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with one secret, whatever else it has."""
+    for name in list(os.environ):
+        if name not in ("PATH", "HOME", "TMPDIR"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("LOANS_API_KEY", SECRET)
+
+
+def planted(secret: str) -> dict[str, Exchange]:
+    """Return a call for each place in which a secret may be, by what the command calls that place."""
+    streamed = tuple(f"data: {json.dumps({'text': text})}\n\n".encode() for text in ("a", secret, "b"))
+    packed = gzip.compress(json.dumps({"text": secret}).encode())
+    return {
+        "the URL": call(request=request("a", url=f"{CHAT}?for={secret}")),
+        "the request header x-trace": call(request=request("a")._replace(headers=(("x-trace", secret),))),
+        "a part of request bodies": call(request=request(f"my key is {secret}")),
+        "the request body": call(request=Request("POST", CHAT, JSON, json.dumps({"prompt": secret}).encode())),
+        "the reason": call(response=response(reason=secret)),
+        "the response header x-trace": call(response=response(headers=(("x-trace", secret),))),
+        "the response body": call(response=response(f"your key is {secret}")),
+        "the response body (streamed)": call(response=response(chunks=streamed, offsets=(0.1, 0.2, 0.3))),
+        "the response body (packed)": call(
+            response=response(headers=(("content-encoding", "gzip"),), chunks=(packed[:20], packed[20:]))
+        ),
+        "the response body (binary)": call(response=response(chunks=(b"\xff\xfe" + secret.encode(),))),
+        "the failure": call(response=None, failure=Failure("ConnectError", f"no route to {secret}")),
+    }
+
+
+PLACES = sorted(planted(SECRET))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("secret", "what"),
+    [
+        (SECRET, "holds the value of LOANS_API_KEY"),
+        (KEY, "holds what looks like an OpenAI key (sk-pr…, 48 characters)"),
+    ],
+)
+@pytest.mark.parametrize("unfinished", [False, True])
+def test_a_planted_secret_is_found(
+    project: Path, place: str, secret: str, what: str, unfinished: bool, inside: Recall
+) -> None:
+    path = library(project).of_case("right", "loans")
+    one = planted(secret)[place]
+    path = draft(library(project).new_draft(path), one) if unfinished else write(path, one)
+    text = path.read_text(encoding="utf-8").splitlines()
+    line = next((n for n, line in enumerate(text, 1) if secret in line), len(text) - (not unfinished))
+    name = path.relative_to(project).as_posix()
+    before = files(project)
+    done = inside(project, *SCAN)
+    assert done == (
+        1,
+        f"{name}:{line}: {place.partition(' (')[0]} {what}\n"
+        "1 finding: revoke what is real, delete the recording, and record it again\n",
+        "",
+    )
+    assert json.loads(inside(project, *SCAN, "--json").out) == {
+        "variables": ["LOANS_API_KEY"],
+        "findings": [{"path": name, "line": line, "part": place.partition(" (")[0], "what": what}],
+    }
+    assert files(project) == before
+
+
+@pytest.mark.parametrize(
+    "spelt",
+    [
+        "wTq8-Zr3%2BLm%2FPa91",
+        json.dumps(SECRET.replace("/", "\\/")).strip('"'),
+        base64.b64encode(f"user:{SECRET}".encode()).decode(),
+    ],
+)
+def test_a_secret_in_another_spelling(project: Path, spelt: str, inside: Recall) -> None:
+    write(library(project).of_case("right", "loans"), call(response=response(spelt)))
+    done = inside(project, *SCAN)
+    assert done.code == 1
+    assert done.out.startswith(
+        "eval/cassettes/loans/right.ndjson:3: the response body holds the value of LOANS_API_KEY\n"
+    )
+
+
+def test_nothing_to_find(project: Path, inside: Recall) -> None:
+    path = write(library(project).of_case("right", "loans"), call(), call("my key is [LOANS_API_KEY]", seq=1))
+    draft(library(project).new_draft(path), call())
+    assert inside(project, *SCAN) == (
+        0,
+        "no secrets in 1 cassette and 1 draft; looked for 1 variable, and for what looks like a key\n",
+        "",
+    )
+    assert json.loads(inside(project, *SCAN, "--json").out) == {"variables": ["LOANS_API_KEY"], "findings": []}
+
+
+def test_a_variable_of_the_rubric(project: Path, monkeypatch: pytest.MonkeyPatch, inside: Recall) -> None:
+    monkeypatch.setenv("CUSTOMER", "Fenwick & Sons")
+    write(library(project).of_case("right", "loans"), call("Does Fenwick & Sons pay?"))
+    assert inside(project, *SCAN).code == 0
+    (project / "eval" / "rubric.yaml").write_text("owner: us\nsecrets: [CUSTOMER]\n", encoding="utf-8")
+    done = inside(project, *SCAN)
+    assert done.code == 1
+    assert "right.ndjson:2: a part of request bodies holds the value of CUSTOMER\n" in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"url": f"{CHAT}?api_key=short"}, "the URL holds a credential among its parameters"),
+        ({"url": "https://me:word@api.example.com/"}, "the URL holds a credential among its parameters"),
+        (
+            {"headers": (("Authorization", "Basic bWU6d29yZA=="),)},
+            "the request header Authorization is stored, and is there to carry a credential",
+        ),
+    ],
+)
+def test_credentials_that_no_recording_of_ours_keeps(
+    project: Path, given: dict[str, Any], what: str, inside: Recall
+) -> None:
+    """They come with files that somebody has converted or written otherwise."""
+    write(library(project).of_case("right", "loans"), call(request=request("a")._replace(**given)))
+    done = inside(project, *SCAN)
+    assert done.code == 1
+    assert done.out.splitlines()[0] == f"eval/cassettes/loans/right.ndjson:3: {what}"
+
+
+def test_placeholders_of_credentials(project: Path, inside: Recall) -> None:
+    asked = request("a", url=f"{CHAT}?api_key=[REDACTED]")
+    asked = asked._replace(headers=(("authorization", "Bearer [LOANS_API_KEY]"),))
+    write(library(project).of_case("right", "loans"), call(request=asked))
+    assert inside(project, *SCAN).code == 0
+
+
+def test_damaged_files_and_files_of_others_are_looked_through(project: Path, inside: Recall) -> None:
+    folder = project / "eval" / "cassettes"
+    cut = write(folder / "cut.ndjson", call(response=response(f"my key is {SECRET}")))
+    cut.write_bytes(cut.read_bytes()[: cut.read_bytes().index(SECRET.encode()) + len(SECRET)])
+    (folder / "lore.ndjson").write_text(f'{{"seq": 0}}\n{{"note": "{KEY}"}}\n', encoding="utf-8")
+    (folder / "noise.ndjson").write_bytes(b"\xff" * 40 + SECRET.encode())
+    (folder / "sub.ndjson").mkdir()
+    write(folder / "head.ndjson", note=SECRET)
+    done = inside(project, *SCAN)
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        "eval/cassettes/cut.ndjson:3: the line holds the value of LOANS_API_KEY",
+        "eval/cassettes/head.ndjson:1: the line holds the value of LOANS_API_KEY",
+        "eval/cassettes/lore.ndjson:2: the line holds what looks like an OpenAI key (sk-pr…, 48 characters)",
+        "eval/cassettes/noise.ndjson:1: the line holds the value of LOANS_API_KEY",
+        "eval/cassettes/sub.ndjson: cannot be read (Is a directory); check that it is there and readable",
+        "5 findings: revoke what is real, delete the recording, and record it again",
+    ]
+
+
+def test_the_secret_is_never_printed(project: Path, inside: Recall) -> None:
+    every = [*planted(SECRET).values(), *planted(KEY).values()]
+    write(library(project).of_case("right", "loans"), *(one._replace(seq=seq) for seq, one in enumerate(every)))
+    for arguments in (SCAN, (*SCAN, "--json")):
+        done = inside(project, *arguments)
+        assert done.code == 1
+        assert SECRET not in done.out + done.err
+        assert KEY[:12] not in done.out + done.err
+        assert done.out.count("LOANS_API_KEY") >= 11
+        assert done.out.count("an OpenAI key") >= 11

@@ -1,0 +1,386 @@
+"""Recordings that are interrupted, damaged, shared by workers, or made by several processes at once."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.matching import Rules
+from pytest_recall.store.cassette import Cassette
+from pytest_recall.store.library import Library
+from tests.helpers.project import Checkout, Project
+from tests.helpers.talking import (
+    agent,
+    answers,
+    asking,
+    asks,
+    calls,
+    cassette,
+    drafts,
+    finished,
+    no_sockets,
+    sources,
+    talking,
+    trial,
+)
+from tests.helpers.upstream import Upstream, numbers, running
+
+pytest.importorskip("httpx2")
+
+NUMBER = re.compile(r"#\d{4}")
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A scripted model."""
+    yield from running()
+
+
+class TestKilled:
+    """SIGKILL in the middle of a case: the calls that had ended are not lost, and nothing is damaged."""
+
+    DYING = "one = httpx2_sync('one')\ntwo = httpx2_sync('two')\n{}\nreturn one + two + httpx2_sync('three')"
+    KILL = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
+
+    def project(self, upstream: Upstream, then: str = "") -> Project:
+        """Return a project whose agent does `then` after two of its three calls."""
+        return talking(upstream, agent(self.DYING.format(then))).with_cases(asking("a"))
+
+    def test_the_old_recording_is_untouched(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        before = finished(checkout)
+        self.project(upstream, self.KILL).at(pytester)
+        assert checkout.run_apart("eval", "--record", "--recall-mode=all").ret == -signal.SIGKILL
+        assert finished(checkout) == before
+        assert len(drafts(checkout)) == 1
+        self.project(upstream).at(pytester)
+        upstream.close()
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
+
+    def test_what_had_ended_is_picked_up(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream, self.KILL).at(pytester)
+        assert checkout.run_apart("eval", "--record").ret == -signal.SIGKILL
+        assert finished(checkout) == {}
+        self.project(upstream).at(pytester)
+        result = checkout.run("eval", "--record=missing")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        assert upstream.prompts == ["one", "three", "two"]
+        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
+        assert drafts(checkout) == []
+        upstream.close()
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
+
+    def test_a_call_in_flight_is_the_only_loss(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            "import os, signal\none = httpx2_sync('one')\n"
+            "threading.Thread(target=httpx2_sync, args=('held',), daemon=True).start()\n"
+            "httpx2_sync('comes')\nos.kill(os.getpid(), signal.SIGKILL)"
+        )
+        checkout = talking(upstream, agent(body)).with_cases(asking("a")).at(pytester)
+        assert checkout.run_apart("eval", "--record").ret == -signal.SIGKILL
+        assert upstream.prompts == ["comes", "held", "one"]
+        again = "return ' & '.join(map(httpx2_sync, ['one', 'comes', 'three']))"
+        talking(upstream, agent(again)).at(pytester)
+        checkout.run("eval", "--record=missing").assert_outcomes(passed=1)
+        assert upstream.prompts == ["comes", "held", "one", "three"]
+
+
+class TestUnfinished:
+    """What came to no verdict replaces nothing."""
+
+    def test_a_crash_keeps_the_old_recording(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        before = finished(checkout)
+        talking(upstream, agent("httpx2_sync(question)\nraise RuntimeError('boom')")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(errors=1)
+        assert finished(checkout) == before
+
+    def test_ctrl_c_keeps_the_old_recording(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        before = finished(checkout)
+        talking(upstream, agent("httpx2_sync(question)\nraise KeyboardInterrupt")).at(pytester)
+        assert checkout.run("eval", "--record", "--recall-mode=all").ret == pytest.ExitCode.INTERRUPTED
+        assert finished(checkout) == before
+
+    def test_a_recording_that_follows_takes_up_no_draft(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = (
+            talking(upstream, agent("httpx2_sync(question)\nraise RuntimeError")).with_cases(asking("a")).at(pytester)
+        )
+        checkout.run("eval", "--record")
+        assert len(drafts(checkout)) == 1
+        asks(upstream, "httpx2_sync", "a").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        assert drafts(checkout) == []
+        assert numbers(answers(checkout)["a"]) == [2]
+
+    @pytest.mark.parametrize("option", ["--replay", "--record=missing"])
+    def test_a_cassette_that_is_cut_off_is_an_error(
+        self, pytester: pytest.Pytester, upstream: Upstream, option: str
+    ) -> None:
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        path = cassette(checkout, "a")
+        path.write_bytes(path.read_bytes()[:-20])
+        before = finished(checkout)
+        checkout.run("eval", option, "--recall-mode=all").assert_outcomes(errors=1)
+        assert trial(checkout, "a").error.startswith("setup: eval/cassettes/one/a.ndjson:")
+        assert upstream.count == 1
+        assert finished(checkout) == before
+
+    def test_a_call_that_outlives_its_test_is_said(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        source = """\
+LATE = threading.Thread(target=lambda: httpx2_sync("held"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish():
+    httpx2_sync("go")
+    LATE.join()
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        LATE.start()
+        return httpx2_sync("comes")
+    return answer
+"""
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        result = checkout.run("eval", "--record")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(
+            ["eval/cassettes/one/a.ndjson: a call to */any ended after its test, and was not recorded; *"]
+        )
+        assert [exchange.request.body for exchange in calls(cassette(checkout, "a"))] == [b'{"prompt":"comes"}']
+        assert drafts(checkout) == []
+
+    def test_a_folder_that_cannot_be_written_is_said(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        (checkout.path / "eval/cassettes").write_text("a file", encoding="utf-8")
+        result = checkout.run("eval", "--record")
+        assert result.ret != pytest.ExitCode.OK
+        assert "INTERNALERROR" not in result.stdout.str()
+
+
+SHARED = """\
+@pytest.fixture(scope="session")
+def talk():
+    said = [httpx2_sync(f"shared {number}") for number in range(3)]
+    yield said
+    httpx2_sync("good bye")
+
+
+@pytest.fixture
+def agent(talk):
+    return lambda question: " & ".join([*talk, httpx2_sync(question)])
+"""
+NAMES = [f"c{number}" for number in range(6)]
+
+
+class TestSharedFixtures:
+    """A fixture that several tests share has a cassette of its own."""
+
+    def project(self, upstream: Upstream, source: str = SHARED) -> Project:
+        """Return a project whose cases share a fixture that talks."""
+        return talking(upstream, source).with_cases(*map(asking, NAMES))
+
+    @pytest.mark.parametrize("workers", ["-n0", "-n2"])
+    def test_it_is_recorded_once_and_replayed_with_any_number_of_workers(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, workers: str
+    ) -> None:
+        checkout = self.project(upstream).at(pytester)
+        result = checkout.run("eval", "--record", "--recall-mode=all", workers)
+        result.assert_outcomes(passed=6)
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        upstream.close()
+        files = finished(checkout)
+        assert len(files) == 7
+        [shared] = [checkout.path / "eval/cassettes" / name for name in files if name.startswith("_fixtures/")]
+        assert [exchange.request.body for exchange in calls(shared)] == [
+            *(b'{"prompt":"shared %d"}' % number for number in range(3)),
+            b'{"prompt":"good bye"}',
+        ]
+        # What the recorded answers of the fixture are is the same everywhere.
+        said = {number for exchange in calls(shared) for number in numbers(_body(exchange))}
+        met = no_sockets(monkeypatch)
+        for others in ("-n0", "-n2"):
+            result = checkout.run("eval", "--replay", "--recall-mode=all", others)
+            assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+            assert all(set(numbers(text)[:3]) < said for text in answers(checkout).values())
+            assert finished(checkout) == files
+        assert met == []
+
+    def test_a_miss_in_it_fails_every_test_that_uses_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        self.project(upstream, SHARED.replace('f"shared ', 'f"changed ')).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        result.assert_outcomes(errors=6)
+        assert "prompt: “shared 0” → “changed 0”" in result.stdout.str()
+
+    def test_a_miss_at_its_end_fails_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        quiet = 'try:\n        httpx2_sync("farewell")\n    except BaseException:\n        pass'
+        self.project(upstream, SHARED.replace('httpx2_sync("good bye")', quiet)).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        result.assert_outcomes(passed=6)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["eval/cassettes/_fixtures/*: POST */any is not recorded*"])
+
+    def test_its_crash_keeps_the_old_recording(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        before = finished(checkout)
+        self.project(upstream, SHARED.replace("yield said", "raise RuntimeError('boom')")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(errors=6)
+        assert finished(checkout) == before
+
+    def test_a_change_of_it_costs_only_the_changed_calls(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        before = upstream.count
+        self.project(upstream, SHARED.replace("range(3)", "range(4)")).at(pytester)
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=6)
+        assert upstream.count == before + 1
+        upstream.close()
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+
+    def test_two_fixtures_of_one_name_are_told_apart(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        source = (
+            "import pytest\nfrom conftest import httpx2_sync\n\n\n"
+            '@pytest.fixture(scope="module", params=["x", "y"])\ndef talk(request):\n'
+            '    return httpx2_sync("{0} " + request.param)\n\n\n'
+            '@pytest.mark.recall("{0}")\ndef test_it(talk):\n    assert "{0}" in talk\n'
+        )
+        files = {f"eval/test_{name}.py": source.format(name) for name in ("one", "two")}
+        checkout = talking(upstream, agent("return ''")).with_files(files).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=4)
+        assert len(finished(checkout)) == 4
+        upstream.close()
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=4)
+
+    def test_one_that_is_set_up_for_each_module_has_a_cassette_for_each(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        shared = '@pytest.fixture(scope="module")\ndef talk(request):\n    return httpx2_sync(request.node.path.stem)\n'
+        source = 'import pytest\n\n\n@pytest.mark.recall("{0}")\ndef test_it(talk):\n    assert "{0}" in talk\n'
+        files = {f"eval/test_{name}.py": source.format(name) for name in ("one", "two")}
+        checkout = talking(upstream, shared).with_files(files).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=2)
+        upstream.close()
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+
+    def test_what_it_leaves_unasked_fails_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        self.project(upstream, SHARED.replace("range(3)", "range(2)")).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["eval/cassettes/_fixtures/*: recorded call 3 was not asked for*"])
+
+
+def _body(exchange: Exchange) -> str:
+    assert exchange.response is not None
+    return exchange.response.body.decode()
+
+
+def plain(data: bytes) -> list[Any]:
+    """Return the lines of a cassette without what differs from run to run: ids, numbers, times, checksums."""
+
+    def cleaned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: cleaned(item) for name, item in value.items() if name not in LEFT_OUT}
+        if isinstance(value, list):
+            return [cleaned(item) for item in value]
+        if isinstance(value, str):
+            return re.sub(r"(req|chatcmpl|msg)-\d+|\"number\": \d+", "id", NUMBER.sub("#", value))
+        return value
+
+    return [cleaned(json.loads(line)) for line in data.splitlines()]
+
+
+LEFT_OUT = ("crc", "run", "recorded_at", "seconds", "offsets")
+
+
+def test_it_is_the_same_recording_with_any_number_of_workers(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    source = SHARED.replace("httpx2_sync(question)", "httpx2_sync(question), httpx2_sync(question)")
+    checkout = talking(upstream, source).with_cases(*map(asking, NAMES)).at(pytester)
+    found = []
+    for workers in ("-n0", "-n2"):
+        checkout.run("eval", "--record", "--recall-mode=all", workers).assert_outcomes(passed=6)
+        found.append({name: plain(data) for name, data in finished(checkout).items()})
+    assert len(found[0]) == 7
+    assert found[0] == found[1]
+
+
+THIRTY = """
+import pathlib, sys
+from pytest_recall.core.exchange import Exchange, Request, Response
+from pytest_recall.core.matching import Rules, key_of
+from pytest_recall.store.library import Library
+
+library = Library(pathlib.Path(sys.argv[1]))
+header = {"fixture": "talk", "scope": "session", "run": "r"}
+calls = []
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(30):
+    request = Request("POST", "http://upstream/any", (), b'{"prompt":"%d of %s"}' % (number, sys.argv[2].encode()))
+    key = key_of(request, Rules())
+    calls.append(Exchange(key, number, "agent", request, Response(200, "OK", (), (b"%d" % number,)), at="2026-03-10"))
+    library.finish(library.of_fixture("talk", "session", ""), header, calls, Rules(), shared=True)
+"""
+
+
+def test_four_processes_that_record_thirty_calls_each_into_one_fixture_keep_them_all(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", THIRTY, str(tmp_path), str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for number in range(4)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout
+            assert process.stdout.readline() == b"ready\n"
+        for process in processes:
+            assert process.stdin
+            process.stdin.write(b"go\n")
+            process.stdin.flush()
+        for process in processes:
+            process.communicate(timeout=60)
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    library = Library(tmp_path)
+    found = Cassette(library.of_fixture("talk", "session", ""), "talk", Rules())
+    found.verify()
+    assert len({exchange.request.body for exchange in found.exchanges()}) == len(found) == 120
+
+
+def test_two_workers_record_and_replay_cases(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout: Checkout = asks(upstream, "httpx2_async", *NAMES).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode=all", "-n2").assert_outcomes(passed=6)
+    before = answers(checkout)
+    upstream.close()
+    checkout.run("eval", "--replay", "--recall-mode=all", "-n2").assert_outcomes(passed=6)
+    assert answers(checkout) == before
+    assert set(sources(checkout).values()) == {"replayed"}

@@ -1,0 +1,281 @@
+"""Options and rubric: what may differ, what may not be said together, what is never written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.matching import Rules
+from pytest_recall.store.cassette import Cassette, write_cassette
+from tests.helpers.project import Checkout, Project
+from tests.helpers.talking import agent, asking, asks, calls, cassette, drafts, finished, sources, talking, trial
+from tests.helpers.upstream import Upstream, running
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+RUBRIC = "owner: me\n"
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A scripted model."""
+    yield from running()
+
+
+def recorded(pytester: pytest.Pytester, project: Project, *args: str) -> Checkout:
+    """Return the project after its recording."""
+    checkout = project.at(pytester)
+    checkout.run("eval", "--record", *args).assert_outcomes(passed=1)
+    return checkout
+
+
+class TestUsage:
+    """What cannot be meant is refused before anything runs."""
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (
+                ("eval", "--record", "--replay"),
+                "--record and --replay exclude each other; --record=missing does some of both",
+            ),
+            (
+                ("--replay", "eval"),
+                "--replay takes `eval` for the folder of cassettes; write `eval --replay`, or --replay=DIR",
+            ),
+            (
+                ("--record", "eval/cases.yaml"),
+                "--record takes `eval/cases.yaml` for the folder of cassettes;"
+                " write `eval/cases.yaml --record`, or --record=DIR",
+            ),
+            (
+                ("--record", "eval/cases.yaml::a"),
+                "--record takes `eval/cases.yaml::a` for the folder of cassettes;"
+                " write `eval/cases.yaml::a --record`, or --record=DIR",
+            ),
+            (
+                ("--replay", "tests"),
+                "--replay takes `tests` for the folder of cassettes; write `tests --replay`, or --replay=DIR",
+            ),
+            (
+                ("--record", "more"),
+                "--record takes `more` for the folder of cassettes; write `more --record`, or --record=DIR",
+            ),
+            (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
+            (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
+        ],
+    )
+    def test_it_is_said_in_one_sentence(
+        self, pytester: pytest.Pytester, upstream: Upstream, options: tuple[str, ...], said: str
+    ) -> None:
+        project = asks(upstream, "httpx2_sync", "a").with_files({"tests/test_plain.py": "def test_it():\n    pass\n"})
+        checkout = project.with_cases(asking("b"), file="more/other.cases.yaml").at(pytester)
+        result = checkout.run(*options)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line for line in result.errlines if line.startswith("ERROR: ")] == [f"ERROR: {said}"]
+        assert upstream.count == 0
+
+
+class TestAge:
+    """A replay of what is too old fails, and records nothing."""
+
+    @staticmethod
+    def recorded(pytester: pytest.Pytester, upstream: Upstream, rubric: str = RUBRIC) -> Checkout:
+        """Return a project whose cassette was recorded eight days before the day of the runs."""
+        project = asks(upstream, "httpx2_sync", "a").with_files({"eval/rubric.yaml": rubric})
+        checkout = recorded(pytester, project)
+        upstream.close()
+        path = cassette(checkout, "a")
+        found = Cassette(path, "a", Rules())
+        header = {name: value for name, value in found.header.items() if name not in ("crc", "cassette", "rules")}
+        write_cassette(path, {**header, "recorded_at": "2026-03-02T10:00:00+00:00"}, found.exchanges(), Rules())
+        return checkout
+
+    @pytest.mark.parametrize(("days", "outcome"), [("8", "passed"), ("7", "error"), ("0", "error")])
+    def test_by_the_option(self, pytester: pytest.Pytester, upstream: Upstream, days: str, outcome: str) -> None:
+        checkout = self.recorded(pytester, upstream)
+        before = finished(checkout)
+        checkout.run("eval", "--replay", f"--replay-max-age={days}", "--recall-mode=all")
+        assert checkout.outcomes() == {"a": outcome}
+        assert finished(checkout) == before
+        if outcome == "error":
+            assert trial(checkout, "a").error == (
+                f"setup: eval/cassettes/one/a.ndjson: recorded 8 days ago, and {days} are allowed;"
+                " record it again with --record"
+            )
+
+    def test_by_the_rubric_and_the_option_goes_before_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.recorded(pytester, upstream, f"{RUBRIC}max_cassette_age: 7\n")
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
+        checkout.run("eval", "--replay", "--replay-max-age=30", "--recall-mode=all").assert_outcomes(passed=1)
+
+    def test_missing_does_not_mind(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.recorded(pytester, upstream, f"{RUBRIC}max_cassette_age: 7\n")
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
+
+
+class TestRubric:
+    """Fields that may differ, and hosts that are no upstream."""
+
+    def test_a_volatile_field_may_differ(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            "import httpx2\nask = dict(prompt=question, trace=dict(id={}))\n"
+            "httpx2.post(URL + '/any', json=ask)\nreturn 'x'"
+        )
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}volatile_fields: [trace.id]\n"}
+        checkout = recorded(
+            pytester, talking(upstream, agent(body.format(1))).with_files(rubric).with_cases(asking("a"))
+        )
+        upstream.close()
+        talking(upstream, agent(body.format(2))).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert sources(checkout) == {"a": "replayed"}
+        (checkout.path / "eval/rubric.yaml").write_text(RUBRIC, encoding="utf-8")
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
+
+    @pytest.mark.parametrize("more", ["user='you'", "metadata=dict(a='2')"])
+    def test_what_names_the_caller_may_differ_by_itself(
+        self, pytester: pytest.Pytester, upstream: Upstream, more: str
+    ) -> None:
+        body = (
+            "with openai_client() as client:\n"
+            "    client.chat.completions.create(messages=said(question), {}, **GPT)\nreturn 'x'"
+        )
+        project = talking(upstream, agent(body.format("user='me'"))).with_cases(asking("a"))
+        checkout = recorded(pytester, project)
+        upstream.close()
+        talking(upstream, agent(body.format(more))).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "{place}"])
+    def test_an_ignored_host_is_neither_recorded_nor_refused(
+        self, pytester: pytest.Pytester, upstream: Upstream, host: str
+    ) -> None:
+        named = host.format(place=upstream.url.removeprefix("http://"))
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{named}']\n"}
+        checkout = recorded(pytester, asks(upstream, "httpx2_sync", "a").with_files(rubric))
+        assert finished(checkout) == {}
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert upstream.count == 2
+        assert sources(checkout) == {"a": "live"}
+        assert trial(checkout, "a").calls == ()
+
+
+SECRET = "sk-proj-Zq8vT3mKx9Lw2Rb7Nc4Yd1Pf6Hg0Js5"
+OTHER = "ant-9fK2mQx7Vb4Lt8Zr1Wd6Yc3Np5"
+SIGNS = (SECRET[8:], OTHER[4:])
+
+
+PLACES = {
+    "header": "return openai_sync(question, api_key=SECRET)",
+    "authorization": "return anthropic_sync(question, auth_token=OTHER, api_key=None)",
+    "query": "return httpx2_sync(question, path='/any?tag=' + SECRET + '&key=' + OTHER)",
+    "prompt": "openai_sync('the key is ' + SECRET)\nreturn anthropic_sync('and ' + OTHER)",
+    "response": "return str(len(openai_sync('echo the key is ' + SECRET)))",
+    "stream": "return str(len(anthropic_stream('echo the key is ' + SECRET)))",
+    "error body": "try:\n    openai_sync('broken ' + SECRET, max_retries=0)\nexcept Exception:\n    return 'x'",
+    "error text": "try:\n    httpx2_sync('x', path='/' + SECRET, timeout=0.1)\nexcept Exception:\n    return 'x'",
+}
+"""Where a secret may come from, and an agent that puts it there."""
+
+
+class TestSecrets:
+    """The values of known variables are in no file of the project."""
+
+    @pytest.fixture(autouse=True)
+    def _secrets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", OTHER)
+
+    def leaks(self, folder: Path) -> list[str]:
+        """Return the files below `folder` in which a secret stands."""
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return sorted(
+            path.relative_to(folder).as_posix()
+            for path in files
+            if any(sign.encode() in path.read_bytes() for sign in SIGNS)
+        )
+
+    @pytest.mark.parametrize("place", PLACES)
+    def test_they_are_not_recorded(self, pytester: pytest.Pytester, upstream: Upstream, place: str) -> None:
+        source = (
+            "import os\nSECRET, OTHER = os.environ['OPENAI_API_KEY'], os.environ['ANTHROPIC_API_KEY']\n"
+            "def openai_client(cls='OpenAI', api_key=KEY, **more):\n"
+            "    import openai\n    return getattr(openai, cls)(base_url=URL + '/v1', api_key=api_key, **more)\n"
+            "def anthropic_client(cls='Anthropic', **more):\n"
+            "    import anthropic\n"
+            "    return getattr(anthropic, cls)(base_url=URL, **dict(dict(api_key=KEY), **more))\n"
+        )
+        project = talking(upstream, source + agent(PLACES[place])).with_cases(asking("a"))
+        if place == "error text":
+            upstream.close()
+        checkout = recorded(pytester, project)
+        upstream.close()
+        assert calls(cassette(checkout, "a"))
+        assert self.leaks(checkout.path) == []
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert self.leaks(checkout.path) == []
+        assert sources(checkout) == {"a": "replayed"}
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "return openai_sync('echo ' + os.environ['OPENAI_API_KEY'])",
+            "raise ValueError(os.environ['OPENAI_API_KEY'])",
+        ],
+        ids=["answer", "error"],
+    )
+    def test_an_answer_that_holds_one_is_not_written_into_the_journal(
+        self, pytester: pytest.Pytester, upstream: Upstream, body: str
+    ) -> None:
+        cases = asking("a", judges=[{"regex": "no such text"}])
+        checkout = talking(upstream, "import os\n" + agent(body)).with_cases(cases).at(pytester)
+        checkout.run("eval", "--record")
+        assert self.leaks(checkout.path) == []
+
+    def test_a_variable_that_the_rubric_names(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("CUSTOMER", "Wolfgang Quentin Zorn")
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}secrets: [CUSTOMER]\n"}
+        body = "import os\nreturn str(len(httpx2_sync('echo ' + os.environ['CUSTOMER'])))"
+        checkout = recorded(pytester, talking(upstream, agent(body)).with_files(rubric).with_cases(asking("a")))
+        text = cassette(checkout, "a").read_text(encoding="utf-8")
+        assert "Quentin" not in text
+        assert text.count("[CUSTOMER]") == 2
+
+    def test_what_looks_like_a_key_is_refused_and_the_old_recording_stays(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "return str(len(httpx2_sync('one'))) + str(len(httpx2_sync('{}')))"
+        checkout = recorded(pytester, talking(upstream, agent(body.format("two"))).with_cases(asking("a")))
+        before = finished(checkout)
+        unknown = "sk-ant-api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"
+        talking(upstream, agent(body.format(unknown))).at(pytester)
+        result = checkout.run("eval", "--record", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["eval/cassettes/one/a.ndjson: a call to * was not recorded, since it holds*"])
+        assert finished(checkout) == before
+        assert not any(unknown.encode() in path.read_bytes() for path in drafts(checkout))
+
+
+def test_a_cassette_of_another_case_is_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = recorded(pytester, asks(upstream, "httpx2_sync", "a"))
+    cassette(checkout, "a").rename(cassette(checkout, "b"))
+    asks(upstream, "httpx2_sync", "b").at(pytester)
+    checkout.run("eval", "--replay").assert_outcomes(errors=1)
+    assert trial(checkout, "b").error == (
+        "setup: eval/cassettes/one/b.ndjson: is the recording of `a`; record this one again"
+    )
+
+
+def test_a_cassette_holds_no_header_that_it_need_not(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = recorded(pytester, asks(upstream, "openai_sync", "a"))
+    lines = [json.loads(line) for line in cassette(checkout, "a").read_text(encoding="utf-8").splitlines()]
+    [call] = [line for line in lines if "call" in line]
+    assert sorted(map(str.lower, call["request"]["headers"])) == ["accept", "content-type"]
+    assert sorted(map(str.lower, call["response"]["headers"])) == ["content-type", "x-request-id"]

@@ -1,0 +1,330 @@
+"""`--record` and `--replay`: every client, and what a recording is good for without its upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.helpers.project import WORKERS, Checkout, Project, case
+from tests.helpers.talking import (
+    WAYS,
+    agent,
+    answers,
+    asking,
+    asks,
+    calls,
+    cassette,
+    drafts,
+    finished,
+    no_sleep,
+    no_sockets,
+    sources,
+    talking,
+    trial,
+)
+from tests.helpers.upstream import Upstream, numbers, running
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+pytest.importorskip("httpx")
+
+Workers = tuple[str, ...]
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A scripted model."""
+    yield from running()
+
+
+def recorded(pytester: pytest.Pytester, upstream: Upstream, project: Project) -> Checkout:
+    """Return the project after its recording, with its upstream gone."""
+    checkout = project.at(pytester)
+    result = checkout.run("eval", "--record")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    upstream.close()
+    return checkout
+
+
+def replayed(checkout: Checkout, *args: str) -> None:
+    """Replay everything, and assert that it passes."""
+    result = checkout.run("eval", "--replay", "--recall-mode=all", *args)
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_client_is_recorded_and_replayed_without_a_socket(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    checkout = recorded(pytester, upstream, asks(upstream, way, "hello", "good bye"))
+    before = answers(checkout)
+    assert upstream.prompts == ["good bye", "hello"]
+    assert sources(checkout) == {"hello": "live", "good-bye": "live"}
+    assert sorted(number for text in before.values() for number in numbers(text.replace("|", ""))) == [1, 2]
+    files = finished(checkout)
+    assert not drafts(checkout)
+    met = no_sockets(monkeypatch)
+    replayed(checkout)
+    assert met == []
+    assert answers(checkout) == before
+    assert sources(checkout) == {"hello": "replayed", "good-bye": "replayed"}
+    assert finished(checkout) == files
+    assert upstream.count == 2
+
+
+class TestSeveralCalls:
+    """One case, many calls, in whatever order."""
+
+    ASK_ALL = 'prompts = [f"{question} {number}" for number in range(20)]\n'
+
+    def test_each_of_twenty_that_run_together_gets_its_own_answer(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = (
+            f"{self.ASK_ALL}"
+            "async def one(client, prompt):\n"
+            "    done = await client.chat.completions.create(messages=said(prompt), **GPT)\n"
+            "    return done.choices[0].message.content\n"
+            "async def together():\n"
+            "    async with openai_client('AsyncOpenAI') as client:\n"
+            "        return ' & '.join(await asyncio.gather(*(one(client, prompt) for prompt in prompts)))\n"
+            "return together()"
+        )
+        self.check(recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a"))), upstream)
+
+    def test_each_of_twenty_in_threads_gets_its_own_answer(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            f"{self.ASK_ALL}def one(prompt):\n"
+            "    message = client.messages.create(messages=said(prompt), **CLAUDE)\n"
+            "    return message.content[0].text\n"
+            "with anthropic_client() as client, concurrent.futures.ThreadPoolExecutor(8) as pool:\n"
+            "    return ' & '.join(pool.map(one, prompts))"
+        )
+        self.check(recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a"))), upstream)
+
+    def check(self, checkout: Checkout, upstream: Upstream) -> None:
+        """Assert that the replay gives the same, and that it was twenty calls."""
+        before = answers(checkout)
+        assert upstream.count == len(calls(cassette(checkout, "a"))) == 20
+        assert sorted(numbers(before["a"].replace("|", ""))) == list(range(1, 21))
+        replayed(checkout)
+        assert answers(checkout) == before
+        assert [call.source for call in trial(checkout, "a").calls] == ["replayed"] * 20
+
+    def test_a_loop_in_which_each_call_depends_on_the_last_answer(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = (
+            "messages = said(question)\n"
+            "for turn in range(4):\n"
+            "    way = anthropic_sync if turn % 2 else openai_sync\n"
+            "    messages = [*messages, dict(role='assistant', content=way(messages)),"
+            " dict(role='user', content=f'turn {turn}')]\n"
+            "return ' & '.join(message['content'] for message in messages)"
+        )
+        checkout = recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a")))
+        before = answers(checkout)
+        assert numbers(before["a"]) == [1, 2, 3, 4]
+        assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2, 3]
+        replayed(checkout)
+        assert answers(checkout) == before
+
+    def test_the_kth_identical_request_gets_the_kth_answer(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "return ' & '.join(openai_sync(question) for _ in range(3))"
+        checkout = recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a")))
+        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
+        replayed(checkout)
+        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
+
+    def test_a_scripted_reply_is_taken_from_the_script(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        turns = [
+            {"user": "one", "assistant": "scripted"},
+            {"user": "two"},
+            {"user": "three"},
+        ]
+        told = {"id": "a", "scenario": "one", "dimension": "facts", "turns": turns, "judges": [{"regex": "."}]}
+        checkout = recorded(
+            pytester, upstream, talking(upstream, agent("return openai_sync(question)")).with_cases(told)
+        )
+        asked = [[message["content"] for message in body["messages"]] for body in upstream.bodies]
+        assert asked == [["one", "scripted", "two"], ["one", "scripted", "two", "#0001 to two", "three"]]
+        replayed(checkout)
+        assert answers(checkout) == {"a": "#0002 to three"}
+
+
+class TestRetries:
+    """A refusal and what came after it are recorded, and nobody waits for it again."""
+
+    @pytest.mark.parametrize("way", ["openai_sync", "openai_async", "anthropic_sync", "anthropic_async_stream"])
+    def test_no_replay_waits_as_long_as_the_server_had_asked_for(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        slept = no_sleep(monkeypatch)
+        checkout = recorded(pytester, upstream, asks(upstream, way, "busy"))
+        assert [seconds for seconds in slept if seconds >= 0.1] == [3.0]
+        assert upstream.count == 2
+        before = answers(checkout)
+        slept.clear()
+        replayed(checkout)
+        assert answers(checkout) == before
+        assert [call.source for call in trial(checkout, "busy").calls] == ["replayed", "replayed"]
+        assert [seconds for seconds in slept if seconds >= 0.1] == []
+
+    def test_an_error_after_all_attempts_is_replayed_as_the_same_error(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        slept = no_sleep(monkeypatch)
+        body = (
+            "try:\n    openai_sync('broken x')\nexcept Exception as error:\n"
+            "    return f'{type(error).__name__} {error.status_code} {error.message}'"
+        )
+        checkout = recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a")))
+        before = answers(checkout)
+        assert before["a"].startswith("InternalServerError 500")
+        assert upstream.count == 3
+        slept.clear()
+        replayed(checkout)
+        assert answers(checkout) == before
+        assert len(trial(checkout, "a").calls) == 3
+        assert max(slept, default=0) < 0.1
+
+
+class TestWhatIsRecorded:
+    """One cassette for each case, written when the case has its verdict."""
+
+    def test_a_failed_verdict_is_recorded_too(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        project = asks(upstream, "openai_sync").with_cases(asking("a", judges=[{"regex": "no such text"}]))
+        checkout = project.at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(failed=1)
+        upstream.close()
+        checkout.run("eval", "--replay").assert_outcomes(failed=1)
+        assert checkout.outcomes() == {"a": "failed"}
+        assert sources(checkout) == {"a": "replayed"}
+
+    def test_recording_renews_what_was_recorded(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = asks(upstream, "openai_sync", "a").at(pytester)
+        for number in (1, 2):
+            checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
+            assert numbers(answers(checkout)["a"]) == [number]
+        upstream.close()
+        replayed(checkout)
+        assert numbers(answers(checkout)["a"]) == [2]
+
+    def test_a_case_without_calls_has_no_cassette_and_needs_none(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        checkout = recorded(pytester, upstream, talking(upstream, agent("return question")).with_cases(asking("a")))
+        assert finished(checkout) == {}
+        replayed(checkout)
+        assert sources(checkout) == {"a": "live"}
+
+    def test_a_case_that_calls_no_more_loses_its_cassette(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = recorded(pytester, upstream, asks(upstream, "openai_sync", "a"))
+        talking(upstream, agent("return question")).with_cases(asking("a")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
+        assert finished(checkout) == {}
+
+    def test_cases_that_differ_in_a_sign_have_cassettes_of_their_own(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        names = ["a/b", "a:b", "a-b", "A-b"]
+        checkout = recorded(pytester, upstream, asks(upstream, "openai_sync", *names))
+        before = answers(checkout)
+        assert len(finished(checkout)) == len(set(before.values())) == 4
+        replayed(checkout)
+        assert answers(checkout) == before
+
+    def test_a_folder_of_ones_own(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = asks(upstream, "openai_sync", "a").at(pytester)
+        checkout.run("eval", "--record=tapes").assert_outcomes(passed=1)
+        upstream.close()
+        assert list(finished(checkout, "tapes")) == ["one/a.ndjson"]
+        assert finished(checkout) == {}
+        checkout.run("eval", "--replay", "tapes", "--recall-mode=all").assert_outcomes(passed=1)
+        assert sources(checkout) == {"a": "replayed"}
+
+
+class TestMarkedTests:
+    """`@pytest.mark.recall`: an ordinary test with a cassette."""
+
+    SOURCE = (
+        "import pytest\nfrom conftest import openai_sync\n\n\n"
+        '@pytest.mark.recall("{id}", scenario="marked")\ndef test_it():\n    {body}\n'
+    )
+
+    def project(self, upstream: Upstream, body: str, case_id: str = "m") -> Project:
+        """Return a project with one marked test of this body."""
+        return talking(upstream, agent("return ''")).with_files(
+            {"eval/test_marked.py": self.SOURCE.format(id=case_id, body=body)}
+        )
+
+    def test_they_are_recorded_and_replayed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream, 'assert openai_sync("hello") == "#0001 to hello"').at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        assert list(finished(checkout)) == ["marked/m.ndjson"]
+        upstream.close()
+        replayed(checkout)
+        assert sources(checkout) == {"m": "replayed"}
+
+    def test_what_they_leave_unasked_fails_them(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = self.project(upstream, 'openai_sync("one"); openai_sync("two")').at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        self.project(upstream, 'openai_sync("one")').at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert checkout.outcomes() == {"m": "error"}
+        result.stdout.fnmatch_lines(["*recorded call 2 was not asked for*"])
+
+    def test_missing_keeps_what_a_failing_one_did_not_come_to(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        ask = 'openai_sync("one"); assert {}; openai_sync("two")'
+        checkout = self.project(upstream, ask.format(True)).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        whole = finished(checkout)
+        self.project(upstream, ask.format(False)).at(pytester)
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(failed=1)
+        assert finished(checkout) == whole
+
+    def test_a_test_without_the_mark_is_left_alone(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        source = 'from conftest import openai_sync\n\n\ndef test_it():\n    openai_sync("hello")\n'
+        checkout = talking(upstream, agent("return ''")).with_files({"eval/test_plain.py": source}).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        assert finished(checkout) == {}
+        assert upstream.count == 1
+
+
+class TestAliased:
+    """Where `httpx` is `httpx2`, each class is replaced once."""
+
+    def test_a_call_is_recorded_once(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        project = asks(upstream, "httpx_sync", "a")
+        files = {"eval/conftest.py": "import httpx2\nhttpx2.alias_httpx()\n" + project.files["eval/conftest.py"]}
+        checkout = project.with_files(files).at(pytester)
+        # In a process of its own: the alias stays.
+        checkout.run_apart("eval", "--record").assert_outcomes(passed=1)
+        assert upstream.count == len(calls(cassette(checkout, "a"))) == 1
+        upstream.close()
+        checkout.run_apart("eval", "--replay").assert_outcomes(passed=1)
+        assert sources(checkout) == {"a": "replayed"}
+
+
+@WORKERS
+def test_workers_replay_what_was_recorded_in_one_process(
+    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
+) -> None:
+    checkout = recorded(pytester, upstream, asks(upstream, "httpx2_sync", "a", "b", "c", "d"))
+    before = answers(checkout)
+    replayed(checkout, *workers)
+    assert answers(checkout) == before
+    assert set(sources(checkout).values()) == {"replayed"}
+
+
+def test_a_crash_of_the_agent_is_replayed_as_one(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    body = "raise RuntimeError(openai_sync(question))"
+    checkout = talking(upstream, agent(body)).with_cases(case("a")).at(pytester)
+    checkout.run("eval", "--record")
+    assert trial(checkout, "a").error == "agent: RuntimeError: #0001 to a"
+    # It came to no verdict, so that it is no recording to rely on.
+    assert finished(checkout) == {}
+    assert len(drafts(checkout)) == 1

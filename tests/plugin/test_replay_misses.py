@@ -1,0 +1,361 @@
+"""Misses: what a recording does not answer fails the test, whatever the agent makes of it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.helpers.project import WORKERS, Checkout
+from tests.helpers.talking import (
+    agent,
+    answers,
+    asking,
+    asks,
+    calls,
+    cassette,
+    finished,
+    no_sleep,
+    no_sockets,
+    sources,
+    talking,
+    trial,
+)
+from tests.helpers.upstream import Upstream, numbers, running
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+Workers = tuple[str, ...]
+
+RECORDED = "httpx2_sync('recorded')"
+"""What an agent does in a recording, before it is changed."""
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A scripted model."""
+    yield from running()
+
+
+def recorded(pytester: pytest.Pytester, upstream: Upstream, body: str = f"return {RECORDED}") -> Checkout:
+    """Return a project with a recording of what an agent with this `body` asks, and its upstream gone."""
+    checkout = talking(upstream, agent(body)).with_cases(asking("a")).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=1)
+    upstream.close()
+    return checkout
+
+
+def replayed(checkout: Checkout, upstream: Upstream, body: str) -> str:
+    """Replay with an agent of this `body`, assert that it is an error, and return the error."""
+    talking(upstream, agent(body)).at(checkout.pytester)
+    result = checkout.run("eval", "--replay", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED, result.stdout.str()
+    assert checkout.outcomes() == {"a": "error"}
+    return trial(checkout, "a").error
+
+
+class TestWhoeverCatchesIt:
+    """An SDK that tries again, an `except Exception`, a task, a thread."""
+
+    @pytest.mark.parametrize(
+        "way",
+        [
+            "openai_sync",
+            "openai_async",
+            "openai_stream",
+            "openai_async_stream",
+            "anthropic_sync",
+            "anthropic_async",
+            "anthropic_stream",
+            "anthropic_async_stream",
+            "legacy",
+        ],
+    )
+    def test_it_is_seen_through_the_retries_of_each_client(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        checkout = recorded(pytester, upstream)
+        slept, met = no_sleep(monkeypatch), no_sockets(monkeypatch)
+        error = replayed(checkout, upstream, f"return {way}('changed', max_retries=5)")
+        assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {upstream.url}/v1/")
+        assert "is not recorded" in error
+        assert (slept, met) == ([], [])
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "try:\n    return openai_sync('changed')\nexcept Exception:\n    return 'nothing happened'",
+            "try:\n    return openai_sync('changed')\nexcept BaseException:\n    return 'nothing happened'",
+            "try:\n    return httpx2_sync('changed')\nfinally:\n    return 'nothing happened'",
+            "try:\n    return httpx2_sync('changed')\nexcept BaseException:\n    raise ValueError('bad') from None",
+            "try:\n    return httpx2_sync('changed')\nexcept BaseException:\n    pytest.skip('not today')",
+        ],
+        ids=["Exception", "BaseException", "finally", "another", "skip"],
+    )
+    def test_it_is_seen_whatever_the_agent_makes_of_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, body: str
+    ) -> None:
+        error = replayed(recorded(pytester, upstream), upstream, f"{RECORDED}\n{body}")
+        assert error.startswith("eval/cassettes/one/a.ndjson: POST ")
+        assert "is not recorded" in error
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "async def together():\n"
+            "    prompts = ['recorded', 'changed', 'too']\n"
+            "    texts = await asyncio.gather(*map(httpx2_async, prompts), return_exceptions=True)\n"
+            "    return str(texts)\n"
+            "return together()",
+            "async def together():\n"
+            "    async with asyncio.TaskGroup() as group:\n"
+            "        group.create_task(anthropic_async('changed'))\n"
+            "    return 'never'\n"
+            "return together()",
+            "with concurrent.futures.ThreadPoolExecutor(2) as pool:\n"
+            "    done = [pool.submit(openai_sync, prompt) for prompt in ('changed', 'too')]\n"
+            "    return ' '.join(str(future.exception()) for future in done)",
+            "return asyncio.run(asyncio.wait_for(anthropic_async('changed'), 20))",
+        ],
+        ids=["gather", "group", "pool", "loop"],
+    )
+    def test_it_is_seen_in_tasks_and_threads(self, pytester: pytest.Pytester, upstream: Upstream, body: str) -> None:
+        error = replayed(recorded(pytester, upstream), upstream, body)
+        assert error.startswith("eval/cassettes/one/a.ndjson: POST ")
+
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+    def test_it_is_seen_in_a_thread_that_nobody_asks_for_its_result(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = (
+            "thread = threading.Thread(target=httpx2_sync, args=('changed',))\n"
+            "thread.start()\nthread.join()\nreturn httpx2_sync('recorded')"
+        )
+        assert "is not recorded" in replayed(recorded(pytester, upstream), upstream, body)
+
+    def test_a_judge_that_is_replayed_cannot_hide_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        judge = "\n\n@pytest.fixture\ndef judge_kind():\n    return lambda answer, case: bool({})\n"
+        rubric = {"eval/rubric.yaml": "owner: me\ncassette_kinds: {judge: cassette}\n"}
+        base = talking(upstream, agent("return 'x'") + judge.format("httpx2_sync('fine?')"))
+        checkout = base.with_files(rubric).with_cases(asking("a", judges=["kind"])).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        upstream.close()
+        changed = "httpx2_sync('good?')"
+        talking(upstream, agent("return 'x'") + judge.format(changed)).with_files(rubric).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all")
+        assert checkout.outcomes() == {"a": "error"}
+
+    @WORKERS
+    def test_it_moves_no_box_and_is_no_failed_verdict(
+        self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers
+    ) -> None:
+        checkout = recorded(pytester, upstream)
+        before = checkout.state_text()
+        talking(upstream, agent("return httpx2_sync('changed')")).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all", *workers)
+        result.assert_outcomes(errors=1)
+        assert checkout.outcomes() == {"a": "error"}
+        assert checkout.state_text() == before
+
+
+class TestItsMessage:
+    """The nearest recorded request, what was changed, and how to record it."""
+
+    def test_it_names_the_nearest_request_and_the_line_that_changed(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "openai_sync('what is the weather in Rome')\nreturn openai_sync('name three colours of the {}')"
+        checkout = recorded(pytester, upstream, body.format("rainbow"))
+        talking(upstream, agent(body.format("sea"))).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        result.stdout.fnmatch_lines(
+            [
+                f"eval/cassettes/one/a.ndjson: POST {upstream.url}/v1/chat/completions is not recorded;"
+                " `pytest -p recall 'eval/cases.yaml::a' --record` records it",
+                "  nearest: call 2, recorded → asked",
+                "    messages[[]0].content: “name three colours of the rainbow” → “name three colours of the sea”",
+            ],
+            consecutive=True,
+        )
+
+    def test_a_change_at_the_end_of_a_long_prompt_is_shown(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "return openai_sync('word ' * 2000 + '{}')"
+        checkout = recorded(pytester, upstream, body.format("first"))
+        talking(upstream, agent(body.format("second"))).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        [line] = [line for line in result.outlines if line.startswith("    messages[0].content: ")]
+        assert "first”" in line
+        assert "second”" in line
+        assert len(line) < 200
+
+    def test_one_call_too_many_says_how_often_it_was_recorded(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "return ' & '.join(httpx2_sync('recorded') for _ in range({}))"
+        checkout = recorded(pytester, upstream, body.format(2))
+        error = replayed(checkout, upstream, body.format(3))
+        assert "is asked once more than it was recorded, which is 2 times" in error
+
+    def test_a_case_that_was_never_recorded_names_the_command(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        upstream.close()
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        result = checkout.run("eval", "--replay")
+        result.assert_outcomes(errors=1)
+        assert trial(checkout, "a").error == (
+            f"eval/cassettes/one/a.ndjson: POST {upstream.url}/any is not recorded;"
+            " `pytest -p recall 'eval/cases.yaml::a' --record` records it"
+        )
+
+    def test_the_command_names_a_folder_of_ones_own(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        upstream.close()
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        checkout.run("eval", "--replay=tapes")
+        assert trial(checkout, "a").error.endswith("`pytest -p recall 'eval/cases.yaml::a' --record=tapes` records it")
+
+    def test_it_holds_no_secret(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-Zq8vT3mKx9Lw2Rb7Nc4Yd1")
+        body = "import os\nreturn httpx2_sync('{} ' + os.environ['OPENAI_API_KEY'])"
+        checkout = recorded(pytester, upstream, body.format("first"))
+        talking(upstream, agent(body.format("second"))).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        result.assert_outcomes(errors=1)
+        assert "Zq8vT3mKx9" not in result.stdout.str()
+        assert "[OPENAI_API_KEY]" in result.stdout.str()
+
+
+class TestUnused:
+    """What was recorded and is not asked for any more."""
+
+    BOTH = "one = httpx2_sync('one')\nreturn one + httpx2_sync('two')"
+
+    def test_it_fails_a_test_that_passed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = recorded(pytester, upstream, self.BOTH)
+        error = replayed(checkout, upstream, "return httpx2_sync('one')")
+        assert error == (
+            "eval/cassettes/one/a.ndjson: recorded call 2 was not asked for;"
+            " `pytest -p recall 'eval/cases.yaml::a' --record` records it"
+        )
+
+    def test_it_is_not_said_of_a_test_that_failed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = recorded(pytester, upstream, self.BOTH)
+        error = replayed(checkout, upstream, "httpx2_sync('one')\nraise RuntimeError('boom')")
+        assert error == "agent: RuntimeError: boom"
+
+    def test_a_failed_verdict_stays_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = recorded(pytester, upstream, self.BOTH)
+        failing = asking("a", judges=[{"regex": "no such text"}])
+        talking(upstream, agent("return httpx2_sync('one')")).with_cases(failing).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
+        assert checkout.outcomes() == {"a": "failed"}
+
+
+class TestSockets:
+    """No connection opens in a replay, whoever wants one."""
+
+    def test_another_client_is_refused(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = recorded(pytester, upstream)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            body = f"{RECORDED}\nimport socket\nsocket.create_connection(('127.0.0.1', {port}))\nreturn 'in'"
+            error = replayed(checkout, upstream, body)
+            server.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                server.accept()
+        assert error.startswith(f"a connection to 127.0.0.1:{port} would open, and no socket opens in a replay")
+
+    def test_the_guard_goes_with_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        before = (socket.socket.connect, socket.socket.connect_ex)
+        checkout = recorded(pytester, upstream)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert (socket.socket.connect, socket.socket.connect_ex) == before
+
+    STRAY = """\
+TOLD = threading.Event()
+OVER = threading.Event()
+
+
+def stray():
+    TOLD.wait(20)
+    try:
+        {call}
+    except BaseException:
+        pass
+    OVER.set()
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        if question == "a":
+            threading.Thread(target=stray, daemon=True).start()
+        return httpx2_sync(question)
+    return answer
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish():
+    TOLD.set()
+    OVER.wait(20)
+"""
+
+    @pytest.mark.parametrize("call", ["httpx2_sync('late')", "openai_sync('late')"])
+    def test_a_thread_that_goes_on_after_its_test_is_found_out(
+        self, pytester: pytest.Pytester, upstream: Upstream, call: str
+    ) -> None:
+        # The thread speaks while the session ends, when the test has long passed.
+        quiet = talking(upstream, self.STRAY.format(call="pass")).with_cases(asking("a"))
+        checkout = quiet.at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        talking(upstream, self.STRAY.format(call=call)).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert upstream.count == 1
+        result.stdout.fnmatch_lines(
+            [f"POST {upstream.url}/*: called outside of any case, and nothing is sent in a replay;*"]
+        )
+
+
+class TestMissing:
+    """`--record=missing`: what is there is replayed, and only the rest costs anything."""
+
+    BODY = "return ' & '.join(map(openai_sync, ['one', '{}', 'three']))"
+
+    def test_a_changed_prompt_costs_only_the_changed_call(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = talking(upstream, agent(self.BODY.format("two"))).with_cases(asking("a")).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        assert upstream.count == 3
+        talking(upstream, agent(self.BODY.format("new"))).at(pytester)
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
+        assert upstream.count == 4
+        assert numbers(answers(checkout)["a"]) == [1, 4, 3]
+        assert sources(checkout) == {"a": "mixed"}
+        upstream.close()
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        assert numbers(answers(checkout)["a"]) == [1, 4, 3]
+        # What is asked for no more is gone, and the order is that of the calls.
+        assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2]
+
+    def test_nothing_missing_costs_nothing_and_changes_no_byte(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        checkout = talking(upstream, agent(self.BODY.format("two"))).with_cases(asking("a")).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        before = finished(checkout)
+        upstream.close()
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
+        assert finished(checkout) == before
+        assert sources(checkout) == {"a": "replayed"}
+
+    def test_a_new_case_is_recorded_beside_the_others(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        asks(upstream, "httpx2_sync", "a", "b").at(pytester)
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=2)
+        assert upstream.prompts == ["a", "b"]
+        assert sources(checkout) == {"a": "replayed", "b": "live"}

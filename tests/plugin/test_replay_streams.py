@@ -1,0 +1,267 @@
+"""Streams and faults of the network: recorded as they came, replayed as the same events and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.helpers.project import Checkout
+from tests.helpers.talking import agent, answers, asking, asks, calls, cassette, drafts, no_sockets, talking, trial
+from tests.helpers.upstream import DROPPED_AFTER, EVENTS, PAUSE, Upstream, running
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+pytest.importorskip("httpx")
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A scripted model."""
+    yield from running()
+
+
+def recorded(pytester: pytest.Pytester, upstream: Upstream, body: str) -> tuple[Checkout, str]:
+    """Return a project with a recording of what an agent with this `body` asks, and what it answered."""
+    checkout = talking(upstream, agent(body)).with_cases(asking("a")).at(pytester)
+    result = checkout.run("eval", "--record")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    upstream.close()
+    return checkout, answers(checkout)["a"]
+
+
+def replayed(checkout: Checkout) -> str:
+    """Return what is answered in the replay, which has to pass."""
+    result = checkout.run("eval", "--replay", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert trial(checkout, "a").source == "replayed"
+    return answers(checkout)["a"]
+
+
+RAW = {
+    "httpx2": "with httpx2.stream('POST', URL + '/any', json=body) as response:\n"
+    "    return '|'.join(chunk.decode() for chunk in response.iter_raw())",
+    "httpx": "with httpx.stream('POST', URL + '/any', json=body) as response:\n"
+    "    return '|'.join(chunk.decode() for chunk in response.iter_raw())",
+    "httpx2 async": "async def ask():\n"
+    "    async with httpx2.AsyncClient() as client:\n"
+    "        async with client.stream('POST', URL + '/any', json=body) as response:\n"
+    "            return '|'.join([chunk.decode() async for chunk in response.aiter_raw()])\n"
+    "return ask()",
+    "httpx async": "async def ask():\n"
+    "    async with httpx.AsyncClient() as client:\n"
+    "        async with client.stream('POST', URL + '/any', json=body) as response:\n"
+    "            return '|'.join([chunk.decode() async for chunk in response.aiter_raw()])\n"
+    "return ask()",
+}
+
+
+@pytest.mark.parametrize("way", RAW)
+def test_the_boundaries_of_chunks_are_kept(pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
+    body = f"import httpx, httpx2\nbody = dict(prompt='hello', stream=True)\n{RAW[way]}"
+    checkout, before = recorded(pytester, upstream, body)
+    assert before.count("|") == EVENTS - 1
+    assert all(piece.startswith("data: ") for piece in before.split("|"))
+    [exchange] = calls(cassette(checkout, "a"))
+    assert exchange.response is not None
+    assert len(exchange.response.chunks) == len(exchange.response.offsets) == EVENTS
+    assert exchange.response.complete
+    assert replayed(checkout) == before
+
+
+@pytest.mark.parametrize("way", ["openai_stream", "anthropic_stream", "openai_async_stream"])
+def test_the_end_of_a_stream_at_its_last_event_is_complete(
+    pytester: pytest.Pytester, upstream: Upstream, way: str
+) -> None:
+    checkout, _ = recorded(pytester, upstream, f"return {way}(question)")
+    [exchange] = calls(cassette(checkout, "a"))
+    assert exchange.response is not None
+    assert exchange.response.complete
+    assert exchange.failure is None
+
+
+def test_when_each_chunk_came_is_kept(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout, _ = recorded(pytester, upstream, "return openai_stream('slow')")
+    [exchange] = calls(cassette(checkout, "a"))
+    assert exchange.response is not None
+    offsets = exchange.response.offsets
+    assert list(offsets) == sorted(offsets)
+    assert PAUSE <= offsets[0] <= offsets[-1] <= exchange.seconds + 0.001
+
+
+def test_a_stream_is_handed_on_as_it_comes_while_it_is_recorded(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    # The server ends the stream only when the client says that it has the first event.
+    body = (
+        "with openai_client() as client:\n"
+        "    stream = client.chat.completions.create(messages=said('wait'), stream=True, **GPT)\n"
+        "    first = next(stream)\n"
+        "    httpx2_sync('go')\n"
+        "    return '|'.join(chunk.choices[0].delta.content for chunk in [first, *stream])"
+    )
+    checkout, before = recorded(pytester, upstream, body)
+    assert before.replace("|", "") == "#0001 to wait"
+    assert replayed(checkout) == before
+
+
+EARLY = {
+    "openai": "with openai_client() as client:\n"
+    "    stream = client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n"
+    "    texts = [next(stream).choices[0].delta.content for _ in range({count})]\n"
+    "    stream.close()\n"
+    "return '|'.join(texts)",
+    "anthropic": "with anthropic_client() as client:\n"
+    "    stream = client.messages.create(messages=said('hello'), stream=True, **CLAUDE)\n"
+    "    texts = [next(stream).type for _ in range({count})]\n"
+    "    stream.close()\n"
+    "return '|'.join(texts)",
+    "openai async": "async def ask():\n"
+    "    async with openai_client('AsyncOpenAI') as client:\n"
+    "        stream = await client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n"
+    "        texts = [(await anext(stream)).choices[0].delta.content for _ in range({count})]\n"
+    "        await stream.close()\n"
+    "        return '|'.join(texts)\n"
+    "return ask()",
+}
+
+
+class TestEarlyClose:
+    """A client that has seen enough."""
+
+    @pytest.mark.parametrize("way", EARLY)
+    def test_it_is_replayed_as_far_as_it_went(self, pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
+        checkout, before = recorded(pytester, upstream, EARLY[way].format(count=3))
+        assert before.count("|") == 2
+        [exchange] = calls(cassette(checkout, "a"))
+        assert exchange.response is not None
+        assert not exchange.response.complete
+        assert replayed(checkout) == before
+
+    @pytest.mark.parametrize("way", EARLY)
+    def test_reading_on_is_a_miss_whoever_catches_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, way: str
+    ) -> None:
+        checkout, _ = recorded(pytester, upstream, EARLY[way].format(count=3))
+        talking(upstream, agent(EARLY[way].format(count=7))).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
+        assert "read on where the recorded client had closed the stream" in trial(checkout, "a").error
+
+    def test_a_thread_cannot_keep_it_to_itself(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            "def read():\n    try:\n        {}\n    except BaseException:\n        pass\n"
+            "thread = threading.Thread(target=read)\nthread.start()\nthread.join()\nreturn 'fine'"
+        )
+        indented = EARLY["openai"].replace("\n", "\n        ")
+        checkout, _ = recorded(pytester, upstream, body.format(indented.format(count=3)))
+        talking(upstream, agent(body.format(indented.format(count=7)))).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
+        assert "read on where" in trial(checkout, "a").error
+
+
+COUNTED = (
+    "texts = []\n"
+    "try:\n"
+    "    with {client} as client:\n"
+    "        for event in client.{ask}(messages=said('drop'), stream=True, **{model}):\n"
+    "            texts.append(event)\n"
+    "except Exception as error:\n"
+    "    return f'{{len(texts)}} {{type(error).__module__}} {{type(error).__name__}} {{error}}'\n"
+    "return 'no error'"
+)
+
+
+class TestFaults:
+    """What goes wrong on the network is part of the recording."""
+
+    @pytest.mark.parametrize(
+        ("client", "ask", "model", "count"),
+        [
+            ("openai_client()", "chat.completions.create", "GPT", DROPPED_AFTER),
+            ("anthropic_client()", "messages.create", "CLAUDE", DROPPED_AFTER),
+        ],
+        ids=["openai", "anthropic"],
+    )
+    def test_a_stream_that_breaks_off_gives_the_same_events_and_the_same_error(
+        self, pytester: pytest.Pytester, upstream: Upstream, client: str, ask: str, model: str, count: int
+    ) -> None:
+        checkout, before = recorded(pytester, upstream, COUNTED.format(client=client, ask=ask, model=model))
+        assert before.split()[0] == str(count)
+        [exchange] = calls(cassette(checkout, "a"))
+        assert exchange.failure is not None
+        assert exchange.failure.kind == "RemoteProtocolError"
+        assert replayed(checkout) == before
+
+    TOLD = (
+        "try:\n    return {call}\nexcept Exception as error:\n"
+        "    return f'{{type(error).__module__}} {{type(error).__name__}} {{error}}'"
+    )
+
+    @pytest.mark.parametrize(
+        ("call", "kind"),
+        [
+            ("openai_sync('hang', timeout=0.2, max_retries=0)", "openai APITimeoutError Request timed out."),
+            ("anthropic_sync('hang', timeout=0.2, max_retries=0)", "anthropic APITimeoutError Request timed out"),
+            (
+                "asyncio.run(openai_async('hang', timeout=0.2, max_retries=0))",
+                "openai APITimeoutError Request timed out.",
+            ),
+            ("httpx2_sync('hang', timeout=0.2)", "httpx2 ReadTimeout"),
+            ("httpx_sync('hang', timeout=0.2)", "httpx ReadTimeout"),
+            ("openai_sync('drop', max_retries=0)", "openai APIConnectionError Connection error."),
+            ("asyncio.run(httpx2_async('drop'))", "httpx2 RemoteProtocolError"),
+        ],
+    )
+    def test_a_timeout_and_a_lost_connection_are_replayed_as_the_same_error(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, call: str, kind: str
+    ) -> None:
+        checkout, before = recorded(pytester, upstream, self.TOLD.format(call=call))
+        assert before.startswith(kind)
+        met = no_sockets(monkeypatch)
+        assert replayed(checkout) == before
+        assert met == []
+        [exchange] = calls(cassette(checkout, "a"))
+        assert exchange.response is None
+        assert exchange.failure is not None
+
+    @pytest.mark.parametrize(
+        "call",
+        ["httpx2_sync('a')", "openai_sync('a', max_retries=0)", "asyncio.run(anthropic_async('a', max_retries=0))"],
+    )
+    def test_a_refused_connection_is_replayed_as_one(
+        self, pytester: pytest.Pytester, upstream: Upstream, call: str
+    ) -> None:
+        upstream.close()
+        checkout, before = recorded(pytester, upstream, self.TOLD.format(call=call))
+        assert "Connect" in before or "Connection" in before
+        [exchange] = calls(cassette(checkout, "a"))
+        assert exchange.failure is not None
+        assert exchange.failure.kind == "ConnectError"
+        assert replayed(checkout) == before
+
+    def test_calls_after_an_error_are_replayed_as_well(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "try:\n    httpx2_sync('drop')\nexcept Exception:\n    pass\nreturn httpx2_sync('then')"
+        checkout, before = recorded(pytester, upstream, body)
+        assert before == "#0002 to then"
+        assert replayed(checkout) == before
+        assert len(trial(checkout, "a").calls) == 2
+
+    def test_a_call_that_is_cancelled_is_no_miss_in_the_replay(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = (
+            "async def race():\n"
+            "    tasks = [asyncio.create_task(httpx2_async(prompt)) for prompt in ('hang', 'fast')]\n"
+            "    [done], [slow] = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n"
+            "    slow.cancel()\n"
+            "    await asyncio.wait([slow])\n"
+            "    return f'{done.result()} {slow.cancelled()}'\n"
+            "return race()"
+        )
+        checkout, before = recorded(pytester, upstream, body)
+        assert before.endswith("to fast True")
+        assert replayed(checkout) == before
+
+
+def test_nothing_is_left_unfinished(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = asks(upstream, "anthropic_stream", "one", "two").at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=2)
+    assert drafts(checkout) == []

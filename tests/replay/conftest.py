@@ -1,0 +1,24 @@
+"""An upstream and a cassette for each test of a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.replay.upstream import Deck, Upstream
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A server that is there until it is closed."""
+    server = Upstream()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def deck(tmp_path: Path) -> Deck:
+    """A cassette to record into and replay from."""
+    return Deck(tmp_path)

@@ -1,0 +1,249 @@
+"""The player: what is done with each call, by its kind, its tape and the mode."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.errors import MissError
+from pytest_recall.core.exchange import Request
+from pytest_recall.replay.player import Player, Step, Tap
+from pytest_recall.replay.tape import Mode
+from tests.replay.test_tape import URL, ask, body_of, call, tape_of
+
+
+class TestWays:
+    """By cassette, live, or not at all."""
+
+    @pytest.mark.parametrize("mode", ["off", "record", "missing"])
+    def test_without_a_tape_calls_go_through(self, mode: Mode) -> None:
+        assert Player(mode).ask(ask("a")) == Step()
+
+    def test_without_a_tape_nothing_is_sent_in_a_replay(self) -> None:
+        player = Player("replay")
+        with pytest.raises(MissError, match="called outside of any case, and nothing is sent in a replay"):
+            player.ask(ask("a"))
+        assert len(player.strays) == 1
+
+    def test_off_listens_and_records_nothing(self, tmp_path: Path) -> None:
+        player = Player("off")
+        tape = tape_of(tmp_path, mode="off")
+        with player.playing(tape):
+            step = player.ask(ask("a"))
+        assert step.served is None
+        assert step.tap is not None
+        assert not step.record
+        ended(step.tap)
+        assert (len(tape.made), tape.kept()) == (1, [])
+
+    def test_record_listens_and_records(self, tmp_path: Path) -> None:
+        player = Player("record")
+        tape = tape_of(tmp_path, mode="record")
+        with player.playing(tape):
+            step = player.ask(ask("a"))
+        assert step.record
+        assert step.tap is not None
+        ended(step.tap)
+        tape.close()
+        [exchange] = tape.kept()
+        assert body_of(exchange) == b"well done"
+        assert exchange.key
+
+    def test_missing_serves_what_there_is_and_records_the_rest(self, tmp_path: Path) -> None:
+        player = Player("missing")
+        with player.playing(tape_of(tmp_path, call("a"), mode="missing")):
+            assert body_of(player.ask(ask("a")).served) == b"fine"
+            assert player.ask(ask("a")).record
+            assert player.ask(ask("b")).record
+
+    def test_replay_serves_or_refuses(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        tape = tape_of(tmp_path, call("a"))
+        with player.playing(tape):
+            assert body_of(player.ask(ask("a")).served) == b"fine"
+            with pytest.raises(MissError, match="is asked once more"):
+                player.ask(ask("a"))
+            with pytest.raises(MissError, match="is not recorded"):
+                player.ask(ask("b"))
+        assert len(tape.misses) == 2
+        assert player.strays == []
+
+    def test_a_miss_is_no_exception_that_anybody_catches(self) -> None:
+        assert not issubclass(MissError, Exception)
+
+    @pytest.mark.parametrize("mode", ["off", "record", "missing", "replay"])
+    def test_a_forbidden_kind_is_refused(self, tmp_path: Path, mode: Mode) -> None:
+        player = Player(mode, {"judge": "forbidden"})
+        tape = tape_of(tmp_path, mode=mode)
+        with player.playing(tape), player.asking("judge"), pytest.raises(MissError, match="`judge` are forbidden"):
+            player.ask(ask("a"))
+        assert len(tape.misses) == 1
+
+    def test_a_live_kind_is_let_through_in_a_replay(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        with player.playing(tape_of(tmp_path)), player.asking("judge"):
+            step = player.ask(ask("a"))
+        assert step.tap is not None
+        assert not step.record
+
+    @pytest.mark.parametrize(
+        ("ignored", "url", "let_through"),
+        [
+            ("upstream", URL, True),
+            ("UPSTREAM:80", URL, True),
+            ("upstream:443", URL, False),
+            ("other", URL, False),
+            ("localhost", "http://127.0.0.1:9/x", True),
+            ("localhost:9", "http://[::1]:9/x", True),
+            ("127.0.0.1", "http://localhost:9/x", False),
+        ],
+    )
+    def test_an_ignored_host_is_none_of_our_business(
+        self, tmp_path: Path, ignored: str, url: str, let_through: bool
+    ) -> None:
+        player = Player("replay", ignored=[ignored])
+        with player.playing(tape_of(tmp_path)):
+            if let_through:
+                assert player.ask(Request("GET", url)) == Step()
+            else:
+                with pytest.raises(MissError):
+                    player.ask(Request("GET", url))
+
+
+class TestKinds:
+    """Who asks."""
+
+    def test_the_innermost_counts(self) -> None:
+        player = Player("off")
+        kinds = [player.kind]
+        with player.asking("judge"):
+            with player.asking("worker"):
+                kinds.append(player.kind)
+            kinds.append(player.kind)
+        assert [*kinds, player.kind] == ["agent", "worker", "judge", "agent"]
+
+    def test_it_holds_for_threads_that_are_started_within(self) -> None:
+        player = Player("off")
+        found = []
+        with player.asking("agent"), player.asking("worker"):
+            with player.asking("agent"):
+                pass
+            thread = threading.Thread(target=lambda: found.append(player.kind))
+            thread.start()
+            thread.join()
+        assert found == ["worker"]
+
+    def test_two_threads_have_their_own(self) -> None:
+        player = Player("off")
+        both = threading.Barrier(2)
+
+        def ask_as(kind: str) -> str:
+            with player.asking(kind):
+                both.wait(20)
+                found = player.kind
+                both.wait(20)
+                return found
+
+        with ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(ask_as, ["judge", "worker"])) == ["judge", "worker"]
+        assert player.kind == "agent"
+
+
+class TestTapes:
+    """Which tape a call belongs to."""
+
+    def test_the_one_that_was_opened_last(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        wide, narrow = tape_of(tmp_path, call("a")), tape_of(tmp_path, call("a"))
+        with player.playing(narrow):
+            player.push(wide)
+            assert player.tape is wide
+            player.pop(wide)
+            assert player.tape is narrow
+        assert player.tape is None
+
+    def test_closing_one_twice_closes_no_other(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        one, two = tape_of(tmp_path), tape_of(tmp_path)
+        player.push(one)
+        player.push(two)
+        player.pop(one)
+        player.pop(one)
+        assert player.tape is two
+        assert player.clear() == [two]
+        assert player.tape is None
+
+    def test_32_threads_get_1000_answers(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+        try:
+            with (
+                player.playing(tape_of(tmp_path, *(call("a", str(number), number) for number in range(1000)))),
+                ThreadPoolExecutor(32) as pool,
+            ):
+                found = list(pool.map(lambda _: player.ask(ask("a")).served, range(1000)))
+        finally:
+            sys.setswitchinterval(before)
+        assert {int(body_of(exchange)) for exchange in found} == set(range(1000))
+
+
+class TestTaps:
+    """How a call ended."""
+
+    @pytest.mark.parametrize(
+        ("chunks", "complete"),
+        [
+            ([b"data: 1\n\n", b"data: [DONE]\n\n"], True),
+            ([b"data: 1\n\n", b"data: [DO", b"NE]\n\n"], True),
+            ([b"event: message_stop\ndata: {}\n\n"], True),
+            ([b"data: 1\n\n"], False),
+            ([], False),
+        ],
+    )
+    def test_closing_after_the_last_event_is_the_end(self, tmp_path: Path, chunks: list[bytes], complete: bool) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tap = Tap(tape, ask("a"), "agent", record=True)
+        tap.started(200, "OK", ())
+        for chunk in chunks:
+            tap.chunk(chunk)
+        tap.closed()
+        tape.close()
+        [exchange] = tape.kept()
+        assert exchange.response is not None
+        assert exchange.response.complete is complete
+
+    def test_only_the_first_end_counts(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tap = Tap(tape, ask("a"), "agent", record=True)
+        ended(tap)
+        tap.closed()
+        tap.failed("ReadError", "late")
+        tape.close()
+        [exchange] = tape.kept()
+        assert exchange.failure is None
+        assert exchange.response is not None
+        assert exchange.response.complete
+
+    def test_the_order_is_that_in_which_calls_begin(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        first, second = (Tap(tape, ask(prompt), "agent", record=True) for prompt in "ab")
+        ended(second)
+        ended(first)
+        tape.close()
+        assert [(exchange.seq, exchange.request.body) for exchange in tape.kept()] == [
+            (1, b'{"prompt":"b"}'),
+            (0, b'{"prompt":"a"}'),
+        ]
+
+
+def ended(tap: Tap) -> None:
+    """Let a call end well."""
+    tap.started(200, "OK", ())
+    tap.chunk(b"well ")
+    tap.chunk(b"done")
+    tap.ended()

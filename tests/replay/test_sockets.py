@@ -1,0 +1,115 @@
+"""Sockets: none opens in a replay, whoever wants one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.errors import MissError
+from pytest_recall.replay import sockets
+from pytest_recall.replay.player import Player
+from tests.replay.test_tape import tape_of
+
+
+@pytest.fixture
+def server() -> Iterator[socket.socket]:
+    """A socket that listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+@pytest.fixture
+def player(request: pytest.FixtureRequest) -> Iterator[Player]:
+    """A player that replays, with its guard; the parameter is a host that is let alone."""
+    playing = Player("replay", ignored=[getattr(request, "param", "elsewhere")])
+    undo = sockets.guard(playing)
+    yield playing
+    for back in reversed(undo):
+        back()
+
+
+def test_a_connection_is_refused_and_its_socket_closed(player: Player, server: socket.socket) -> None:
+    address = server.getsockname()
+    client = socket.socket()
+    with pytest.raises(MissError, match=rf"a connection to 127.0.0.1:{address[1]} would open"):
+        client.connect(address)
+    assert client.fileno() == -1
+    assert len(player.strays) == 1
+
+
+def test_it_is_refused_however_it_is_asked_for(player: Player, server: socket.socket) -> None:
+    host, port = server.getsockname()
+
+    async def opened() -> None:
+        await asyncio.open_connection(host, port)
+
+    with pytest.raises(MissError):
+        socket.create_connection((host, port))
+    with pytest.raises(MissError):
+        asyncio.run(opened())
+    with pytest.raises(MissError):
+        urllib.request.urlopen(f"http://{host}:{port}/")
+    with pytest.raises(MissError), socket.socket() as client:
+        client.connect_ex((host, port))
+    assert len(player.strays) == 4
+
+
+def test_a_thread_is_refused_as_well_and_the_test_answers_for_it(
+    player: Player, server: socket.socket, tmp_path: Path
+) -> None:
+    raised: list[BaseException] = []
+
+    def connect() -> None:
+        try:
+            socket.create_connection(server.getsockname())
+        except BaseException as error:
+            raised.append(error)
+
+    tape = tape_of(tmp_path)
+    with player.playing(tape):
+        thread = threading.Thread(target=connect)
+        thread.start()
+        thread.join()
+    assert [type(error) for error in raised] == [MissError]
+    assert len(tape.misses) == 1
+
+
+def test_a_live_call_may_connect(player: Player, server: socket.socket) -> None:
+    with player.asking("judge"), socket.create_connection(server.getsockname()):
+        pass
+
+
+@pytest.mark.parametrize("player", ["127.0.0.1", "localhost"], indirect=True)
+def test_an_ignored_host_may_be_connected_to(player: Player, server: socket.socket) -> None:
+    with socket.create_connection(server.getsockname()):
+        pass
+    assert player.strays == []
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets of this kind here")
+def test_what_stays_on_the_machine_is_let_alone(player: Player) -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        one.sendall(b"x")
+        assert other.recv(1) == b"x"
+    assert player.strays == []
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_afterwards_all_is_as_it_was(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
+    if guarded:
+        monkeypatch.setattr(socket.socket, "connect", lambda self, address: None)
+    else:
+        monkeypatch.undo()
+    before = dict(vars(socket.socket))
+    undo = sockets.guard(Player("replay"))
+    assert dict(vars(socket.socket)) != before
+    for back in reversed(undo):
+        back()
+    assert dict(vars(socket.socket)) == before

@@ -1,0 +1,196 @@
+"""Tapes: the next answer in turn, and what a recording keeps."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.exchange import Exchange, Failure, Request, Response
+from pytest_recall.core.matching import Rules
+from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.store.cassette import Cassette, write_cassette
+
+RULES = Rules()
+URL = "http://upstream/v1/messages"
+
+
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def ask(prompt: str) -> Request:
+    """Return a request."""
+    return Request("POST", URL, (("content-type", "application/json"),), b'{"prompt":"%s"}' % prompt.encode())
+
+
+def call(prompt: str, answer: str = "fine", seq: int = 0) -> Exchange:
+    """Return a call that went well."""
+    return Exchange("", seq, "agent", ask(prompt), Response(200, "OK", (), (answer.encode(),)), at="2026-03-10")
+
+
+def body_of(exchange: Exchange | None) -> bytes:
+    """Return what was answered."""
+    assert exchange is not None
+    assert exchange.response is not None
+    return exchange.response.body
+
+
+def tape_of(folder: Path, *calls: Exchange, mode: Mode = "replay", secrets: dict[str, str] | None = None) -> Tape:
+    """Return a tape with these calls on it."""
+    path = folder / "case.ndjson"
+    cassette = None
+    if calls:
+        write_cassette(path, {}, calls, RULES)
+        cassette = Cassette(path, "case", RULES)
+    return Tape("case", mode, RULES, Redactor(secrets or {}), "record it", cassette, folder / "draft.ndjson")
+
+
+class TestServing:
+    """The kth identical request gets the kth answer."""
+
+    def test_by_key_and_not_by_position(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, call("a", "1", 0), call("b", "2", 1), call("a", "3", 2))
+        assert [body_of(tape.serve(ask(prompt), "agent")) for prompt in "baa"] == [b"2", b"1", b"3"]
+        assert tape.serve(ask("a"), "agent") is None
+        assert tape.serve(ask("c"), "agent") is None
+        assert tape.unused() == []
+
+    def test_one_of_another_spelling_takes_its_turn_among_the_same(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, call("a", "1", 0), call("a", "2", 1))
+        spelt = ask("a")._replace(body=b'{ "prompt" : "a", "seed": null }')
+        assert [body_of(tape.serve(request, "agent")) for request in (spelt, ask("a"))] == [b"1", b"2"]
+
+    def test_what_nobody_asked_for_is_unused(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, call("a", "1", 0), call("b", "2", 1), call("a", "3", 2))
+        tape.serve(ask("a"), "agent")
+        assert sorted(map(body_of, tape.unused())) == [b"2", b"3"]
+        assert tape.left_over() == ["case: 2 recorded calls were not asked for (2, 3); record it"]
+
+    def test_nothing_is_recorded_without_a_cassette(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path)
+        assert tape.serve(ask("a"), "agent") is None
+        assert tape.missed(ask("a")) == f"case: POST {URL} is not recorded; record it"
+
+    @pytest.mark.usefixtures("hasty")
+    def test_a_thousand_identical_calls_of_32_threads_get_a_thousand_answers(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, *(call("a", str(number), number) for number in range(1000)))
+        request = ask("a")
+        with ThreadPoolExecutor(32) as pool:
+            found = list(pool.map(lambda _: tape.serve(request, "agent"), range(1000)))
+        assert {int(body_of(exchange)) for exchange in found} == set(range(1000))
+        assert sorted(made.seq for made in tape.made) == list(range(1000))
+        assert tape.serve(request, "agent") is None
+
+    @pytest.mark.usefixtures("hasty")
+    def test_thirty_two_threads_with_a_thousand_calls_each(self, tmp_path: Path) -> None:
+        # Each answer is handed out once, however the threads come to meet.
+        count = 32
+        tape = tape_of(tmp_path, *(call("a", str(number), number) for number in range(1000)))
+        request = ask("a")
+
+        def thousand(_: int) -> list[bytes]:
+            found = (tape.serve(request, "agent") for _ in range(1000))
+            return [body_of(exchange) for exchange in found if exchange is not None]
+
+        with ThreadPoolExecutor(count) as pool:
+            found = [body for bodies in pool.map(thousand, range(count)) for body in bodies]
+        assert len(found) == len(set(found)) == 1000
+
+
+class TestKeeping:
+    """What is recorded, and what is not."""
+
+    def test_calls_are_kept_in_a_draft_as_they_end(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tape.keep(call("b", seq=1), record=True)
+        tape.keep(call("a", seq=0), record=True)
+        assert [exchange.seq for exchange in tape.kept()] == [1, 0]
+        tape.close()
+        assert [made.source for made in tape.made] == ["live", "live"]
+
+    def test_a_live_call_is_known_and_not_recorded(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tape.keep(call("a"), record=False)
+        assert (len(tape.made), tape.kept()) == (1, [])
+        assert not (tmp_path / "draft.ndjson").exists()
+
+    def test_secrets_are_replaced_on_every_side(self, tmp_path: Path) -> None:
+        secret = "correct-horse-battery"
+        tape = tape_of(tmp_path, mode="record", secrets={"MY_KEY": secret})
+        request = Request("POST", f"{URL}?tag={secret}", (("x-key", secret),), secret.encode())
+        failure = Failure("ReadError", f"no {secret} today")
+        tape.keep(
+            Exchange("", 0, "agent", request, Response(200, secret, (), (secret.encode(),)), failure), record=True
+        )
+        tape.close()
+        text = (tmp_path / "draft.ndjson").read_text(encoding="utf-8")
+        assert secret not in text
+        assert text.count("[MY_KEY]") >= 4
+
+    def test_what_looks_like_a_key_is_not_written(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tape.keep(call("sk-ant-api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"), record=True)
+        assert tape.kept() == []
+        [problem] = tape.problems
+        assert problem.startswith(
+            f"case: a call to {URL} was not recorded, since it holds what looks like an Anthropic"
+        )
+        assert "Rk7Wq2" not in problem
+
+    def test_a_call_that_ends_after_its_test_is_said_and_not_recorded(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tape.close()
+        tape.keep(call("a"), record=True)
+        assert not (tmp_path / "draft.ndjson").exists()
+        assert tape.problems == [
+            f"case: a call to {URL} ended after its test, and was not recorded; let the test wait for it"
+        ]
+
+    def test_a_draft_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        (tmp_path / "draft.ndjson").mkdir()
+        tape.keep(call("a"), record=True)
+        [problem] = tape.problems
+        assert problem.startswith("case: a call was not recorded (")
+
+    @pytest.mark.usefixtures("hasty")
+    def test_many_threads_keep_every_call(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(lambda number: tape.keep(call(f"p{number % 7}", seq=number), record=True), range(200)))
+        tape.close()
+        assert sorted(exchange.seq for exchange in tape.kept()) == list(range(200))
+
+
+class TestMessages:
+    """What is said of a request that nothing answers."""
+
+    def test_the_nearest_is_named_with_what_changed(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, call("good morning", seq=0), call("something else", seq=1))
+        assert tape.missed(ask("good evening")) == (
+            f"case: POST {URL} is not recorded; record it\n"
+            "  nearest: call 1, recorded → asked\n"
+            "    prompt: “good morning” → “good evening”"
+        )
+
+    def test_one_too_many(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, call("a"))
+        tape.serve(ask("a"), "agent")
+        assert tape.missed(ask("a")) == (
+            f"case: POST {URL} is asked once more than it was recorded, which is once; record it"
+        )
+
+    def test_many_changes_are_cut_short(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, call("a"))
+        lines = tape.missed(ask("a")._replace(body=b'{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}'))
+        assert lines.splitlines()[2:][8:] == ["    … 2 more"]

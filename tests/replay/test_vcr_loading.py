@@ -1,0 +1,135 @@
+"""vcrpy's stubs are put in place when they are needed, and taken away without a trace."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import sys
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.vcr_stubs import install
+from tests.replay.clients import (
+    CLIENTS,
+)
+from tests.replay.upstream import Deck, Upstream
+
+pytest.importorskip("vcr")
+
+
+def replaceable() -> dict[str, Any]:
+    urllib3 = pytest.importorskip("urllib3")
+    botocore = pytest.importorskip("botocore.awsrequest")
+    aiohttp = pytest.importorskip("aiohttp")
+    patch = pytest.importorskip("vcr.patch")
+    pools = (urllib3.HTTPConnectionPool, urllib3.HTTPSConnectionPool)
+    return {
+        "http": http.client.HTTPConnection,
+        "https": http.client.HTTPSConnection,
+        "init": http.client.HTTPSConnection.__init__,
+        "classes": [pool.ConnectionCls for pool in pools],
+        "inherited": ["_get_conn" in vars(pool) for pool in pools],
+        "get": [pool._get_conn for pool in pools],
+        "new": [pool._new_conn for pool in pools],
+        "aws": [botocore.AWSHTTPConnectionPool.ConnectionCls, botocore.AWSHTTPSConnectionPool.ConnectionCls],
+        "dropped": urllib3.connectionpool.is_connection_dropped,
+        "aiohttp": aiohttp.ClientSession._request,
+        "reset": patch.force_reset,
+        "finders": list(sys.meta_path),
+    }
+
+
+def test_undo_leaves_no_trace(deck: Deck, upstream: Upstream) -> None:
+    before = replaceable()
+    with deck.recording():
+        for post in CLIENTS:
+            post(f"{upstream.url}/chat", b"{}")
+        during = replaceable()
+    assert [name for name in before if during[name] == before[name]] == []
+    assert replaceable() == before
+
+
+def test_a_class_that_was_imported_meanwhile_works_afterwards(deck: Deck, upstream: Upstream) -> None:
+    with deck.recording():
+        from http.client import HTTPConnection
+
+        class Mine(HTTPConnection):
+            pass
+
+        assert isinstance(HTTPConnection("x"), http.client.HTTPConnection)
+        assert issubclass(Mine, http.client.HTTPConnection)
+    assert Mine.__mro__[1] is http.client.HTTPConnection, "it is no subclass of a stub"
+    with closing(HTTPConnection(upstream.url.removeprefix("http://"))) as connection:
+        assert type(connection) is http.client.HTTPConnection
+        connection.request("POST", "/chat", b"{}")
+        assert connection.getresponse().status == 200
+
+
+def test_a_subclass_of_a_tls_connection_can_be_made(deck: Deck) -> None:
+    class Mine(http.client.HTTPSConnection):
+        pass
+
+    with deck.recording():
+        assert Mine("x").port == 443
+        by = http.client.HTTPSConnection.__new__(Mine)
+        http.client.HTTPSConnection.__init__(by, "x")
+        assert by.port == 443
+
+
+def in_a_new_process(program: str) -> None:
+    given = (
+        f"import sys\nfrom pytest_recall.replay.player import Player\nfrom pytest_recall.replay import hook\n{program}"
+    )
+    done = subprocess.run([sys.executable, "-c", given], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_vcrpy_is_loaded_only_with_a_client() -> None:
+    pytest.importorskip("urllib3")
+    in_a_new_process(
+        "undo = hook.install(Player('replay'))\n"
+        "import http.client, httpx\n"
+        "assert 'vcr' not in sys.modules\n"
+        "import urllib3\n"
+        "assert 'vcr.patch' in sys.modules\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__ == 'VCRRequestsHTTPConnectionRecall'\n"
+        "for back in reversed(undo): back()\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
+        "assert type(http.client.HTTPConnection) is type\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "first", ["import vcr", "import http.client; http.client.HTTPSConnection('x')", "import aiohttp"]
+)
+def test_any_of_them_brings_all(first: str) -> None:
+    for name in ("urllib3", "aiohttp"):
+        pytest.importorskip(name)
+    in_a_new_process(
+        f"undo = hook.install(Player('record'))\n{first}\n"
+        "import urllib3, aiohttp\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__.endswith('Recall')\n"
+        "assert aiohttp.ClientSession._request.__code__.co_filename.endswith('vcr_stubs.py')\n"
+        "import vcr.patch, vcr.stubs\n"
+        "real = vcr.stubs.VCRHTTPConnection._baseclass\n"
+        "assert type(real) is type and vcr.patch._HTTPConnection is real\n"
+    )
+
+
+def test_without_vcrpy_nothing_happens() -> None:
+    in_a_new_process(
+        "sys.modules['vcr'] = None\n"
+        "import http.client\n"
+        "before = http.client.HTTPConnection\n"
+        "hook.install(Player('replay'))\n"
+        "assert http.client.HTTPConnection is before\n"
+        "import urllib3\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
+    )
+
+
+def test_a_run_that_neither_records_nor_replays_is_left_alone() -> None:
+    assert install(Player("off")) == []
