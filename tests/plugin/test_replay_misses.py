@@ -219,7 +219,7 @@ class TestItsMessage:
     def test_it_holds_no_secret(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-Zq8vT3mKx9Lw2Rb7Nc4Yd1")
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1")
         body = "import os\nreturn httpx2_sync('{} ' + os.environ['OPENAI_API_KEY'])"
         checkout = recorded(pytester, upstream, body.format("first"))
         talking(upstream, agent(body.format("second"))).at(pytester)

@@ -175,9 +175,6 @@ def agent(recall_kind):
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert [call.kind for call in trial(checkout, "a").calls] == ["worker", "agent"]
 
-    @pytest.mark.xfail(
-        strict=True, reason="a thread's kind is that of the phase the process is in, so the call of the agent is live"
-    )
     def test_a_thread_of_the_agent_is_no_judge_when_the_judge_speaks(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:

@@ -57,7 +57,9 @@ class Deck:
         self._max_age = max_age
         self._rules = Rules(rubric.volatile_fields)
         self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
-        self.player = Player(mode, rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed)
+        self.player = Player(
+            mode, rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text
+        )
         self._undo: list[Callable[[], None]] = hook.install(self.player)
         if mode == "replay":
             self._undo += sockets.guard(self.player)

@@ -92,9 +92,8 @@ class Step(NamedTuple):
 class Player:
     """Decides for every call of the process. Calls belong to the tape that is open where they are made.
 
-    Threads and tasks find the tape by their context, or else take the one that the process
-    has open: an agent's own threads know nothing of contexts. Hosts in `ignored` (`host` or
-    `host:port`) are no upstream; `error` makes what is raised for a call that is refused.
+    Hosts in `ignored` (`host` or `host:port`) are no upstream; `error` makes what is raised
+    for a call that is refused, and `redact` takes the secrets out of its message.
     """
 
     def __init__(
@@ -104,28 +103,36 @@ class Player:
         *,
         ignored: Iterable[str] = (),
         error: Callable[[str], MissError] = MissError,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self.mode = mode
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
         self._ignored = frozenset(host.lower() for host in ignored)
         self._error = error
+        self._redact = redact
         self.strays: list[str] = []
         self._tapes: list[Tape] = []
-        self._kinds: list[str] = []
+        self._phases: list[tuple[str, frozenset[int]]] = []
         self._lock = threading.Lock()
 
     @property
     def tape(self) -> Tape | None:
-        """The tape that calls made here belong to."""
-        own = _TAPE.get()
-        if own is not None:
-            return own
+        """The tape that calls made now belong to, in whichever thread: the one opened last."""
         return self._tapes[-1] if self._tapes else None
 
     @property
     def kind(self) -> str:
-        """Who makes calls here."""
-        return _KIND.get() or (self._kinds[-1] if self._kinds else "agent")
+        """Who makes calls here.
+
+        A thread that an agent or a judge started knows nothing of contexts. It has the kind of
+        the phase in which it began: one that the agent left behind is no judge later on.
+        """
+        own = _KIND.get()
+        if own is not None:
+            return own
+        thread = threading.get_ident()
+        phases = list(self._phases)
+        return next((kind for kind, earlier in reversed(phases) if thread not in earlier), "agent")
 
     @contextmanager
     def playing(self, tape: Tape) -> Iterator[Tape]:
@@ -156,16 +163,18 @@ class Player:
     @contextmanager
     def asking(self, kind: str) -> Iterator[None]:
         """Calls made in this block, and by threads that it starts, are of `kind`."""
+        earlier = frozenset(thread.ident for thread in threading.enumerate() if thread.ident is not None)
+        phase = (kind, earlier - {threading.get_ident()})
         with self._lock:
-            self._kinds.append(kind)
+            self._phases.append(phase)
         token = _KIND.set(kind)
         try:
             yield
         finally:
             _KIND.reset(token)
             with self._lock:
-                # The last one: blocks may lie within each other, and the outer one goes on.
-                del self._kinds[-1 - self._kinds[::-1].index(kind)]
+                # This one and no equal: blocks may lie within each other, and the outer one goes on.
+                self._phases = [other for other in self._phases if other is not phase]
 
     def ask(self, request: Request) -> Step:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
@@ -213,6 +222,7 @@ class Player:
         return self._refused(self.tape, message)
 
     def _refused(self, tape: Tape | None, message: str) -> MissError:
+        message = self._redact(message)
         (self.strays if tape is None else tape.misses).append(message)
         return self._error(message)
 
@@ -223,5 +233,4 @@ def _place(url: str) -> tuple[str, int | None]:
 
 
 _LOOPBACK = ("127.0.0.1", "::1")
-_TAPE: ContextVar[Tape | None] = ContextVar("recall_tape", default=None)
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)

@@ -110,6 +110,7 @@ class Library:
                 )
             if len(after) > len(before):
                 plain = {name: value for name, value in header.items() if name not in ("crc", "cassette", "rules")}
+                plain["recorded_at"] = min(exchange.at for exchange in after)
                 write_cassette(path, plain, after, rules)
             for draft in left:
                 draft.unlink(missing_ok=True)
