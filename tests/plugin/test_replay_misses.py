@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout
+from tests.helpers.project import ECHOING, WORKERS, Checkout
 from tests.helpers.talking import (
     agent,
     answers,
@@ -158,6 +158,24 @@ class TestWhoeverCatchesIt:
         result.assert_outcomes(errors=1)
         assert checkout.outcomes() == {"a": "error"}
         assert checkout.state_text() == before
+
+
+def test_a_test_that_is_expected_to_fail_does_not_hide_one(pytester: pytest.Pytester) -> None:
+    source = """\
+import httpx2
+import pytest
+
+
+@pytest.mark.xfail(reason="the model is wrong about it")
+@pytest.mark.recall("marked")
+def test_marked():
+    assert httpx2.post("http://127.0.0.1:9/v1", json={}).text == "right"
+"""
+    checkout = ECHOING.with_files({"eval/test_marked.py": source}).at(pytester)
+    result = checkout.run("eval", "--replay")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.outcomes() == {"marked": "error"}
+    result.stdout.fnmatch_lines(["*POST http://127.0.0.1:9/v1 is not recorded;*"])
 
 
 class TestItsMessage:
