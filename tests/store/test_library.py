@@ -187,8 +187,7 @@ def test_a_later_process_of_the_same_number_has_another_draft(
 
 
 def test_files_of_others_among_the_drafts_are_none(library: Library) -> None:
-    path = library.of_case("late", "loans")
-    library.new_draft(path)
+    (library.folder / ".drafts").mkdir(parents=True)
     (library.folder / ".drafts" / "loans+late.ndjson").write_text("mine")
     (library.folder / ".drafts" / "notes.ndjson").write_text("mine")
     assert library.drafts() == []

@@ -15,8 +15,9 @@ from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
-from pytest_recall.core.secrets import secret_names, suspicious
+from pytest_recall.core.secrets import secret_names
 from pytest_recall.render.sentences import plural
+from pytest_recall.replay.clean import cleaned
 from pytest_recall.replay.vcr_format import export_vcr, import_vcr
 from pytest_recall.run.place import Place
 from pytest_recall.store.cassette import Cassette
@@ -109,20 +110,13 @@ def _recorded_at(exchanges: Iterable[Exchange], source: Path) -> str:
 
 
 def _clean(exchanges: Iterable[Exchange], redactor: Redactor, name: str) -> list[Exchange]:
-    """Return the calls as they may be written. Raises RecallError for what still looks like a key."""
+    """Return the calls as they may be written. Raises RecallError for each that must not be."""
     clean, problems = [], []
     for exchange in exchanges:
-        assert exchange.response is not None
-        request, response = redactor.request(exchange.request), redactor.response(exchange.response)
-        values = [value for _, value in (*request.headers, *response.headers)]
-        bodies = [body.decode("utf-8", "replace") for body in (request.body, response.body)]
-        found = suspicious("\n".join([request.url, *values, *bodies]))
-        if found:
-            problems.append(
-                f"{name}: call {exchange.seq + 1} holds what looks like {', '.join(found)}; set the variable that"
-                " holds it, or name it under `secrets`"
-            )
-        clean.append(exchange._replace(request=request, response=response))
+        try:
+            clean.append(cleaned(exchange, redactor))
+        except RecallError as error:
+            problems.append(f"{name}: call {exchange.seq + 1} {error}")
     if problems:
         raise RecallError(*problems)
     return clean

@@ -19,7 +19,7 @@ from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.cassette import Cassette, read_draft
-from pytest_recall.store.library import Library
+from pytest_recall.store.library import DRAFTS, Library
 
 Standing = Literal["case", "moved", "row", "gone", "mark", "fixture", "damaged"]
 """What is known of whom a cassette belongs to:
@@ -55,7 +55,7 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
 
 def library_of(place: Place, args: argparse.Namespace) -> Library:
     """Return the cassettes that a command works on. Raises RecallError if the folder was given and is not there."""
-    folder = place.eval_dir / "cassettes" if args.cassettes is None else Path.cwd() / args.cassettes
+    folder = place.cassettes if args.cassettes is None else Path.cwd() / args.cassettes
     if args.cassettes is not None and not folder.is_dir():
         raise RecallError(f"{place.name(folder)}: no such directory; give the one that was recorded into")
     return Library(folder)
@@ -102,7 +102,7 @@ def entries(
     """Return all cassettes and drafts, those of one name together; damaged ones as far as they can be read."""
     found = []
     for path in [*library.files(), *library.drafts()]:
-        is_draft = path.parent.name == ".drafts"
+        is_draft = path.parent.name == DRAFTS
         name = place.name(path)
         header: Mapping[str, Any] = {}
         exchanges: list[Exchange] = []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_recall.core.plain import typed
 
-KINDS = ("agent", "judge", "worker")
+Kind = Literal["agent", "judge", "worker"]
 """Who asks: the session under test, a judge of its answers, or work that the agent does in the background."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Way = Literal["cassette", "live", "forbidden"]
+"""What a kind of call does: goes by the cassette, always over the network, or not at all."""
 
 
 class Tokens(NamedTuple):

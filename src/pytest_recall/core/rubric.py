@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from pytest_recall.core.call import Kind, Way
+
 Mode = Literal["pr", "nightly", "all"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
 
-Kind = Literal["agent", "judge", "worker"]
-Way = Literal["cassette", "live", "forbidden"]
 Name = Annotated[str, Field(min_length=1)]
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]

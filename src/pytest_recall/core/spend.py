@@ -7,6 +7,7 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from pytest_recall.core.call import Call, Tokens
+from pytest_recall.core.trial import Trial
 
 
 class Bill(NamedTuple):
@@ -74,6 +75,11 @@ def by_scenario(made: Iterable[tuple[str, Sequence[Call]]], stays: Collection[st
     for scenario, some in made:
         calls.setdefault(scenario, []).extend(some)
     return {scenario: spend_of(calls[scenario], stays) for scenario in sorted(calls)}
+
+
+def of_trials(trials: Iterable[Trial]) -> dict[str, Spend]:
+    """Return the spend of each scenario that `trials` are of, by name."""
+    return by_scenario((trial.scenario, trial.calls) for trial in trials)
 
 
 def total(spends: Mapping[str, Spend]) -> Spend:

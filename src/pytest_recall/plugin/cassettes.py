@@ -51,7 +51,7 @@ class Deck:
         self.library = Library(folder)
         self.problems: list[str] = []
         self._place = place
-        self._record = "--record" if folder == place.eval_dir / "cassettes" else f"--record={place.name(folder)}"
+        self._record = "--record" if folder == place.cassettes else f"--record={place.name(folder)}"
         self._run = run
         self._today = today
         self._max_age = max_age

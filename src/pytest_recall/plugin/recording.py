@@ -106,7 +106,7 @@ def _check_folder(folder: Path, option: str, given: str) -> None:
         )
 
 
-def deck_of(config: pytest.Config, run: Run, asked: Recording) -> Deck:
+def deck_of(run: Run, asked: Recording) -> Deck:
     """Return the cassettes of this session."""
     from pytest_recall.plugin.cassettes import Deck
 
@@ -116,7 +116,7 @@ def deck_of(config: pytest.Config, run: Run, asked: Recording) -> Deck:
         plan.place,
         plan.rubric,
         asked.mode,
-        Path(asked.folder) if asked.folder else plan.place.eval_dir / "cassettes",
+        Path(asked.folder) if asked.folder else plan.place.cassettes,
         run=asked.run,
         today=plan.context.date,
         max_age=max_age,

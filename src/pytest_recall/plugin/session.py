@@ -158,25 +158,15 @@ class Run:
         elif not self._attempts[case_id]:
             file = next(file for file in self.plan.files.values() if case_id in file.lines)
             case = file.cases([case_id])[0]
-            trial = Trial(
-                case_id=case_id,
-                outcome=Outcome.ERROR,
-                scenario=case.scenario,
-                dimension=case.dimension,
-                fingerprint=case.fingerprint,
-                error=error,
-            )
-            self._append(trial, f"{file.name}:{file.lines[case_id]}")
+            where = f"{file.name}:{file.lines[case_id]}"
+            self._append(_crash(case_id, case.scenario, case.dimension, error, case.fingerprint), where)
 
     def _append_crashed_tests(self) -> None:
         for node_id, error in self._crashes.items():
             case_id = self.nodes.get(node_id)
             if case_id is not None and not self._attempts[case_id]:
                 scenario, dimension = self.late.get(case_id, ("", ""))
-                trial = Trial(
-                    case_id=case_id, outcome=Outcome.ERROR, scenario=scenario, dimension=dimension, error=error
-                )
-                self._append(trial, node_id.partition("::")[0])
+                self._append(_crash(case_id, scenario, dimension, error), node_id.partition("::")[0])
 
     def _append(self, trial: Trial, where: str) -> None:
         if self._journal is None:
@@ -299,3 +289,15 @@ class Run:
             reporter.line(f"details: {self.plan.place.name(self._journal.folder)}/scorecard.md")
         for problem in self._problems:
             reporter.line(problem, red=True)
+
+
+def _crash(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:
+    """Return the trial of a case whose worker died under it."""
+    return Trial(
+        case_id=case_id,
+        outcome=Outcome.ERROR,
+        scenario=scenario,
+        dimension=dimension,
+        error=error,
+        fingerprint=fingerprint,
+    )

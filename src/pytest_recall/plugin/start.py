@@ -13,7 +13,7 @@ import pytest
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import options
-from pytest_recall.plugin.recording import deck_of, recording
+from pytest_recall.plugin.recording import Recording, deck_of, recording
 from pytest_recall.plugin.stash import DECK, RUN
 from pytest_recall.store.find import find_case_files, find_files
 
@@ -30,14 +30,15 @@ def start(config: pytest.Config) -> None:
         xdist.follow(config)
         return
     paths = list(case_files(config))
-    if paths or recording(config).mode != "off":
+    asked = recording(config)
+    if paths or asked.mode != "off":
         from pytest_recall.plugin import garbage
 
         garbage.pause(config)
-        wake(config, paths)
+        wake(config, paths, asked)
 
 
-def wake(config: pytest.Config, paths: list[Path]) -> Run:
+def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = None) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import resolve
@@ -62,9 +63,8 @@ def wake(config: pytest.Config, paths: list[Path]) -> Run:
             check_names(plan, {})
     run = Run(config, plan)
     config.stash[RUN] = run
-    asked = recording(config)
-    config.stash[DECK] = deck_of(config, run, asked)
-    run.recording = asked
+    run.recording = asked or recording(config)
+    config.stash[DECK] = deck_of(run, run.recording)
     return run
 
 

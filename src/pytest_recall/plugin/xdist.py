@@ -80,7 +80,7 @@ def follow(config: pytest.Config) -> None:
     )
     run = config.stash[RUN] = Run(config, plan)
     run.recording = Recording(*sent["recording"])
-    config.stash[DECK] = deck_of(config, run, run.recording)
+    config.stash[DECK] = deck_of(run, run.recording)
 
 
 def debrief(node: Any, run: Run) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from math import floor, log10
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from pytest_recall.core.call import Tokens
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.spend import Bill, Spend, total
+from pytest_recall.render.markdown import cell
 from pytest_recall.render.sentences import percent, plural
 
 COLUMNS = ("calls", "input", "output", "cache read", "cache write", "record", "replay", "saved")
@@ -17,7 +17,6 @@ ABSENT = "–"
 UNKNOWN = "unknown"
 MEANING = "record: every call live, at list price; replay: what is on the cassettes costs nothing, the rest is live."
 _SMALLEST = 1e-8
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~&<>@])")
 
 
 def lines(spends: Mapping[str, Spend]) -> list[str]:
@@ -48,7 +47,7 @@ def markdown(spends: Mapping[str, Spend]) -> list[str]:
     rows = _rows(spends)
     if not rows:
         return []
-    told = [f"| {' | '.join((_MARKDOWN.sub(_escaped, row[0]), *row[1:]))} |" for row in rows]
+    told = [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
     head = [f"| scenario | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
     return [*head, *told, "", *(f"- {note}" for note in _notes(spends))]
 
@@ -151,11 +150,6 @@ def _notes(spends: Mapping[str, Spend]) -> list[str]:
     if every.uncounted:
         notes.append(f"{plural(every.uncounted, 'call')} without a count of tokens.")
     return notes
-
-
-def _escaped(match: re.Match[str]) -> str:
-    """Return a character as text: no HTML, no mention, no Markdown."""
-    return {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b"}.get(match[0], "\\" + match[0])
 
 
 def _plain(spend: Spend) -> dict[str, Any]:

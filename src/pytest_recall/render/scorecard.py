@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
-from pytest_recall.core.spend import Spend, by_scenario
+from pytest_recall.core.spend import of_trials
 from pytest_recall.core.trial import Outcome
 from pytest_recall.render import cost, sentences
+from pytest_recall.render.markdown import cell, code
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_TERMINAL = 100
 MAX_MARKDOWN = 200
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+!|~])")
 
 
 def terminal(record: Record, card: Scorecard) -> Iterator[str]:
@@ -43,14 +42,14 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     yield from filter(None, (sentences.replays(card), sentences.orphans(header), sentences.swap(header)))
-    yield from cost.lines(_spends(record))
+    yield from cost.lines(of_trials(record.trials))
     yield sentences.limit(header, card)
 
 
 def markdown(record: Record, card: Scorecard) -> str:
     """Return the scorecard as a Markdown page."""
     header = record.header
-    lines = [f"# Recall scorecard: {_headline(card)}", "", _cell(sentences.title(header) + _partial(record)) + ".", ""]
+    lines = [f"# Recall scorecard: {_headline(card)}", "", cell(sentences.title(header) + _partial(record)) + ".", ""]
     rest = sentences.not_run(header)
     lines += [f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."), ""]
     failed = card.with_outcome(Outcome.FAILED)
@@ -68,17 +67,17 @@ def markdown(record: Record, card: Scorecard) -> str:
         ]
         lines += ["| case | outcome | why |", "| --- | --- | --- |"]
         lines += [
-            f"| {_code(r.trial.case_id)} | {r.trial.outcome} | {_cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
+            f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
         ]
         lines += _more(third)
     if card.not_run:
         lines += ["## Chosen but not run", ""]
-        lines += [f"- {_code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
+        lines += [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
         lines += _more(card.not_run)
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
             lines += [f"## By {name}", "", *_table(name, table), ""]
-    spent = cost.markdown(_spends(record))
+    spent = cost.markdown(of_trials(record.trials))
     if spent:
         lines += ["## Cost", "", *spent, ""]
     notes = [text for text in (sentences.replays(card), sentences.orphans(header), sentences.swap(header)) if text]
@@ -86,7 +85,7 @@ def markdown(record: Record, card: Scorecard) -> str:
         "## What this run cannot show",
         "",
         f"- {sentences.limit(header, card)}",
-        *(f"- {_cell(text)}" for text in notes),
+        *(f"- {cell(text)}" for text in notes),
         "",
     ]
     return "\n".join(lines)
@@ -124,12 +123,8 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
-        "cost": cost.as_json(_spends(record)),
+        "cost": cost.as_json(of_trials(record.trials)),
     }
-
-
-def _spends(record: Record) -> dict[str, Spend]:
-    return by_scenario((trial.scenario, trial.calls) for trial in record.trials)
 
 
 def _result(result: Result) -> dict[str, Any]:
@@ -186,29 +181,15 @@ def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
     columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
     lines = [f"| {name} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
     for row, counts in table.items():
-        lines.append(f"| {_cell(row)} | {' | '.join(str(counts.get(column, 0)) for column in columns)} |")
+        lines.append(f"| {cell(row)} | {' | '.join(str(counts.get(column, 0)) for column in columns)} |")
     return lines
 
 
 def _failed_row(header: Header, result: Result) -> str:
     trial = result.trial
     standing = f"**{sentences.standing(result)}**" if result.regression else sentences.standing(result)
-    cells = (_code(trial.case_id), standing, _moved(header, result), _cell(trial.note), _cell(trial.where))
+    cells = (code(trial.case_id), standing, _moved(header, result), cell(trial.note), cell(trial.where))
     return f"| {' | '.join(cells)} |"
-
-
-def _cell(text: str) -> str:
-    """Return text from outside as text: no Markdown, no HTML, no mention, one table cell."""
-    return _MARKDOWN.sub(r"\\\1", _plain(one_line(text, 300)))
-
-
-def _code(text: str) -> str:
-    """Return an id as code, which keeps every character but the two that would end it."""
-    return "`" + one_line(text, 300).replace("`", "'").replace("|", "\\|") + "`"
-
-
-def _plain(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("@", "@\u200b")
 
 
 def _more(items: Iterable[object]) -> list[str]:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from pytest_recall.core.call import Way
 from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.tape import Mode, Tape
 
-Way = Literal["cassette", "live", "forbidden"]
-"""What a kind of call does: goes by the cassette, always over the network, or not at all."""
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
 
 # The last event of a stream, after which an SDK closes without reading on.
@@ -30,7 +29,7 @@ class Tap:
         self._tape = tape
         self._request = request
         self._kind = kind
-        self._record = record
+        self.record = record
         self._seq = tape.reserve()
         self._at = datetime.now(UTC).isoformat(timespec="seconds")
         self._begin = time.perf_counter()
@@ -78,7 +77,7 @@ class Tap:
             at=self._at,
             seconds=time.perf_counter() - self._begin,
         )
-        self._tape.keep(exchange, record=self._record)
+        self._tape.keep(exchange, record=self.record)
 
 
 class Step(NamedTuple):
@@ -86,7 +85,11 @@ class Step(NamedTuple):
 
     served: Exchange | None = None
     tap: Tap | None = None
-    record: bool = False
+
+    @property
+    def record(self) -> bool:
+        """Whether the call is going to be written down."""
+        return self.tap is not None and self.tap.record
 
 
 class Player:
@@ -200,7 +203,7 @@ class Player:
                 return Step(served=served)
             if tape.mode == "replay":
                 raise self._refused(tape, tape.missed(tape.redactor.request(request)))
-        return Step(tap=Tap(tape, request, kind, record=True), record=True)
+        return Step(tap=Tap(tape, request, kind, record=True))
 
     def may_connect(self, host: str, port: int) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""

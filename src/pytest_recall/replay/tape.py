@@ -11,8 +11,8 @@ from typing import Any, Literal
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange, Request
 from pytest_recall.core.matching import Rules, json_of, key_of, nearest_request, raw_key_of
-from pytest_recall.core.redact import Redactor, decoded
-from pytest_recall.core.secrets import suspicious
+from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.clean import cleaned
 from pytest_recall.store.cassette import Cassette, Draft, read_draft
 
 Mode = Literal["off", "record", "missing", "replay"]
@@ -95,23 +95,11 @@ class Tape:
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange))
         if not record:
             return
-        clean = exchange._replace(
-            request=self.redactor.request(exchange.request),
-            response=exchange.response and self.redactor.response(exchange.response),
-            failure=exchange.failure and self.redactor.failure(exchange.failure),
-        )
-        if clean.response is not None and decoded(clean.response.headers, clean.response.chunks) is None:
-            self.problems.append(
-                f"{self.name}: a call to {clean.request.url} was not recorded, since its answer is compressed in a way"
-                " that cannot be searched for secrets; let the client ask for gzip or none"
-            )
-            return
-        found = suspicious(_all_text(clean))
-        if found:
-            self.problems.append(
-                f"{self.name}: a call to {clean.request.url} was not recorded, since it holds what looks like"
-                f" {', '.join(sorted(set(found)))}; set the variable that holds it, or name it under `secrets`"
-            )
+        try:
+            clean = cleaned(exchange, self.redactor)
+        except RecallError as error:
+            url = self.redactor.url(exchange.request.url)
+            self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
             return
         clean = clean._replace(key=key_of(clean.request, self.rules))
         with self._lock:
@@ -193,14 +181,3 @@ def _sides(exchanges: Iterable[Exchange]) -> Iterable[tuple[str, str, Any]]:
     for exchange in exchanges:
         body = json_of(exchange.request.body)
         yield exchange.request.method, exchange.request.url, exchange.request.body if body is None else body
-
-
-def _all_text(exchange: Exchange) -> str:
-    request, response, failure = exchange.request, exchange.response, exchange.failure
-    parts = [request.url, *(value for _, value in request.headers), request.body.decode("utf-8", "replace")]
-    if response is not None:
-        body = b"".join(decoded(response.headers, response.chunks) or ())
-        parts += [*(value for _, value in response.headers), body.decode("utf-8", "replace")]
-    if failure is not None:
-        parts.append(failure.message)
-    return "\n".join(parts)

@@ -35,6 +35,11 @@ class Place:
         return self.artifacts.folder / ".lock"
 
     @property
+    def cassettes(self) -> Path:
+        """Where recorded calls are, unless another folder is named."""
+        return self.eval_dir / "cassettes"
+
+    @property
     def artifacts(self) -> Artifacts:
         """Where runs leave what they did."""
         return Artifacts(self.eval_dir)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.store.files import write_text
+from pytest_recall.store.files import make_ignored, write_text
 
 FOLDER = "_artifacts"
-_IGNORE = "# What runs leave behind; nothing here belongs in git.\n*\n"
+_WHY = "# What runs leave behind; nothing here belongs in git.\n"
 
 
 class Artifacts:
@@ -23,7 +23,7 @@ class Artifacts:
 
     def new_run(self, now: datetime) -> Path:
         """Make and return the folder of a new run, named after the time; no two runs share one."""
-        self._make()
+        make_ignored(self.folder, _WHY)
         stamp = now.strftime("%Y-%m-%dT%H%M%S")
         for count in range(1, 10_000):
             run = self.folder / (stamp if count == 1 else f"{stamp}-{count}")
@@ -59,14 +59,8 @@ class Artifacts:
 
     def write(self, name: str, text: str) -> None:
         """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""
-        self._make()
+        make_ignored(self.folder, _WHY)
         write_text(self.folder / name, text)
-
-    def _make(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        ignore = self.folder / ".gitignore"
-        if not ignore.exists():
-            write_text(ignore, _IGNORE)
 
 
 def _order(name: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from typing import Any
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules, key_of, raw_key_of
-from pytest_recall.store.files import MAX_BYTES, write_bytes
+from pytest_recall.store.files import MAX_BYTES, make_ignored, write_bytes
 from pytest_recall.store.line import (
     CALL,
     CRC_BYTES,
@@ -152,12 +152,12 @@ class Draft:
     """A recording that goes on: each call is with the operating system as soon as it ends.
 
     A process that is killed leaves the draft behind, whole up to its last line; it takes
-    the place of no recording before `Library.finish`. Raises OSError, and then holds what it
-    held before.
+    the place of no recording before `Library.finish`, and git passes over its folder.
+    Raises OSError, and then holds what it held before.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any], rules: Rules) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_ignored(path.parent)
         self.path = path
         self._nodes: set[str] = set()
         self._end = 0

@@ -72,6 +72,14 @@ def _umask() -> int:
     return mask
 
 
+def make_ignored(folder: Path, why: str = "") -> None:
+    """Make a folder that git passes over, if it is not there; `why` is for its reader. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        write_text(ignore, f"{why}*\n")
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file `path`, which processes on one machine share.

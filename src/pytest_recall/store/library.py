@@ -7,14 +7,15 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules, key_of
 from pytest_recall.store.cassette import SUFFIX, Cassette, merged, read_draft, write_cassette
-from pytest_recall.store.files import locked
+from pytest_recall.store.files import locked, make_ignored
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
@@ -58,8 +59,8 @@ class Library:
 
     def new_draft(self, path: Path) -> Path:
         """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""
-        drafts = self._drafts()
-        return drafts / f"{self._draft_name(path)}.{time.time_ns():016x}-{os.getpid()}-{next(_count)}{SUFFIX}"
+        unique = f"{time.time_ns():016x}-{os.getpid()}-{next(_count)}"
+        return self.folder / DRAFTS / f"{self._draft_name(path)}.{unique}{SUFFIX}"
 
     def drafts(self, path: Path | None = None) -> list[Path]:
         """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""
@@ -82,7 +83,7 @@ class Library:
         process of the same run (`header["run"]`) has put there.
         """
         news = list(exchanges)
-        with locked(self._drafts() / ".lock"):
+        with self._locked():
             if shared and path.exists():
                 before = Cassette(path, str(path), rules)
                 if before.header.get("run") == header.get("run"):
@@ -93,7 +94,7 @@ class Library:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
         if not self.left_behind(path):
             return 0
-        with locked(self._drafts() / ".lock"):
+        with self._locked():
             before: list[Exchange] = []
             header: dict[str, Any] = {}
             if path.exists():
@@ -123,12 +124,11 @@ class Library:
     def _draft_name(self, path: Path) -> str:
         return _BETWEEN.join(path.relative_to(self.folder).with_suffix("").parts)
 
-    def _drafts(self) -> Path:
-        drafts = self.folder / DRAFTS
-        if not drafts.is_dir():
-            drafts.mkdir(parents=True, exist_ok=True)
-            (drafts / ".gitignore").write_text("*\n", encoding="utf-8")
-        return drafts
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        make_ignored(self.folder / DRAFTS)
+        with locked(self.folder / DRAFTS / ".lock"):
+            yield
 
 
 def _is_writing(draft: Path) -> bool:

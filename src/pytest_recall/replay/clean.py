@@ -1,0 +1,38 @@
+"""Clean: a call as it may be written down, or why it must not be."""
+
+from __future__ import annotations
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.redact import Redactor, decoded
+from pytest_recall.core.secrets import suspicious
+
+
+def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
+    """Return the call without the values of known secrets, its key as it was.
+
+    Raises RecallError, in words that follow the name of the call, for one that cannot be searched
+    or still holds what looks like a key.
+    """
+    request, response, failure = exchange.request, exchange.response, exchange.failure
+    request = redactor.request(request)
+    texts = [request.url, *(value for _, value in request.headers), request.body.decode("utf-8", "replace")]
+    if response is not None:
+        response = redactor.response(response)
+        plain = decoded(response.headers, response.chunks)
+        if plain is None:
+            raise RecallError(
+                "has an answer that is compressed in a way that cannot be searched for secrets;"
+                " let the client ask for gzip or none"
+            )
+        texts += [*(value for _, value in response.headers), b"".join(plain).decode("utf-8", "replace")]
+    if failure is not None:
+        failure = redactor.failure(failure)
+        texts.append(failure.message)
+    found = suspicious("\n".join(texts))
+    if found:
+        raise RecallError(
+            f"holds what looks like {', '.join(sorted(set(found)))}; set the variable that holds it,"
+            " or name it under `secrets`"
+        )
+    return exchange._replace(request=request, response=response, failure=failure)
