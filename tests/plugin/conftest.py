@@ -1,13 +1,24 @@
-"""What the end-to-end tests need: an environment that says nothing about a pull request."""
+"""What the end-to-end tests need: an environment that says nothing of a build, and an upstream."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from tests.helpers.upstream import Upstream, running
+
 
 @pytest.fixture(autouse=True)
-def _no_github(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("GITHUB_", "PYTEST_XDIST_"))]:
+def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what tells of a pull request, and what makes pytest print long summaries."""
+    told = ("CI", "BUILD_NUMBER")
+    for name in [name for name in os.environ if name in told or name.startswith(("GITHUB_", "PYTEST_XDIST_"))]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A scripted model."""
+    yield from running()

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +31,11 @@ from tests.helpers.talking import (
     talking,
     trial,
 )
-from tests.helpers.upstream import Upstream, numbers, running
+from tests.helpers.upstream import Upstream, numbers
 
 pytest.importorskip("httpx2")
 
 NUMBER = re.compile(r"#\d{4}")
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """A scripted model."""
-    yield from running()
 
 
 class TestKilled:
@@ -188,6 +181,24 @@ def talk():
 def agent(talk):
     return lambda question: " & ".join([*talk, httpx2_sync(question)])
 """
+# What pytest-xdist's documentation shows for fixtures that are to be set up once.
+ONE_ASKS = """\
+@pytest.fixture(scope="session")
+def talk():
+    import os
+    import pathlib
+    from filelock import FileLock
+    said = pathlib.Path(os.environ["SAID"])
+    with FileLock(f"{said}.lock"):
+        if not said.exists():
+            said.write_text(httpx2_sync("shared"))
+    return said.read_text()
+
+
+@pytest.fixture
+def agent(talk):
+    return lambda question: f"{talk} & {httpx2_sync(question)}"
+"""
 NAMES = [f"c{number}" for number in range(6)]
 
 
@@ -295,6 +306,18 @@ class TestSharedFixtures:
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["eval/cassettes/_fixtures/*: recorded call 3 was not asked for*"])
 
+    def test_workers_may_agree_that_one_of_them_asks(
+        self, pytester: pytest.Pytester, upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = self.project(upstream, ONE_ASKS).at(pytester)
+        said = tmp_path / "said.txt"
+        monkeypatch.setenv("SAID", str(said))
+        for mode in ("--record", "--replay"):
+            said.unlink(missing_ok=True)
+            result = checkout.run("eval", mode, "--recall-mode=all", "-n2")
+            assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+            assert [name for name in finished(checkout) if name.startswith("_fixtures/")] != []
+
 
 def _body(exchange: Exchange) -> str:
     assert exchange.response is not None
@@ -323,11 +346,11 @@ def test_it_is_the_same_recording_with_any_number_of_workers(pytester: pytest.Py
     source = SHARED.replace("httpx2_sync(question)", "httpx2_sync(question), httpx2_sync(question)")
     checkout = talking(upstream, source).with_cases(*map(asking, NAMES)).at(pytester)
     found = []
-    for workers in ("-n0", "-n2"):
+    for workers in ("-n0", "-n2", "-n4"):
         checkout.run("eval", "--record", "--recall-mode=all", workers).assert_outcomes(passed=6)
         found.append({name: plain(data) for name, data in finished(checkout).items()})
     assert len(found[0]) == 7
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
 
 
 THIRTY = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,12 @@ from pytest_recall.core.matching import Rules
 from pytest_recall.store.cassette import Cassette, write_cassette
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, asks, calls, cassette, drafts, finished, sources, talking, trial
-from tests.helpers.upstream import Upstream, running
+from tests.helpers.upstream import Upstream
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 RUBRIC = "owner: me\n"
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """A scripted model."""
-    yield from running()
 
 
 def recorded(pytester: pytest.Pytester, project: Project, *args: str) -> Checkout:
@@ -67,6 +60,15 @@ class TestUsage:
             ),
             (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
             (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
+            (("eval", "--recall-trust-replays"), "--recall-trust-replays goes with --replay or --record=missing"),
+            (
+                ("eval", "--record", "--recall-trust-replays"),
+                "--recall-trust-replays goes with --replay or --record=missing",
+            ),
+            (
+                ("eval", "--replay=eval/casettes"),
+                "--replay=eval/casettes: no such directory; --record=eval/casettes records into it",
+            ),
         ],
     )
     def test_it_is_said_in_one_sentence(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.helpers.project import WORKERS, Checkout, Project, case
@@ -23,19 +21,13 @@ from tests.helpers.talking import (
     talking,
     trial,
 )
-from tests.helpers.upstream import Upstream, numbers, running
+from tests.helpers.upstream import Upstream, numbers
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 pytest.importorskip("httpx")
 
 Workers = tuple[str, ...]
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """A scripted model."""
-    yield from running()
 
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, project: Project) -> Checkout:

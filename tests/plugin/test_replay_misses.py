@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -22,7 +21,7 @@ from tests.helpers.talking import (
     talking,
     trial,
 )
-from tests.helpers.upstream import Upstream, numbers, running
+from tests.helpers.upstream import Upstream, numbers
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -31,12 +30,6 @@ Workers = tuple[str, ...]
 
 RECORDED = "httpx2_sync('recorded')"
 """What an agent does in a recording, before it is changed."""
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """A scripted model."""
-    yield from running()
 
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, body: str = f"return {RECORDED}") -> Checkout:
@@ -231,6 +224,7 @@ class TestItsMessage:
     def test_the_command_names_a_folder_of_ones_own(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         upstream.close()
         checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
+        pytester.mkdir("tapes")
         checkout.run("eval", "--replay=tapes")
         assert trial(checkout, "a").error.endswith("`pytest -p recall 'eval/cases.yaml::a' --record=tapes` records it")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.helpers.project import WORKERS, Checkout, Project, row, state_yaml
@@ -20,7 +18,7 @@ from tests.helpers.talking import (
     talking,
     trial,
 )
-from tests.helpers.upstream import Upstream, numbers, running
+from tests.helpers.upstream import Upstream, numbers
 
 pytest.importorskip("httpx2")
 
@@ -33,12 +31,6 @@ def judge_kind():
         return "#" in httpx2_sync("is this kind: " + answer.text)
     return judge
 """
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """A scripted model."""
-    yield from running()
 
 
 class TestEvidence:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.helpers.project import Checkout
 from tests.helpers.talking import agent, answers, asking, asks, calls, cassette, drafts, no_sockets, talking, trial
-from tests.helpers.upstream import DROPPED_AFTER, EVENTS, PAUSE, Upstream, running
+from tests.helpers.upstream import DROPPED_AFTER, EVENTS, PAUSE, Upstream
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 pytest.importorskip("httpx")
-
-
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    """A scripted model."""
-    yield from running()
 
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, body: str) -> tuple[Checkout, str]:

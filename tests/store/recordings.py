@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.core.matching import Rules, key_of
-from pytest_recall.store.cassette import Draft, write_cassette
+from pytest_recall.store.cassette import Cassette, Draft, write_cassette
 
 RULES = Rules()
 CHAT = "https://api.openai.com/v1/chat/completions"
 JSON: Headers = (("content-type", "application/json"),)
+NAME = "eval/cassettes/a.ndjson"
+RESTORE = "restore the cassette from git, or record it again"
 AT = "2026-03-01T09:00:00+00:00"
 HEADER = {"case": "right", "scenario": "loans", "run": "2026-03-01T085959-7", "recorded_at": AT}
 
@@ -51,6 +53,16 @@ def conversation(turns: int, letters: int) -> Iterator[Exchange]:
     for turn in range(turns):
         messages.append(f"turn {turn}: ".ljust(letters, "abcdefg "[turn % 8]))
         yield call(seq=turn, request=request(*messages), response=response("yes"))
+
+
+def opened(path: Path, rules: Rules = RULES) -> Cassette:
+    """Open a cassette under the name of the tests."""
+    return Cassette(path, NAME, rules)
+
+
+def verify(path: Path) -> None:
+    """Read everything of a cassette."""
+    opened(path).verify()
 
 
 def write(path: Path, *exchanges: Exchange, rules: Rules = RULES, **header: Any) -> Path:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.core.exchange import Exchange, Failure, Request
 from pytest_recall.core.matching import Rules, key_of, raw_key_of
-from pytest_recall.store.cassette import Cassette, Draft, merged, read_draft, read_header
+from pytest_recall.store.cassette import Draft, merged, read_draft, read_header
 from pytest_recall.store.line import MAX_DEPTH
 from tests.core.samples import unhurried
 from tests.store.recordings import (
@@ -23,36 +23,19 @@ from tests.store.recordings import (
     CHAT,
     HEADER,
     JSON,
+    NAME,
     RULES,
     as_read,
     call,
     conversation,
     draft,
     exchanges,
+    opened,
     request,
     response,
     write,
 )
 from tests.store.samples import problem
-
-NAME = "eval/cassettes/a.ndjson"
-RESTORE = "restore the cassette from git, or record it again"
-
-
-def opened(path: Path, rules: Rules = RULES) -> Cassette:
-    """Open a cassette under the name of the tests."""
-    return Cassette(path, NAME, rules)
-
-
-def verify(path: Path) -> None:
-    """Read everything of a cassette."""
-    opened(path).verify()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "a.ndjson"
-
 
 # Round trips
 

@@ -12,36 +12,12 @@ from hypothesis import strategies as st
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Failure
-from pytest_recall.core.matching import Rules
 from pytest_recall.store import cassette as cassettes
-from pytest_recall.store.cassette import Cassette, read_draft, read_header
+from pytest_recall.store.cassette import read_draft, read_header
 from pytest_recall.store.line import CRC_BYTES, sealed
 from tests.core.samples import unhurried
-from tests.store.recordings import (
-    RULES,
-    call,
-    conversation,
-    write,
-)
+from tests.store.recordings import NAME, RESTORE, call, conversation, opened, verify, write
 from tests.store.samples import problem
-
-NAME = "eval/cassettes/a.ndjson"
-RESTORE = "restore the cassette from git, or record it again"
-
-
-def opened(path: Path, rules: Rules = RULES) -> Cassette:
-    """Open a cassette under the name of the tests."""
-    return Cassette(path, NAME, rules)
-
-
-def verify(path: Path) -> None:
-    """Read everything of a cassette."""
-    opened(path).verify()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "a.ndjson"
 
 
 def sample(path: Path) -> bytes:

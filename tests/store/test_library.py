@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_recall.core.case import ID_PATTERN
-from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules
 from pytest_recall.store import library as libraries
@@ -245,11 +244,29 @@ def test_a_shared_recording_of_an_earlier_run_is_replaced(library: Library) -> N
     assert calls_in(path) == [call("new")]
 
 
-def test_a_shared_recording_does_not_join_a_damaged_one(library: Library) -> None:
+def test_a_shared_recording_replaces_a_damaged_one(library: Library) -> None:
     path = write(library.of_fixture("client", "session", ""), call("old"))
     path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(RecallError, match="cut off in its last line"):
-        library.finish(path, HEADER, [call("new")], RULES, shared=True)
+    library.finish(path, HEADER, [call("new")], RULES, shared=True)
+    assert calls_in(path) == [call("new")]
+
+
+def test_a_recording_without_calls_is_no_file(library: Library) -> None:
+    path = library.of_case("late", "loans")
+    library.finish(path, HEADER, [], RULES)
+    assert not library.folder.exists()
+    library.finish(path, HEADER, [call("old")], RULES)
+    library.finish(path, HEADER, [], RULES)
+    assert library.files() == []
+
+
+def test_a_process_that_asked_nothing_leaves_what_another_one_of_its_run_recorded(library: Library) -> None:
+    path = library.of_fixture("client", "session", "")
+    library.finish(path, HEADER, [call("asked")], RULES, shared=True)
+    library.finish(path, HEADER, [], RULES, shared=True)
+    assert calls_in(path) == [call("asked")]
+    library.finish(path, {**HEADER, "run": "next"}, [], RULES, shared=True)
+    assert library.files() == []
 
 
 # Recovering

@@ -42,10 +42,19 @@ Missed.__module__ = "builtins"  # pytest's summary names it by its last name the
 
 
 class Deck:
-    """The player of this process, and the cassettes that are put into it."""
+    """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's."""
 
     def __init__(
-        self, place: Place, rubric: Rubric, mode: Mode, folder: Path, *, run: str, today: date, max_age: int | None
+        self,
+        place: Place,
+        rubric: Rubric,
+        mode: Mode,
+        folder: Path,
+        *,
+        run: str,
+        today: date,
+        max_age: int | None,
+        follows: bool = False,
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
@@ -55,6 +64,7 @@ class Deck:
         self._run = run
         self._today = today
         self._max_age = max_age
+        self._follows = follows
         self._rules = Rules(rubric.volatile_fields)
         self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
         self.player = Player(
@@ -128,7 +138,8 @@ class Deck:
         def end() -> None:
             self.player.pop(tape)
             tape.close()
-            if self.mode == "replay" and tape.passed and not tape.misses:
+            # Workers may agree that one of them asks, and hands on what it got: who asked nothing need not have.
+            if self.mode == "replay" and tape.passed and not tape.misses and (tape.made or not self._follows):
                 tape.misses += tape.left_over()
             self._finish(tape, path, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
             self.problems += tape.misses
@@ -200,12 +211,10 @@ class Deck:
             rest = [] if all_asked else [exchange._replace(seq=tape.reserve()) for exchange in unused]
             news = [*tape.served(), *news, *rest]
         try:
-            if news:
+            if news or self.mode == "record":
                 # Of a recording that was made in several runs, the oldest part says how old it is.
-                header = {**tape.header, "recorded_at": min(exchange.at for exchange in news)}
-                self.library.finish(path, header, news, self._rules, shared=shared)
-            elif self.mode == "record":
-                path.unlink(missing_ok=True)
+                oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
+                self.library.finish(path, {**tape.header, "recorded_at": oldest}, news, self._rules, shared=shared)
             draft.unlink(missing_ok=True)
             if self.mode == "record":
                 for left in self.library.left_behind(path):

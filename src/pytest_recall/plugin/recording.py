@@ -84,9 +84,13 @@ def recording(config: pytest.Config) -> Recording:
     if option.replay_max_age is not None and (mode != "replay" or option.replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
         raise pytest.UsageError(f"--replay-max-age {problem}")
+    if option.recall_trust_replays and mode not in ("replay", "missing"):
+        raise pytest.UsageError("--recall-trust-replays goes with --replay or --record=missing")
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
         _check_folder(Path(folder), "record" if mode != "replay" else "replay", given or "")
+        if mode == "replay" and not Path(folder).is_dir():
+            raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
     return Recording(
         mode=mode,
         folder=folder,
@@ -120,4 +124,5 @@ def deck_of(run: Run, asked: Recording) -> Deck:
         run=asked.run,
         today=plan.context.date,
         max_age=max_age,
+        follows=run.follows,
     )

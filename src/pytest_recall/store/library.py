@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules, key_of
 from pytest_recall.store.cassette import SUFFIX, Cassette, merged, read_draft, write_cassette
@@ -77,18 +78,21 @@ class Library:
         *,
         shared: bool = False,
     ) -> None:
-        """Let a recording take its place. Raises OSError or RecallError, and then has changed nothing.
+        """Let a recording take its place: none, if it has no call. Raises OSError, and then has changed nothing.
 
         A `shared` one, which several processes make at the same time, joins what another
         process of the same run (`header["run"]`) has put there.
         """
         news = list(exchanges)
+        if not news and not path.exists():
+            return
         with self._locked():
-            if shared and path.exists():
-                before = Cassette(path, str(path), rules)
-                if before.header.get("run") == header.get("run"):
-                    news = merged(before.exchanges(), news)
-            write_cassette(path, header, news, rules)
+            if shared:
+                news = merged(_written_in(path, header.get("run"), rules), news)
+            if news:
+                write_cassette(path, header, news, rules)
+            else:
+                path.unlink(missing_ok=True)
 
     def recover(self, path: Path, rules: Rules) -> int:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
@@ -129,6 +133,15 @@ class Library:
         make_ignored(self.folder / DRAFTS)
         with locked(self.folder / DRAFTS / ".lock"):
             yield
+
+
+def _written_in(path: Path, run: Any, rules: Rules) -> list[Exchange]:
+    """Return the calls of the cassette `path` if it was written in `run`: one that is damaged was not."""
+    try:
+        cassette = Cassette(path, str(path), rules)
+        return list(cassette.exchanges()) if cassette.header.get("run") == run else []
+    except (RecallError, FileNotFoundError):
+        return []
 
 
 def _is_writing(draft: Path) -> bool:
