@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pytest_recall.core.exchange import Exchange, Failure, Request
 from pytest_recall.core.matching import Rules, key_of, raw_key_of
 from pytest_recall.store.cassette import Draft, merged, read_draft, read_header
-from pytest_recall.store.line import MAX_DEPTH
+from pytest_recall.store.line import MAX_DEPTH, NOT_READ
 from tests.core.samples import unhurried
 from tests.store.recordings import (
     AT,
@@ -84,8 +84,8 @@ def test_a_call_is_found_by_its_key_and_by_its_bytes(tmp_path_factory: pytest.Te
     (place,) = found.keys[key]
     assert found.raw == {raw_key_of(call.request): key}
     assert found.exchange(place) == as_read(call)
-    without = found.exchange(place, with_body=False)
-    assert without == as_read(call)._replace(request=as_read(call).request._replace(body=b""))
+    without = found.exchange(place, with_request=False)
+    assert without == as_read(call)._replace(request=NOT_READ)
 
 
 def test_the_kth_identical_request_has_the_kth_answer(path: Path) -> None:

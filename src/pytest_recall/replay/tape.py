@@ -80,7 +80,7 @@ class Tape:
             seq = self._seq
             self._seq += 1
         place = places[turn]
-        exchange = cassette.exchange(place, with_body=False)
+        exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
 

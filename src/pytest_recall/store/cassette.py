@@ -46,11 +46,11 @@ class _Calls:
         """Return the fields of the line at `place`. Raises RecallError."""
         return unsealed(self._lines[place], self.name, place + 1)
 
-    def exchange(self, place: int, *, with_body: bool = True) -> Exchange:
-        """Return the call at `place`; without the body of its request, if that is not wanted, which takes longest."""
+    def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
+        """Return the call at `place`; its request takes longest, and is `NOT_READ` if it is not wanted."""
         fields = self.line(place)
         try:
-            return exchange_of(fields, self._node if with_body else None)
+            return exchange_of(fields, self._node if with_request else None)
         except _NO_CALL as error:
             raise RecallError(f"{self.name}:{place + 1}: not a recorded call ({error!r}); record it again") from None
 
@@ -104,9 +104,9 @@ class Cassette(_Calls):
     def __len__(self) -> int:
         return len(self._calls)
 
-    def exchange(self, place: int, *, with_body: bool = True) -> Exchange:
+    def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
         """Return the call at `place`, with its key under the rules that the cassette was opened with."""
-        found = super().exchange(place, with_body=with_body)
+        found = super().exchange(place, with_request=with_request)
         key = self._renewed.get(place)
         return found if key is None else found._replace(key=key)
 

@@ -34,6 +34,7 @@ RAW = slice(KEY.stop + len('","raw":"'), KEY.stop + len('","raw":"') + 32)
 NODE_NAME = slice(CRC_BYTES + len(NODE), CRC_BYTES + len(NODE) + 16)
 
 encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+NOT_READ = Request("", "", (), b"")
 _REFERENCES = ("$list", "$part")
 
 Node = Callable[[str], Mapping[str, Any]]
@@ -109,23 +110,26 @@ def call_lines(exchange: Exchange, nodes: set[str]) -> list[bytes]:
 
 
 def exchange_of(fields: Mapping[str, Any], node: Node | None) -> Exchange:
-    """Return the call of a line; without `node` its request has no body, which takes longest.
+    """Return the call of a line; without `node` its request is `NOT_READ`.
 
     Raises KeyError, TypeError, ValueError, AttributeError, OverflowError or RecursionError for
     what is no call.
     """
-    asked, failure, response = fields["request"], fields.get("failure"), fields.get("response")
-    body = b"" if node is None else _body(asked["body"], node)
+    failure, response = fields.get("failure"), fields.get("response")
     return Exchange(
         key=fields["call"],
         seq=int(fields["seq"]),
         kind=fields["kind"],
-        request=Request(asked["method"], asked["uri"], _flat(asked["headers"]), body),
+        request=NOT_READ if node is None else _request(fields["request"], node),
         response=None if response is None else _response(response),
         failure=None if failure is None else Failure(failure["kind"], failure["message"]),
         at=fields["recorded_at"],
         seconds=float(fields["seconds"]),
     )
+
+
+def _request(given: Mapping[str, Any], node: Node) -> Request:
+    return Request(given["method"], given["uri"], _flat(given["headers"]), _body(given["body"], node))
 
 
 def _response(given: Mapping[str, Any]) -> Response:
