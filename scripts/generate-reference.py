@@ -66,6 +66,9 @@ class Recorder:
     def add_subparsers(self, **about: Any) -> Recorder:
         return self
 
+    def add_mutually_exclusive_group(self) -> Recorder:
+        return self
+
     def set_defaults(self, **defaults: Any) -> None:
         pass
 

@@ -25,6 +25,7 @@ import pytest
 
 import pytest_recall
 from pytest_recall.core.case import Case
+from pytest_recall.core.compare import compare
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.row import Row
@@ -33,6 +34,7 @@ from pytest_recall.core.schedule import INTERVALS
 from pytest_recall.core.scorecard import summarize
 from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
 from pytest_recall.plugin import fixtures
+from pytest_recall.render.compare_json import as_json as comparison_as_json
 from pytest_recall.render.scorecard import as_json
 from pytest_recall.store import strictyaml
 from pytest_recall.store.casefile import CaseFile
@@ -314,10 +316,18 @@ def test_every_command_is_documented() -> None:
     assert [name for name in sorted(found) if f"## `recall {name}`" not in page] == []
 
 
+_FACTS = {"run": "", "date": TODAY, "mode": "all", "seed": "", "started": "", "total": 1, "picks": ()}
+_HEADER = Header(**_FACTS, scheduled=True, writes=True)  # type: ignore[arg-type]
+
+
 def _scorecard_keys() -> list[str]:
-    facts = {"run": "", "date": TODAY, "mode": "pr", "seed": "", "started": "", "total": 1, "picks": ()}
-    header = Header(**facts, scheduled=True, writes=True)  # type: ignore[arg-type]
-    return list(as_json(Record(header=header), summarize([], [], 1, date.fromisoformat(TODAY))))
+    return list(as_json(Record(header=_HEADER), summarize([], [], 1, date.fromisoformat(TODAY))))
+
+
+def _comparison_keys() -> list[str]:
+    record = Record(header=_HEADER, trials=(Trial("a", Outcome.PASSED, seconds=1.0),))
+    plain = comparison_as_json(compare(record, record))
+    return [*plain, *plain["base"], *plain["overall"], *plain["not_compared"], *plain["seconds"]]
 
 
 @pytest.mark.parametrize(
@@ -332,6 +342,7 @@ def _scorecard_keys() -> list[str]:
         ("journal.md", [name for kind in (Header, Trial) for name in kind._fields]),
         ("journal.md", [outcome.value for outcome in Outcome]),
         ("journal.md", _scorecard_keys()),
+        ("cli.md", _comparison_keys()),
     ],
 )
 def test_every_name_is_documented(page: str, names: list[str]) -> None:

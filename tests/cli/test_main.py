@@ -14,7 +14,7 @@ from pytest_recall.cli import main
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, recall
 
-COMMANDS = ("init", "select", "status", "score", "apply", "check", "schema", "cassette", "cost")
+COMMANDS = ("init", "select", "status", "score", "compare", "apply", "check", "schema", "cassette", "cost")
 
 
 def test_help_leads_through_the_commands(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
     assert "error: " in capsys.readouterr().err
 
 
-NEED_EVAL = [["select"], ["status"], ["score"], ["apply", "latest"], ["check"]]
+NEED_EVAL = [["select"], ["status"], ["score"], ["compare", "previous", "latest"], ["apply", "latest"], ["check"]]
 
 
 @pytest.mark.parametrize("arguments", NEED_EVAL)

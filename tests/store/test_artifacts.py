@@ -33,6 +33,16 @@ def test_nothing_is_made_before_something_is_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_run_before_the_latest(tmp_path: Path) -> None:
+    artifacts = Artifacts(tmp_path)
+    finished(artifacts, NOW - timedelta(seconds=1))
+    assert problem(lambda: artifacts.find("previous")).endswith(
+        "no run before the latest; run `pytest -p recall` again first"
+    )
+    runs = [finished(artifacts, NOW + timedelta(seconds=second)) for second in range(3)]
+    assert (artifacts.find("previous"), artifacts.find("latest")) == (runs[1], runs[2])
+
+
 def test_run_folders_are_named_after_the_time(tmp_path: Path) -> None:
     artifacts = Artifacts(tmp_path)
     names = [artifacts.new_run(NOW).name for _ in range(3)]

@@ -19,7 +19,7 @@ killed: what it had finished is in its journal. Applying a run twice changes not
 def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "apply", "fold the finished trials of a run into eval/recall.yaml", run, DETAILS)
-    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, or `latest`")
+    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
     parser.add_argument("--explicit", action="store_true", help="also a run of cases that somebody chose by hand")
 
 

@@ -53,6 +53,11 @@ def _glob(text: str) -> str:
     return text
 
 
+def names(given: str) -> tuple[str, ...]:
+    """Return the names in a list with commas, as `--scenarios A,B` has it."""
+    return tuple(name.strip() for name in given.split(",") if name.strip())
+
+
 def place_of(args: argparse.Namespace) -> Place:
     """Return the eval directory that a command works on. Raises RecallError if it is not there."""
     root = Path.cwd()

@@ -20,7 +20,11 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "cost", "print what recording a run costs, and what replaying it costs", run, DETAILS)
     parser.add_argument(
-        "run_name", nargs="?", default="latest", metavar="RUN", help="a run's name or folder (default: latest)"
+        "run_name",
+        nargs="?",
+        default="latest",
+        metavar="RUN",
+        help="a run's name or folder, or `previous` (default: latest)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 

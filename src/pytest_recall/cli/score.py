@@ -23,7 +23,11 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "score", "print the scorecard of a run", run, DETAILS)
     parser.add_argument(
-        "run_name", nargs="?", default="latest", metavar="RUN", help="a run's name or folder (default: latest)"
+        "run_name",
+        nargs="?",
+        default="latest",
+        metavar="RUN",
+        help="a run's name or folder, or `previous` (default: latest)",
     )
     parser.add_argument(
         "--format", choices=("text", "md", "json"), default="text", help="how to print it (default: text)"

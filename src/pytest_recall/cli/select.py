@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of
 from pytest_recall.render.sentences import slice_line
 from pytest_recall.run.context import Asked
 from pytest_recall.run.plan import Wanted, check_names, make_plan
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
-    wanted = Wanted(scenarios=_names(args.scenarios), dimensions=_names(args.dimensions))
+    wanted = Wanted(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, base_state=args.base_state)
     check_names(plan, {})
     text = plan.today()
@@ -45,7 +45,3 @@ def run(args: argparse.Namespace) -> int:
     print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
     return 0
-
-
-def _names(given: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in given.split(",") if name.strip())

@@ -73,6 +73,13 @@ def dollars(amount: float) -> str:
     return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
+def price(bill: Bill) -> str:
+    """Return the sum of a bill, "at least" so much if some calls have no price, "unknown" if none has."""
+    if bill.known is None:
+        return UNKNOWN
+    return f"at least {dollars(bill.usd)}" if bill.unpriced else dollars(bill.usd)
+
+
 def _called(spends: Mapping[str, Spend]) -> dict[str, Spend]:
     return {scenario: spend for scenario, spend in spends.items() if spend.calls}
 
@@ -126,13 +133,7 @@ def _rows(spends: Mapping[str, Spend]) -> list[tuple[str, ...]]:
 def _cells(spend: Spend) -> tuple[str, ...]:
     uncounted = UNKNOWN if spend.tokens == Tokens() else ABSENT
     counts = (uncounted if count is None else f"{count:,}" for count in spend.tokens)
-    return (f"{spend.calls:,}", *counts, _price(spend.recording), _price(spend.stays), _saved(spend))
-
-
-def _price(bill: Bill) -> str:
-    if bill.known is None:
-        return UNKNOWN
-    return f"at least {dollars(bill.usd)}" if bill.unpriced else dollars(bill.usd)
+    return (f"{spend.calls:,}", *counts, price(spend.recording), price(spend.stays), _saved(spend))
 
 
 def _saved(spend: Spend) -> str:

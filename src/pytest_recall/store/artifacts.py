@@ -42,7 +42,7 @@ class Artifacts:
         return sorted(found, key=lambda path: _order(path.name))
 
     def find(self, run: str) -> Path:
-        """Return the folder of `run`: "latest", a run's name, or a path to its folder or journal.
+        """Return the folder of `run`: "latest", "previous", a run's name, or a path to its folder or journal.
 
         Raises RecallError, naming the nearest runs.
         """
@@ -51,6 +51,10 @@ class Artifacts:
             if not runs:
                 raise RecallError(f"{self.folder}: no run yet; run `pytest -p recall` first")
             return runs[-1]
+        if run == "previous":
+            if len(runs) < 2:
+                raise RecallError(f"{self.folder}: no run before the latest; run `pytest -p recall` again first")
+            return runs[-2]
         named = Path(run)
         for path in (self.folder / run, named.parent if named.name == "trials.jsonl" else named):
             if (path / "trials.jsonl").is_file():

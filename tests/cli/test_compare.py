@@ -1,0 +1,224 @@
+"""`recall compare` end to end: real runs of an agent that gets worse, and of one that does not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import Done, files, python, recall
+
+CASE = """\
+- id: {scenario}-{number}
+  scenario: {scenario}
+  dimension: facts
+  input: {scenario} {number}
+  judges: [{{contains: "yes"}}]
+"""
+CONFTEST = """\
+import os
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def agent():
+    wrong = os.environ.get("WRONG", "").split(",")
+    return lambda question: "no" if question in wrong or question.split()[0] in wrong else "yes"
+"""
+
+
+def evals(folder: Path, wrong: str, *options: str) -> Done:
+    """Run all cases, with an agent that is wrong in these scenarios or on these questions."""
+    command = ("-m", "pytest", "-q", "-p", "recall", "-p", "no:cacheprovider", "eval", "--recall-mode", "all")
+    done = python(folder, *command, "--recall-date", "2026-03-10", *options, WRONG=wrong)
+    assert done.code in (0, 1), done
+    return done
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names of the runs, oldest first."""
+    runs = (folder / "eval" / "_artifacts").glob("*/trials.jsonl")
+    return sorted((run.parent.name for run in runs), key=lambda name: (name[:17], len(name), name))
+
+
+@pytest.fixture(scope="session")
+def _three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("three") / "project"
+    (folder / "eval").mkdir(parents=True)
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    cases = [CASE.format(scenario=scenario, number=n) for scenario in ("fees", "loans") for n in range(12)]
+    (folder / "eval" / "cases.yaml").write_text("\n".join(cases), encoding="utf-8")
+    (folder / "eval" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
+    for wrong, options in (("loans 1,loans 2", ()), ("loans 1,fees 3", ("-n", "2")), ("loans 1,fees", ())):
+        evals(folder, wrong, *options)
+    return folder
+
+
+@pytest.fixture
+def three(_three: Path, tmp_path: Path) -> Path:
+    """A project with three runs: the second flips two cases, in the third all of `fees` is wrong."""
+    return Path(shutil.copytree(_three, tmp_path / "three"))
+
+
+def test_two_flips_are_no_drop(three: Path) -> None:
+    before = files(three)
+    first, second, _ = names(three)
+    done = recall(three, "compare", first, second)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines()[:15] == [
+        f"BASE {first}: all cases, 2026-03-10, seed 2026-03-10",
+        f"HEAD {second}: all cases, 2026-03-10, seed 2026-03-10",
+        "24 cases with a verdict in both",
+        "",
+        "BASE  22 of 24 passed: 91.7 % (99 %: 66.9 to 98.4 %)",
+        "HEAD  22 of 24 passed: 91.7 % (99 %: 66.9 to 98.4 %)",
+        "difference +0.0 points (99 %: -24.7 to +24.7), 1 passed and fail now, 1 failed and pass now,"
+        " McNemar's exact p 1",
+        "Could be chance: with as many flips, 24 cases can show a drop of 39.7 points or more (80 % power, level 1 %).",
+        "",
+        "passed in BASE, fails in HEAD (1):",
+        "  fees-3: contains: no “yes” in “no”",
+        "",
+        "failed in BASE, passes in HEAD (1):",
+        "  loans-2",
+        "",
+    ]
+    assert files(three) == before
+
+
+def test_a_drop_is_exit_code_1(three: Path) -> None:
+    done = recall(three, "compare", "previous", "latest")
+    assert (done.code, done.err) == (1, "")
+    assert "A drop is shown: " in done.out
+    assert "passed in BASE, fails in HEAD (11):" in done.out
+    assert "McNemar's exact p 0.00098" in done.out
+
+
+def test_the_other_way_round_it_is_a_rise(three: Path, inside: Recall) -> None:
+    done = inside(three, "compare", "latest", "previous")
+    assert done.code == 0
+    assert "A rise is shown: " in done.out
+
+
+def test_json_and_markdown(three: Path, inside: Recall) -> None:
+    done = inside(three, "compare", "previous", "latest", "--json")
+    found = json.loads(done.out)
+    assert (done.code, found["shown"], found["drops"]) == (1, "drop", ["all cases", "scenario fees"])
+    assert (found["overall"]["lost"], found["overall"]["gained"], len(found["lost"])) == (11, 0, 11)
+    assert found["by_scenario"]["loans"]["difference"] == 0
+    done = inside(three, "compare", "previous", "latest", "--markdown")
+    assert (done.code, done.out.splitlines()[0]) == (
+        1,
+        "# Recall comparison: a drop is shown (all cases, scenario fees)",
+    )
+    assert "| `fees-0` | contains: no “yes” in “no” | eval/cases.yaml:1 |" in done.out
+    assert inside(three, "compare", "previous", "latest", "--markdown", "--json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "small", "large"),
+    [("drop", 0, 1), ("any-flip", 1, 1), ("never", 0, 0), ("45.8", 0, 1), ("46", 0, 0), ("0.1", 0, 1)],
+)
+def test_fail_on(three: Path, condition: str, small: int, large: int, inside: Recall) -> None:
+    first, second, _ = names(three)
+    assert inside(three, "compare", first, second, "--fail-on", condition).code == small
+    assert inside(three, "compare", "previous", "latest", "--fail-on", condition).code == large
+
+
+def test_fail_on_a_fall_by_exactly_so_much(three: Path, inside: Recall) -> None:
+    """11 of 12 are 91.666… points."""
+    narrowed = ("compare", "previous", "latest", "--scenarios", "fees", "--fail-on")
+    assert [inside(three, *narrowed, points).code for points in ("91.66", "91.67")] == [1, 0]
+
+
+def test_alpha(three: Path, inside: Recall) -> None:
+    strict = inside(three, "compare", "previous", "latest", "--alpha", "0.0001")
+    assert strict.code == 0
+    assert "(99.99 %: " in strict.out
+    assert "(80 % power, level 0.01 %)" in strict.out
+
+
+def test_narrowed_to_scenarios_and_dimensions(three: Path, inside: Recall) -> None:
+    done = inside(three, "compare", "previous", "latest", "--scenarios", "loans", "--dimensions", "facts")
+    assert (done.code, "12 cases with a verdict in both\n" in done.out) == (0, True)
+    done = inside(three, "compare", "previous", "latest", "--scenarios", "loan")
+    assert done == (2, "", "recall: no scenario 'loan' in these runs; did you mean `loans`?\n")
+
+
+def test_a_committed_baseline_and_another_checkout(three: Path, tmp_path: Path, inside: Recall) -> None:
+    first = three / "eval" / "_artifacts" / names(three)[0]
+    (three / "baseline").mkdir()
+    shutil.copy(first / "trials.jsonl", three / "baseline")
+    elsewhere = Path(shutil.copytree(first, tmp_path / "elsewhere"))
+    for base in ("baseline/trials.jsonl", "baseline", str(elsewhere), str(elsewhere / "trials.jsonl")):
+        done = inside(three, "compare", base, "latest")
+        assert (done.code, "passed in BASE, fails in HEAD (12):" in done.out) == (1, True)
+
+
+def test_a_run_is_not_compared_with_itself(three: Path, inside: Recall) -> None:
+    name = names(three)[-1]
+    shutil.copytree(three / "eval" / "_artifacts" / name, three / "copy")
+    for pair in (("latest", "latest"), ("latest", name), (f"eval/_artifacts/{name}", "latest"), ("copy", "latest")):
+        done = inside(three, "compare", *pair)
+        assert done == (2, "", f"recall: {pair[0]} and {pair[1]} are both the run {name}; name two runs\n")
+
+
+def test_no_such_run(three: Path, inside: Recall) -> None:
+    done = inside(three, "compare", names(three)[0][:-1] + "x", "latest")
+    assert (done.code, done.out) == (2, "")
+    assert "did you mean" in done.err
+    assert inside(three, "compare", "latest").code == 2
+
+
+def test_changed_cases_are_other_questions(three: Path, inside: Recall) -> None:
+    cases = three / "eval" / "cases.yaml"
+    cases.write_text(cases.read_text(encoding="utf-8").replace("fees 3\n", "fees three\n"), encoding="utf-8")
+    evals(three, "fees")
+    done = inside(three, "compare", "previous", "latest")
+    assert "23 cases with a verdict in both; not compared: 1 whose text or judges changed" in done.out
+    assert "not the same question: fees-3;" in done.out
+    assert (
+        "24 cases with a verdict in both\n" in inside(three, "compare", "previous", "latest", "--include-changed").out
+    )
+
+
+def test_nothing_in_common_is_no_good_news(three: Path, inside: Recall) -> None:
+    cases = three / "eval" / "cases.yaml"
+    cases.write_text(cases.read_text(encoding="utf-8").replace("id: ", "id: new-"), encoding="utf-8")
+    evals(three, "")
+    done = inside(three, "compare", "previous", "latest")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(
+        "recall: no case has a verdict on the same question in both runs (24 are only in BASE, 24"
+    )
+
+
+def test_the_schedule_s_retest_of_what_failed_is_no_rise(three: Path, inside: Recall) -> None:
+    """Everything that failed passes now; the schedule asked nothing else, so that it had to look better."""
+    evals(three, "", "--recall-mode", "pr")
+    done = inside(three, "compare", "previous", "latest")
+    assert done.code == 0
+    assert "Shows nothing: the schedule chose the cases of the later run" in done.out
+    assert "is shown" not in done.out
+
+
+@pytest.mark.parametrize("level", ["0", "1", "0.5", "-0.1", "nan", "one"])
+def test_a_level_that_is_none(three: Path, level: str, inside: Recall) -> None:
+    done = inside(three, "compare", "previous", "latest", "--alpha", level)
+    assert (done.code, "is no level; write a share between 0 and 0.5, such as 0.01" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("condition", ["0", "-5", "101", "nan", "drops", "5%"])
+def test_a_condition_that_is_none(three: Path, condition: str, inside: Recall) -> None:
+    done = inside(three, "compare", "previous", "latest", f"--fail-on={condition}")
+    assert (done.code, "is neither drop, any-flip or never, nor a number of percentage points" in done.err) == (2, True)
+
+
+def test_help_teaches(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "compare", "--help")
+    assert done.code == 0
+    assert all(word in done.out for word in ("BASE HEAD", "--alpha", "any-flip", "McNemar", "previous", "trials.jsonl"))

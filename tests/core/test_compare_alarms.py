@@ -1,0 +1,103 @@
+"""Compare over many simulated runs: how often it alarms without a reason, and how often with one.
+
+A run of an unchanged system is a new draw for each case with the case's own pass probability.
+Nothing here is left to the machine: the draws are seeded.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_recall.core.compare import compare
+from pytest_recall.core.record import Record
+from pytest_recall.core.trial import Trial
+from pytest_recall.metrics.paired import power_of_drop
+from tests.core.samples import FAILED, PASSED, header, trial
+
+CASES = 200
+RUNS = 2000
+SCENARIOS, DIMENSIONS = ("fees", "loans", "visits", "tours"), ("facts", "tone", "safety")
+HEADER = header(mode="all")
+
+Ends = list[tuple[Trial, Trial]]
+
+
+def ends(count: int = CASES) -> Ends:
+    """Return the failed and the passed trial of each case."""
+    about = [
+        {"scenario": SCENARIOS[i % len(SCENARIOS)], "dimension": DIMENSIONS[i * i % len(DIMENSIONS)]}
+        for i in range(count)
+    ]
+    return [
+        (trial(f"case-{i:03}", FAILED, verdicts=(), **tags), trial(f"case-{i:03}", PASSED, **tags))
+        for i, tags in enumerate(about)
+    ]
+
+
+def draw(chance: random.Random, probabilities: list[float], both: Ends) -> Record:
+    """Return a run."""
+    trials = tuple([end[chance.random() < p] for p, end in zip(probabilities, both, strict=True)])
+    return Record(header=HEADER, trials=trials, exit_code=0)
+
+
+def alarms(seed: int, base: list[float], head: list[float], runs: int) -> Iterator[list[str]]:
+    """Yield where a drop is shown, for each of so many pairs of runs."""
+    chance, both = random.Random(seed), ends(len(base))
+    for _ in range(runs):
+        yield compare(draw(chance, base, both), draw(chance, head, both)).drops
+
+
+RATES = {
+    # The share of cases that flip between two runs is the mean of 2p(1-p).
+    "every case a coin flip": [0.5] * CASES,
+    "80 % each, 32 % flip": [0.8] * CASES,
+    "95 % each, 9.5 % flip": [0.95] * CASES,
+    "most are sure, a fifth flips half the time": [0.5] * 40 + [1.0] * 130 + [0.0] * 30,
+    "of every kind": [i / (CASES - 1) for i in range(CASES)],
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_an_unchanged_system_alarms_in_at_most_one_comparison_of_a_hundred(name: str) -> None:
+    rates = RATES[name]
+    found = list(alarms(7, rates, rates, RUNS))
+    assert sum(map(bool, found)) <= 0.01 * RUNS
+
+
+@pytest.mark.parametrize(
+    ("flipping", "power"),
+    [
+        # Cases that are sure to pass break; besides, some of the others flip by chance.
+        (0.0, 0.99),
+        (0.05, 0.86),
+        (0.10, 0.70),
+    ],
+)
+def test_a_drop_of_ten_points_on_200_cases_is_shown(flipping: float, power: float) -> None:
+    """20 of 200 cases break for good. `flipping` of all pairs flip for another reason, half of them each way."""
+    restless = round(2 * flipping * CASES)  # at even odds, half of them flip
+    base = [1.0] * 20 + [0.5] * restless + [1.0] * (CASES - 20 - restless)
+    head = [0.0] * 20 + base[20:]
+    runs = 400
+    shown = sum("all cases" in drops for drops in alarms(11, base, head, runs)) / runs
+    assert shown >= power
+    # What is forecast is for losses that are chance themselves; a drop that is certain is shown more often.
+    assert shown >= power_of_drop(CASES, 0.1 + flipping, 0.1, 0.01) - 0.03
+
+
+def test_power_is_as_forecast() -> None:
+    """Every case drops from 80 % to 70 %: 0.8 · 0.3 are lost, 0.2 · 0.7 gained."""
+    shown = list(alarms(13, [0.8] * CASES, [0.7] * CASES, 1000))
+    forecast = power_of_drop(CASES, 0.38, 0.10, 0.01)
+    assert sum("all cases" in drops for drops in shown) / 1000 == pytest.approx(forecast, abs=0.04)
+
+
+def test_a_scenario_that_breaks_is_found_among_noise() -> None:
+    base = [0.9] * CASES
+    head = [0.1 if i % len(SCENARIOS) == 0 else 0.9 for i in range(CASES)]
+    found = list(alarms(17, base, head, 200))
+    assert sum("scenario fees" in drops for drops in found) >= 198
+    assert sum("scenario loans" in drops for drops in found) <= 2
