@@ -30,7 +30,7 @@ import pytest_recall
 from pytest_recall import cli
 from pytest_recall.core.case import Case
 from pytest_recall.core.rubric import Rubric
-from pytest_recall.judges import number, schema, text
+from pytest_recall.judges import asked, number, schema, text
 from pytest_recall.plugin import fixtures, options, recording
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,7 +102,8 @@ def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
 def judges() -> dict[str, Callable[..., Any]]:
     """Return the built-in judges: the pure functions behind the fixtures, by name."""
     names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
-    return {name: next(getattr(home, name) for home in (text, number, schema) if hasattr(home, name)) for name in names}
+    homes = (*map(vars, (text, number, schema)), asked.INQUIRIES)
+    return {name: next(home[name] for home in homes if name in home) for name in names}
 
 
 def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
@@ -150,16 +151,27 @@ def judge_part() -> Iterator[str]:
     for name, check in judges().items():
         yield f"### `{name}`"
         yield ""
-        yield inspect.getdoc(check) or ""
+        # Of what asks a model, the last paragraph is about what comes from the rubric.
+        paragraphs = (inspect.getdoc(check) or "").split("\n\n")
+        yield "\n\n".join(paragraphs[:-1] if name in asked.INQUIRIES else paragraphs)
         yield ""
         yield from ("| argument | default |", "| --- | --- |")
-        for parameter in list(inspect.signature(check).parameters.values())[1:]:
-            given = parameter.default
-            usual = "the case's `expected`" if parameter.name == "expected" else f"`{written(given)}`"
-            yield f"| `{parameter.name}` | {usual} |"
+        for parameter in inspect.signature(check).parameters.values():
+            if parameter.name in ("answer", "case", *asked.GIVEN):
+                continue
+            yield f"| `{parameter.name}` | {usual(name, parameter)} |"
         if name == "token_f1":
             yield "| `threshold` | the case's, else the rubric's, else `0.5` |"
         yield ""
+
+
+def usual(judge: str, parameter: inspect.Parameter) -> str:
+    """Return what an argument of a judge is where a case does not give it."""
+    if parameter.name == "threshold":
+        return "the case's, else the rubric's, else " + {"memory": "`4/6`"}.get(judge, "`0.5`")
+    if parameter.name == "expected" and judge != "rubric":
+        return "the case's `expected`"
+    return "required" if (judge, parameter.name) == ("pairwise", "against") else f"`{written(parameter.default)}`"
 
 
 def field_part(model: type[BaseModel]) -> Iterator[str]:

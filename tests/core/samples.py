@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.core.call import KINDS, Call, Tokens
 from pytest_recall.core.case import Case
+from pytest_recall.core.judgement import Judgement, Preflight, Vote
 from pytest_recall.core.record import Header
 from pytest_recall.core.row import Row
 from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
@@ -112,7 +113,36 @@ answers = st.builds(
     passages=st.lists(passages, max_size=3).map(tuple),
     usage=st.dictionaries(some_text, st.integers(0, 10**6) | st.floats(0, 10), max_size=3),
 )
-verdicts = st.builds(Verdict, passed=st.none() | st.booleans(), score=st.none() | scores, reason=texts, judge=texts)
+votes = st.builds(
+    Vote,
+    model=texts,
+    passed=st.none() | st.booleans(),
+    score=st.none() | scores,
+    reason=texts,
+    scores=st.dictionaries(some_text, st.integers(0, 9), max_size=3),
+    replied=maybe_text,
+    retried=st.integers(0, 9),
+    flips=st.integers(0, 1),
+    ignored=st.lists(some_text, max_size=2).map(tuple),
+    error=texts,
+)
+judgements = st.builds(
+    lambda votes, appeal, cause, preflights: Judgement(votes, appeal, cause if appeal else "", preflights),
+    st.lists(votes, max_size=3).map(tuple),
+    st.none() | votes,
+    some_text,
+    st.dictionaries(some_text, st.builds(Preflight, *[st.integers(0, 9)] * 3), max_size=2),
+)
+verdicts = st.builds(
+    Verdict,
+    passed=st.none() | st.booleans(),
+    score=st.none() | scores,
+    reason=texts,
+    judge=texts,
+    model=texts,
+    version=texts,
+    judgement=st.none() | judgements,
+)
 counts = st.none() | st.integers(0, 10**6)
 calls = st.builds(
     Call,

@@ -9,7 +9,7 @@ import pytest
 from pytest_recall.plugin import fixtures
 from tests.helpers.project import BARE, ECHOING
 
-JUDGES = ("exact", "contains", "regex", "json_schema", "numeric", "token_f1")
+JUDGES = ("exact", "contains", "regex", "json_schema", "numeric", "token_f1", "rubric", "memory", "pairwise")
 OPTIONS = (
     "--scenarios",
     "--dimensions",
@@ -22,6 +22,8 @@ OPTIONS = (
     "--recall-update",
     "--reset-on-model-swap",
     "--recall-dir",
+    "--judge",
+    "--appellate-judge",
     "--record",
     "--replay",
     "--replay-max-age",

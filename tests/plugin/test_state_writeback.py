@@ -239,4 +239,5 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "not_run": [],
         "orphans": ["gone"],
         "model_swapped": 0,
+        "judged_by_models": None,
     }

@@ -168,6 +168,7 @@ def test_json_of_a_whole_run() -> None:
         "orphans": ["gone"],
         "model_swapped": 2,
         "sources": {"live": 3},
+        "judged_by_models": None,
     }
     assert failed[0] == {
         "id": "worse",

@@ -7,6 +7,7 @@ import argparse
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.render.sentences import plural
+from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.rubric import read_rubric
 from pytest_recall.store.state import read_state
@@ -17,7 +18,7 @@ def add(commands: Commands) -> None:
     parser = command(
         commands,
         "check",
-        "validate the case files, the rubric and the state, without running anything",
+        "validate the case files, the rubric, the state and the calibrations, without running anything",
         run,
         "A run reads large case files only as far as it needs; this reads all of every file.",
     )
@@ -39,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     for read in (
         lambda: check_unique(files),
         lambda: read_rubric(place.rubric, place.name(place.rubric)),
+        lambda: read_calibrations(place.calibration, place.name(place.calibration)),
         lambda: read_state(place.state, place.name(place.state)),
     ):
         try:

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     record = read_journal(place.artifacts.find(args.run_name))
-    card = finish.scorecard(record)
+    card = finish.scorecard(record, place)
     if args.format == "json":
         print(json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False))
     else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from pytest_recall.core.call import Kind, Way
+from pytest_recall.core.criteria import Appeals, Criterion, KnownVerdict, Strictness
 
 Mode = Literal["pr", "nightly", "all"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
@@ -14,6 +15,26 @@ MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
 Name = Annotated[str, Field(min_length=1)]
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
+# A criterion is a field of what the judge replies.
+CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+WrittenNames = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(_listed),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}},
+            ]
+        }
+    ),
+]
 
 
 class Rubric(BaseModel):
@@ -34,6 +55,39 @@ class Rubric(BaseModel):
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
+    )
+    judge: WrittenNames = Field(
+        default=(), description="The model that judges, as a selector; a list of them is a panel that votes."
+    )
+    appellate_judge: Name | None = Field(
+        default=None, description="The model whose verdict takes the place of one that fails an answer, as a selector."
+    )
+    votes: Annotated[int, Field(strict=True, ge=1, le=25)] = Field(
+        default=1, description="How often each judging model is asked about an answer; the majority decides."
+    )
+    appeal: Appeals = Field(
+        default="on-failure",
+        description="When the appellate judge is asked: `on-failure`, `on-disagreement` of votes, or `never`.",
+    )
+    audit_passes: Score = Field(
+        default=0.05, description="The share of passes that the appellate judge checks as well, drawn by seed."
+    )
+    judge_attempts: Annotated[int, Field(strict=True, ge=1, le=10)] = Field(
+        default=3, description="How often a judging model is asked before its judgement counts as unreadable."
+    )
+    judge_reads: Annotated[int, Field(strict=True, ge=200)] = Field(
+        default=24_000, description="Characters of passages or excerpts that a judging model is shown at most."
+    )
+    criteria: dict[CriterionName, Criterion] = Field(
+        default={}, description="What the judge `rubric` scores: a question with its scale, by name."
+    )
+    preflight: Strictness = Field(
+        default="stop",
+        description="What a judging model that misjudges known answers does to the run: `stop`, `warn`, or `off`.",
+    )
+    preflight_allowed: Count = Field(default=1, description="Known answers that a judging model may misjudge.")
+    preflight_cases: tuple[KnownVerdict, ...] = Field(
+        default=(), description="Answers with known verdicts, in place of the built-in ones of that judge."
     )
     cassette_kinds: dict[Kind, Way] = Field(
         default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."

@@ -8,6 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.schedule import review
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.metrics.stats import unseen_share
@@ -35,7 +36,7 @@ class Scorecard(NamedTuple):
     `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest
     share of cases that a change could have broken with none of them in the slice;
     `sources` counts verdicts by where the answer came from, `unmoved` those that are no
-    evidence, because it was replayed.
+    evidence, because it was replayed; `panels` is what models judged.
     """
 
     results: tuple[Result, ...]
@@ -47,6 +48,7 @@ class Scorecard(NamedTuple):
     unseen: float | None
     sources: Mapping[str, int] = MappingProxyType({})
     unmoved: int = 0
+    panels: Panels = Panels()
 
     def with_outcome(self, *outcomes: Outcome) -> list[Result]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
@@ -54,10 +56,17 @@ class Scorecard(NamedTuple):
         return sorted(wanted, key=lambda result: (not result.regression, result.trial.case_id))
 
 
-def summarize(trials: Iterable[Trial], picks: Iterable[tuple[str, str]], total: int, today: date) -> Scorecard:
+def summarize(
+    trials: Iterable[Trial],
+    picks: Iterable[tuple[str, str]],
+    total: int,
+    today: date,
+    calibrations: Mapping[JudgeKey, Calibration] = MappingProxyType({}),
+) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
-    With several attempts at a case the last one grades it.
+    With several attempts at a case the last one grades it. `calibrations` are of the judges
+    that have been compared with people.
     """
     attempts: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -81,6 +90,11 @@ def summarize(trials: Iterable[Trial], picks: Iterable[tuple[str, str]], total: 
         unseen=unseen_share(verdicts, total),
         sources=dict(Counter(result.trial.source for result in results if result.trial.outcome.is_verdict)),
         unmoved=sum(result.trial.outcome.is_verdict and not result.trial.evidence for result in results),
+        panels=panels(
+            (result.trial for result in results),
+            calibrations,
+            (trial for tries in attempts.values() for trial in tries[:-1]),
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from pytest_recall.core.call import Call
+from pytest_recall.core.judgement import Judgement
 from pytest_recall.core.plain import typed
 from pytest_recall.core.row import Row
 
@@ -51,13 +52,32 @@ class Answer:
 class Verdict:
     """What one judge decided. `score` lies in 0..1, or is None for a judge that gives none.
 
-    A judge that only scores leaves `passed` None; the threshold then decides.
+    A judge that only scores leaves `passed` None; the threshold then decides. Of a judge that
+    asks a model, `model` is the selector of the one whose word stands, `version` tells its
+    prompts apart, and `judgement` has the votes.
     """
 
     passed: bool | None
     score: float | None = None
     reason: str = ""
     judge: str = ""
+    model: str = ""
+    version: str = ""
+    judgement: Judgement | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty and unknown fields are left out."""
+        plain = _present(self, _VERDICT)
+        return plain if self.judgement is None else plain | {"judgement": self.judgement.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Verdict:
+        """Return the verdict that `to_json` gave; fields of a later version are passed over."""
+        judgement = plain.get("judgement")
+        return cls(
+            **{"passed": None, **typed(cls, plain)},
+            judgement=None if judgement is None else Judgement.from_json(judgement),
+        )
 
 
 class Trial(NamedTuple):
@@ -104,7 +124,7 @@ class Trial(NamedTuple):
                 plain[name] = value
         plain["outcome"] = self.outcome.value
         if self.verdicts:
-            plain["verdicts"] = [_present(v, _VERDICT) for v in self.verdicts]
+            plain["verdicts"] = [verdict.to_json() for verdict in self.verdicts]
         if self.answer is not None:
             answer: dict[str, Any] = {"text": self.answer.text}
             if self.answer.passages:
@@ -130,7 +150,7 @@ class Trial(NamedTuple):
         return cls(
             **typed(cls, plain),
             outcome=Outcome(plain["outcome"]),
-            verdicts=tuple(Verdict(**{"passed": None, **typed(Verdict, v)}) for v in plain.get("verdicts", ())),
+            verdicts=tuple(map(Verdict.from_json, plain.get("verdicts", ()))),
             answer=None
             if answer is None
             else Answer(
@@ -149,7 +169,7 @@ class Trial(NamedTuple):
 
 _STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence"})
 _PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
-_VERDICT = tuple(f.name for f in fields(Verdict))
+_VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
 
 

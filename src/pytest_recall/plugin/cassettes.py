@@ -249,6 +249,8 @@ def _clean(trial: Trial, redactor: Redactor) -> Trial:
     """Return the trial without secrets: what a cassette must not hold, the journal and the state must not either."""
     text, answer = redactor.text, trial.answer
     texts = [trial.error, *(verdict.reason for verdict in trial.verdicts)]
+    votes = [vote for verdict in trial.verdicts if verdict.judgement for vote in verdict.judgement.every]
+    texts += [said for vote in votes for said in (vote.reason, vote.error)]
     if answer is not None:
         texts += [answer.text, *(passage.text for passage in answer.passages)]
     together = "\0".join(texts)
@@ -257,7 +259,10 @@ def _clean(trial: Trial, redactor: Redactor) -> Trial:
     if answer is not None:
         passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
         answer = replace(answer, text=text(answer.text), passages=passages)
-    verdicts = tuple(replace(verdict, reason=text(verdict.reason)) for verdict in trial.verdicts)
+    verdicts = tuple(
+        replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
+        for verdict in trial.verdicts
+    )
     return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
 
 

@@ -13,9 +13,9 @@ import pytest
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.trial import Outcome
-from pytest_recall.plugin import options, start
+from pytest_recall.plugin import judging, options, start
 from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TRIAL
-from pytest_recall.run.execute import run_case
+from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.find import is_case_file
@@ -27,6 +27,8 @@ NO_AGENT = (
     "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
     " (`recall init` shows how)"
 )
+
+BUILT_IN = "pytest_recall.plugin.fixtures"
 
 
 class CaseFailed(Exception):  # noqa: N818 - pytest knows it as a failure, not as an error
@@ -96,13 +98,24 @@ class CaseModule(pytest.Module):
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{line}"
         if unknown:
             raise self.CollectError("\n".join(f"{where}: judges: {no_judge(self.config, name)}" for name in unknown))
+        for name in judges:
+            if found[f"judge_{name}"][-1].func.__module__ == BUILT_IN and not self.config.option.collectonly:
+                self._check_model(name, where)
         varied = [name for name, definitions in found.items() if definitions and definitions[-1].params]
         if varied:
             raise self.CollectError(
                 f"{where}: the fixture `{varied[0]}` is parametrized, but a case is one item; write one without params"
             )
-        if found["agent"][-1].func.__module__ == "pytest_recall.plugin.fixtures" and not self.config.option.collectonly:
+        if found["agent"][-1].func.__module__ == BUILT_IN and not self.config.option.collectonly:
             raise self.CollectError(f"{where}: {NO_AGENT}")
+
+    def _check_model(self, name: str, where: str) -> None:
+        """Refuse a judge that asks a model where none is named, or one that nobody finds."""
+        if name in judging.KINDS:
+            try:
+                judging.panel_of(self.config)
+            except RecallError as error:
+                raise self.CollectError("\n".join(f"{where}: judges: {name}: {m}" for m in error.messages)) from None
 
 
 def known_judges(config: pytest.Config) -> list[str]:
@@ -149,16 +162,23 @@ class CaseItem(pytest.Function):
         if TRIAL in self.stash:
             del self.stash[TRIAL]
         fixtures: dict[str, Any] = self.funcargs
-        trial = run_case(
-            self.case,
-            fixtures["agent"],
-            {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
-            thresholds=run.plan.rubric.thresholds,
-            wait=run.wait,
-            clock=time.perf_counter,
-            ends=(pytest.exit.Exception, MissError),
-            asking=self.config.stash[DECK].player.asking,
-        )
+        try:
+            trial = run_case(
+                self.case,
+                fixtures["agent"],
+                {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
+                thresholds=run.plan.rubric.thresholds,
+                wait=run.wait,
+                clock=time.perf_counter,
+                ends=(pytest.exit.Exception, MissError),
+                asking=self.config.stash[DECK].player.asking,
+            )
+        except CaseError as error:
+            if error.stage == PREFLIGHT:
+                # A judge that is wrong about what is known would be wrong about the rest as well.
+                run.halt(str(error))
+                self.session.shouldstop = str(error)
+            raise
         self.stash[TRIAL] = trial
         if trial.outcome is Outcome.FAILED:
             raise CaseFailed(trial.note)

@@ -127,3 +127,38 @@ def judge_token_f1() -> Judge:
     from pytest_recall.judges import on_text, text
 
     return on_text(text.token_f1)
+
+
+@pytest.fixture(scope="session")
+def judge_rubric(request: pytest.FixtureRequest) -> Judge:
+    """Let a model score the answer on `criteria` of rubric.yaml, or check a requirement in words.
+
+    `judges: [rubric]` scores all criteria, `{rubric: {criteria: [tone, grounded]}}` some, and `{rubric: "must say
+    that …"}` is a text of the case, or a list of them. `threshold` is the lowest mean, 0 to 1.
+    """
+    from pytest_recall.plugin import judging
+
+    return judging.judge_of(request.config, "rubric")
+
+
+@pytest.fixture(scope="session")
+def judge_memory(request: pytest.FixtureRequest) -> Judge:
+    """Let a model give six points for an answer from memory: correctness 3, completeness 2, nothing made up 1.
+
+    `judges: [memory]` goes by `expected` alone; `{memory: {excerpts: [text]}}` by what the memory holds as well;
+    `{memory: {disclosure: refuse, forbidden: [text]}}` asks whether it tells what it may. `threshold` is a share.
+    """
+    from pytest_recall.plugin import judging
+
+    return judging.judge_of(request.config, "memory")
+
+
+@pytest.fixture(scope="session")
+def judge_pairwise(request: pytest.FixtureRequest) -> Judge:
+    """Let a model compare the answer with another, in both orders: 1 for a win, 0.5 for a tie, 0 for a loss.
+
+    `{pairwise: {against: text, aspect: text, threshold: 1}}`; without a threshold, a tie passes.
+    """
+    from pytest_recall.plugin import judging
+
+    return judging.judge_of(request.config, "pairwise")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentError
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -63,8 +64,31 @@ def add(parser: pytest.Parser) -> None:
     group.addoption(
         "--recall-dir", metavar="DIR", help="the eval directory (default: found from the paths given, else eval)"
     )
+    shared(
+        group,
+        "judge",
+        action="append",
+        metavar="SELECTOR",
+        help="the model that judges, in place of `judge` in rubric.yaml; given several times, a panel that votes",
+    )
+    shared(
+        group,
+        "appellate-judge",
+        metavar="SELECTOR",
+        help="the model whose verdict takes the place of one that fails an answer, in place of `appellate_judge` in"
+        " rubric.yaml",
+    )
     parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
     parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
+
+
+def shared(group: Any, name: str, **about: Any) -> None:
+    """Add an option whose short name another plugin may own; `--recall-` before it then is the only one."""
+    about["dest"] = f"recall_{name.replace('-', '_')}"
+    try:
+        group.addoption(f"--{name}", f"--recall-{name}", **about)
+    except (ValueError, ArgumentError):  # the one within our group, the other across groups
+        group.addoption(f"--recall-{name}", **about)
 
 
 def asked(config: pytest.Config) -> Asked:

@@ -60,11 +60,7 @@ def add(parser: pytest.Parser) -> None:
 
 
 def _option(group: Any, name: str, text: str) -> None:
-    settings = {"nargs": "?", "const": DEFAULT, "metavar": "DIR", "dest": f"recall_{name}", "help": text}
-    try:
-        group.addoption(f"--{name}", f"--recall-{name}", **settings)
-    except ValueError:
-        group.addoption(f"--recall-{name}", **settings)
+    options.shared(group, name, nargs="?", const=DEFAULT, metavar="DIR", help=text)
 
 
 def recording(config: pytest.Config) -> Recording:

@@ -55,6 +55,7 @@ class Run:
         self._state_line = ""
         self._problems: list[str] = []
         self._refused: list[str] = []
+        self._halted = ""
         self._runner: asyncio.Runner | None = None
         self.recording: Recording | None = None
 
@@ -211,6 +212,13 @@ class Run:
         if error not in self._refused:
             self._refused.append(error)
 
+    def halt(self, reason: str) -> None:
+        """Take in why nothing more is to be run; it ends the session with the code of a usage error."""
+        if reason and not self._halted:
+            self._halted = reason
+            if not self.follows:
+                self._problems.append(reason)
+
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
         if self._runner is not None:
@@ -223,12 +231,13 @@ class Run:
                 "nodes": self.nodes,
                 "cases": sorted(self.plan.cases) if self.waits else [],
                 "problems": self._deck_problems(),
+                "halted": self._halted,
             }
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
-        if self._refused:
+        if self._refused or self._halted:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._append_crashed_tests()
         self._problems += dict.fromkeys(self._deck_problems())
@@ -268,7 +277,11 @@ class Run:
             self._problems.append(f"{name}: not written ({error}); correct that, then `recall apply {folder.name}`")
 
     def _write_scorecard(self, folder: Path, record: Record) -> None:
-        self._card = finish.scorecard(record)
+        try:
+            self._card = finish.scorecard(record, self.plan.place)
+        except RecallError as error:
+            self._problems += error.messages
+            self._card = finish.scorecard(record)
         try:
             finish.write_scorecard(self.plan.place, folder, record, self._card)
         except OSError as error:

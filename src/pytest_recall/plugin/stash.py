@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_recall.core.trial import Trial
+    from pytest_recall.judges.panel import Panel
     from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
@@ -22,5 +23,7 @@ JUDGED: pytest.StashKey[bool] = pytest.StashKey()
 """On an item: whether it came to a verdict when it last ran."""
 DECK: pytest.StashKey[Deck] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
+PANEL: pytest.StashKey[Panel] = pytest.StashKey()
+"""On the config: the models that judge, as soon as a judge asks one."""
 TAPE: pytest.StashKey[Tape] = pytest.StashKey()
 """On an item: the cassette that was open while it last ran."""

@@ -41,7 +41,7 @@ def brief(node: Any) -> None:
             "root": str(plan.place.root),
             "eval_dir": str(plan.place.eval_dir),
             "context": {**plan.context._asdict(), "date": plan.context.date.isoformat()},
-            "rubric": plan.rubric.model_dump(),
+            "rubric": plan.rubric.model_dump(exclude_unset=True),
             "wanted": asdict(plan.wanted),
             "picks": picks,
             "rows": rows,
@@ -93,6 +93,7 @@ def debrief(node: Any, run: Run) -> None:
         return
     found = json.loads(given)
     run.trouble(found["problems"])
+    run.halt(found["halted"])
     if run.late:
         return
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}

@@ -10,7 +10,7 @@ from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
 from pytest_recall.core.spend import of_trials
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import cost, sentences
+from pytest_recall.render import cost, judges, sentences
 from pytest_recall.render.markdown import cell, code
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
@@ -41,6 +41,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
             yield f"  and {len(third) - MAX_TERMINAL} more in scorecard.md"
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
+    yield from judges.lines(card.panels)
     yield from filter(None, (sentences.replays(card), sentences.orphans(header), sentences.swap(header)))
     yield from cost.lines(of_trials(record.trials))
     yield sentences.limit(header, card)
@@ -77,6 +78,9 @@ def markdown(record: Record, card: Scorecard) -> str:
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
             lines += [f"## By {name}", "", *_table(name, table), ""]
+    judged = judges.markdown(card.panels)
+    if judged:
+        lines += ["## Judged by models", "", *judged, ""]
     spent = cost.markdown(of_trials(record.trials))
     if spent:
         lines += ["## Cost", "", *spent, ""]
@@ -123,6 +127,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
+        "judged_by_models": judges.as_json(card.panels),
         "cost": cost.as_json(of_trials(record.trials)),
     }
 

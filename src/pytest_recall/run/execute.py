@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from pytest_recall.core.case import Case, JudgeCall
@@ -18,6 +19,8 @@ Wait = Callable[[Awaitable[Any]], Any]
 """Runs an awaitable to its end and returns what it gives."""
 Ends = tuple[type[BaseException], ...]
 DEFAULT_THRESHOLD = 0.5
+PREFLIGHT = "preflight"
+"""The stage at which a judge that gets itself ready breaks."""
 
 
 def _anybody(kind: str) -> AbstractContextManager[None]:
@@ -40,11 +43,15 @@ def run_case(
     `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
     `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
     somebody ends the whole run, and no trial; `asking` marks the calls that are made within
-    it as of a kind. Raises CaseError, the third
-    outcome, where there is no verdict; what the agent or a judge raised is its cause.
+    it as of a kind. A judge with a method `ready` is made ready by it before the agent is asked.
+    Raises CaseError, the third outcome, where there is no verdict; what the agent or a judge
+    raised is its cause.
     """
     for call in case.judges:
         _check_arguments(call, judges[call.name])
+    with asking("judge"):
+        for judge in judges.values():
+            _readied(judge, ends)
     start = clock()
     with asking("agent"):
         answer = ask(case, agent, wait, ends)
@@ -161,6 +168,12 @@ def _called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
         raise CaseError(stage, f"{type(error).__name__}: {one_line(str(error)) or 'no message'}") from error
 
 
+def _readied(judge: Judge, ends: Ends) -> None:
+    ready = getattr(judge, "ready", None)
+    if callable(ready):
+        _called(PREFLIGHT, ready, ends)
+
+
 def _check_arguments(call: JudgeCall, judge: Judge) -> None:
     """Raise CaseError for arguments that the judge does not take, before anything is spent."""
     if not call.arguments:
@@ -192,6 +205,12 @@ def _judged(
     arguments = dict(call.arguments)
     own = arguments.pop("threshold", None)
     stage = f"judge {call.name}"
+    given = (_number(own), case.threshold, thresholds.get(call.name))
+    threshold = next((value for value in given if value is not None), None)
+    compares = "threshold" in (_argument_names(judge) or ())
+    if compares and threshold is not None:
+        # It decides from several scores; where no threshold is given, by one of its own.
+        arguments["threshold"] = threshold
 
     def decide() -> Verdict:
         __tracebackhide__ = True
@@ -199,19 +218,18 @@ def _judged(
 
     verdict: Verdict = _called(stage, decide, ends)
     if verdict.passed is not None:
-        if own is not None:
+        if own is not None and not compares:
             raise CaseError(stage, "decides by itself, so that `threshold` has no effect; remove it")
-        return _signed(verdict, call.name), False
-    given = (_number(own), case.threshold, thresholds.get(call.name))
-    threshold = next((value for value in given if value is not None), DEFAULT_THRESHOLD)
+        return _signed(verdict, call.name), compares
+    threshold = DEFAULT_THRESHOLD if threshold is None else threshold
     score = verdict.score or 0.0
     passed = score >= threshold
     reason = verdict.reason if passed else f"{verdict.reason or f'score {score:.2f}'}, below {threshold:g}"
-    return _signed(Verdict(passed=passed, score=verdict.score, reason=reason), call.name), True
+    return _signed(replace(verdict, passed=passed, reason=reason), call.name), True
 
 
 def _signed(verdict: Verdict, judge: str) -> Verdict:
-    return Verdict(passed=verdict.passed, score=verdict.score, reason=_text(str(verdict.reason or "")), judge=judge)
+    return replace(verdict, reason=_text(str(verdict.reason or "")), judge=judge)
 
 
 def as_verdict(given: Any) -> Verdict:

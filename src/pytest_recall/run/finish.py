@@ -13,6 +13,7 @@ from pytest_recall.core.schedule import fold, reset
 from pytest_recall.core.scorecard import Scorecard, summarize
 from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
+from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import digest, read_state, write_state
@@ -21,10 +22,14 @@ APPLIED = "applied.json"
 INTENT = "intent.json"
 
 
-def scorecard(record: Record) -> Scorecard:
-    """Return the scorecard of a run, from its journal alone."""
+def scorecard(record: Record, place: Place | None = None) -> Scorecard:
+    """Return the scorecard of a run from its journal, with the calibrations of judges that are at `place`.
+
+    Raises RecallError if those cannot be read.
+    """
     header = record.header
-    return summarize(record.trials, header.picks, header.total, date.fromisoformat(header.date))
+    known = {} if place is None else read_calibrations(place.calibration, place.name(place.calibration))
+    return summarize(record.trials, header.picks, header.total, date.fromisoformat(header.date), known)
 
 
 def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard) -> None:

@@ -30,6 +30,11 @@ class Place:
         return self.eval_dir / "rubric.yaml"
 
     @property
+    def calibration(self) -> Path:
+        """How well judging models agree with people."""
+        return self.eval_dir / "calibration.yaml"
+
+    @property
     def lock(self) -> Path:
         """The lock that writers of the state hold; it lies among the ignored files."""
         return self.artifacts.folder / ".lock"

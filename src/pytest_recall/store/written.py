@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_recall.core.errors import nearest
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.store import strictyaml
+from pytest_recall.store.files import read_text
 
 SPELLING = {
     "id": "use letters, digits and `-`, `_`, `.`, `/`, `:`, without spaces",
@@ -22,11 +25,31 @@ _KINDS = {
     "int_type": "a whole number",
 }
 
+Model = TypeVar("Model", bound=BaseModel)
 LineOf = Callable[[tuple[str | int, ...]], int]
 MAX_PROBLEMS = 20
 
 # pydantic names the branches of a union in its paths; people wrote no such field.
 _BRANCHES = frozenset({"constrained-str", "str", "dict", "dict[str,json]", "tuple", "list", "float", "int"})
+
+
+def read_mapping(path: Path, name: str, model: type[Model], start: str) -> Model:
+    """Return the YAML file at `path`, called `name`, as a `model`; `start` is how one begins. Raises RecallError."""
+    text = read_text(path, name)
+    value = strictyaml.load(text, name)
+    if not isinstance(value, dict):
+        raise RecallError(f"{name}:1: must be a mapping; start with {start}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        lines = strictyaml.lines(text, name)
+
+        def line_of(path: tuple[str | int, ...]) -> int:
+            # What is missing has no line; the mapping in which it is has one.
+            known = (path[:end] for end in range(len(path), 0, -1) if path[:end] in lines)
+            return lines[found] if (found := next(known, None)) else 1
+
+        raise RecallError(*explain(error, model, name, line_of)) from None
 
 
 def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: LineOf) -> list[str]:
@@ -59,8 +82,7 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     kind, given = problem["type"], problem.get("input")
     context: Mapping[str, Any] = problem.get("ctx") or {}
     if kind == "extra_forbidden":
-        known = model.model_fields if len(path) == 1 else ("user", "assistant")
-        return "unknown field" + nearest(str(path[-1]), known)
+        return "unknown field" + nearest(str(path[-1]), _fields_at(model, path[:-1]))
     if kind == "missing":
         return "is missing; add it"
     if kind == "string_type":
@@ -78,6 +100,22 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     if kind == "literal_error":
         return f"{given!r} is unknown" + nearest(str(given), _literals(str(context.get("expected", ""))))
     return f"{problem['msg'][:1].lower()}{problem['msg'][1:]}; got {_short(given)}"
+
+
+def _fields_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """Return the names of the fields that may stand below `path`, which begins at `model`."""
+    found = [model]
+    for part in path:
+        fields = [one.model_fields[part] for one in found if isinstance(part, str) and part in one.model_fields]
+        # A key of a mapping or a place in a list is no field: what it holds was found with the field before.
+        found = [inner for field in fields for inner in _models_in(field.annotation)] or found
+    return [name for one in found for name in one.model_fields]
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [inner for part in get_args(annotation) for inner in _models_in(part)]
 
 
 def _literals(expected: str) -> list[str]:

@@ -1,0 +1,78 @@
+"""Judges that ask a model: `rubric`, `memory` and `pairwise` as what a case calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pytest_recall.core.case import Case
+from pytest_recall.core.criteria import JudgeKind, Strictness
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.judgement import Preflight
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.trial import Answer, Verdict
+from pytest_recall.judges import memory, pairwise, preflight, rubric
+from pytest_recall.judges.panel import Panel
+from pytest_recall.judges.seat import Inquiry
+
+INQUIRIES: Mapping[str, preflight.Inquire] = {
+    "rubric": rubric.inquiry,
+    "memory": memory.inquiry,
+    "pairwise": pairwise.inquiry,
+}
+GIVEN = frozenset({"known", "reads"})
+"""Arguments that come from the rubric, and from no case."""
+
+
+class ModelJudge:
+    """A judge `(answer, case, **arguments)` over a panel of models."""
+
+    def __init__(self, kind: JudgeKind, panel: Panel, settings: Rubric, strictness: Strictness) -> None:
+        self.kind = kind
+        self._panel = panel
+        self._settings = settings
+        self._strictness = strictness
+        self._flown: dict[str, Preflight] | None = None
+        self._problem = ""
+        given = {"known": settings.criteria, "reads": settings.judge_reads}
+        takes = inspect.signature(INQUIRIES[kind]).parameters
+        self._inquire: preflight.Inquire = partial(
+            INQUIRIES[kind], **{name: value for name, value in given.items() if name in takes}
+        )
+        self.__signature__ = inspect.Signature([p for name, p in takes.items() if name not in GIVEN])
+
+    def __call__(self, answer: Answer, case: Case, **arguments: Any) -> Verdict:
+        """Return the panel's verdict. Raises RecallError where there is none, ValueError for a wrong argument."""
+        inquiry: Inquiry = self._inquire(answer, case, **arguments)
+        verdict = self._panel.decide(inquiry, case.id, self.kind)
+        if self._flown and verdict.judgement is not None:
+            # It is written down once, with the first verdict that there is.
+            verdict = replace(verdict, judgement=verdict.judgement._replace(preflights=self._flown))
+            self._flown = {}
+        return verdict
+
+    def ready(self) -> None:
+        """Put the known answers to each model, once. Raises RecallError if one of them must not judge."""
+        if self._flown is None:
+            self._flown = {} if self._strictness == "off" else self._fly()
+        if self._problem:
+            raise RecallError(self._problem)
+
+    def _fly(self) -> dict[str, Preflight]:
+        """Return how each model did, up to the one that ends the run; `_problem` says why."""
+        settings, panel = self._settings, self._panel
+        threshold = settings.thresholds.get(self.kind)
+        inquire = self._inquire if threshold is None else partial(self._inquire, threshold=threshold)
+        known = preflight.known_answers(self.kind, settings.preflight_cases)
+        flown: dict[str, Preflight] = {}
+        for model in (*panel.judges, *([] if panel.appellate is None else [panel.appellate])):
+            flown[model.name], problem = preflight.fly(
+                model, inquire, known, attempts=panel.attempts, allowed=settings.preflight_allowed
+            )
+            if problem and self._strictness == "stop":
+                self._problem = problem
+                break
+        return flown

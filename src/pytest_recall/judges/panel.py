@@ -1,0 +1,125 @@
+"""Panel: several judges or several asks of one, an appeal, and checks of passes, as one verdict."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pytest_recall.core.criteria import Appeals
+from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.judgement import Cause, Judgement, Vote, majority, middle
+from pytest_recall.core.model import Model
+from pytest_recall.core.trial import Verdict
+from pytest_recall.judges.seat import SAMPLED, Inquiry, Seat, Undecided, version_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """Who judges, and when somebody else looks at it again. `audit` is a share of the passes, drawn by `seed`."""
+
+    judges: tuple[Model, ...]
+    appellate: Model | None = None
+    votes: int = 1
+    appeal: Appeals = "on-failure"
+    audit: float = 0.0
+    attempts: int = 3
+    seed: str = ""
+
+    @property
+    def name(self) -> str:
+        """The primary judges in one text."""
+        times = f" ×{self.votes}" if self.votes > 1 else ""
+        return " + ".join(f"{judge.name}{times}" for judge in self.judges)
+
+    def decide(self, inquiry: Inquiry, case_id: str, judge: str) -> Verdict:
+        """Return the verdict on what `inquiry` asks. Raises Undecided where there is none.
+
+        More than half of the votes pass, so that a tie is a fail; the score is their median. A
+        vote that came to nothing is missing, and there is no verdict while it could change the
+        result. The appellate judge's verdict takes the place of the primary one. If it cannot be
+        had, a primary that was appealed against is no verdict either; one that is only audited stands.
+        """
+        votes = tuple(self._vote(inquiry, model, sample) for model in self.judges for sample in range(self.votes))
+        primary = majority(votes)
+        if primary is None:
+            raise Undecided(_missing(votes))
+        version = version_of(inquiry.version, self.votes) if self.votes > 1 else inquiry.version
+        verdict = Verdict(
+            passed=primary,
+            score=middle(votes),
+            reason=_reason(votes, primary),
+            model=self.name,
+            version=version,
+            judgement=Judgement(votes=votes),
+        )
+        cause = self._cause(votes, primary, f"{judge}/{case_id}")
+        if cause is None or self.appellate is None:
+            return verdict
+        appeal = heard(inquiry, Seat(model=self.appellate, attempts=self.attempts))
+        judgement = Judgement(votes=votes, appeal=appeal, cause=cause)
+        if appeal.passed is None:
+            if cause != "audit":
+                told = "failed it" if primary is False else "passed it with votes that differ"
+                first = f"{self.name} {told} ({one_line(verdict.reason, 120)})"
+                raise Undecided(f"{first}, and the appeal came to nothing: {appeal.error}")
+            return replace(verdict, judgement=judgement)
+        before = f"{self.name} {'passed' if primary else 'failed'} it"
+        said = "agrees" if appeal.passed is primary else "does not agree"
+        return Verdict(
+            passed=appeal.passed,
+            score=appeal.score,
+            reason=f"{appeal.reason} ({before}, and {self.appellate.name} {said})",
+            model=self.appellate.name,
+            version=inquiry.version,
+            judgement=judgement,
+        )
+
+    def _vote(self, inquiry: Inquiry, model: Model, sample: int) -> Vote:
+        seat = Seat(model=model, attempts=self.attempts)
+        if self.votes > 1:
+            # At temperature 0 the votes of one model would be the same one, several times over.
+            seat = Seat(model=model, attempts=self.attempts, temperature=SAMPLED, seed=sample + 1)
+        return heard(inquiry, seat)
+
+    def _cause(self, votes: tuple[Vote, ...], passed: bool, key: str) -> Cause | None:
+        """Return why the appellate judge is asked, or None if it is not."""
+        if self.appeal == "on-failure" and not passed:
+            return "failed"
+        if self.appeal == "on-disagreement" and Judgement(votes=votes).split:
+            return "disagreement"
+        return "audit" if passed and drawn(key, self.seed, self.audit) else None
+
+
+def drawn(key: str, seed: str, share: float) -> bool:
+    """Whether `key` is in a sample of `share`, in any order and any company."""
+    digest = hashlib.sha256(f"{seed}\0{key}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64 < share
+
+
+def heard(inquiry: Inquiry, seat: Seat) -> Vote:
+    """Return the vote, or one that came to nothing and says why."""
+    try:
+        return seat.signed(inquiry.hear(seat))
+    except RecallError as error:
+        return seat.signed(Vote(error=one_line(str(error), 300)))
+
+
+def _missing(votes: Sequence[Vote]) -> str:
+    lost = [vote for vote in votes if vote.passed is None]
+    told = lost[0].error
+    if len(votes) == 1:
+        return told
+    return f"{len(lost)} of {len(votes)} votes came to nothing, and they could decide: {told}"
+
+
+def _reason(votes: Sequence[Vote], passed: bool) -> str:
+    """Return the reason of the vote that stands for the majority, with the spread if there are several."""
+    if len(votes) == 1:
+        return votes[0].reason
+    told = next(vote.reason for vote in votes if vote.passed is passed)
+    scores = [vote.score for vote in votes if vote.score is not None]
+    passes = sum(vote.passed is True for vote in votes)
+    lost = sum(vote.passed is None for vote in votes)
+    absent = f", {lost} came to nothing" if lost else ""
+    return f"{passes} of {len(votes)} votes pass{absent}, scores {min(scores):.2f} to {max(scores):.2f}: {told}"

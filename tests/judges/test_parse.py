@@ -1,0 +1,143 @@
+"""Reading a judgement: what is none never becomes a score."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.judges.parse import Unreadable, chosen, scored
+from tests.core.samples import unhurried
+
+RANGES = {"tone": (1, 5), "grounded": (0, 1)}
+GOOD = '{"reasoning": "It is kind.", "scores": {"tone": 4, "grounded": 1}}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        GOOD,
+        f"\n  {GOOD}\n",
+        f"```json\n{GOOD}\n```",
+        f"``` \n{GOOD}\n```\n",
+        f"Here is my judgement:\n\n```json\n{GOOD}\n```\nI hope that it helps.",
+        f"So: {GOOD} That is all.",
+        GOOD.replace("4", "4.0"),
+        GOOD.replace("4", "40e-1"),
+    ],
+)
+def test_a_judgement_is_read(reply: str) -> None:
+    assert scored(reply, RANGES) == ("It is kind.", {"tone": 4, "grounded": 1})
+
+
+def test_braces_and_quotes_in_strings_are_no_structure() -> None:
+    reasoning = 'It says "}" and {"tone": 1}, and a \\ as well'
+    reply = f"Well: {json.dumps({'reasoning': reasoning, 'scores': {'tone': 2, 'grounded': 0}})}"
+    assert scored(reply, RANGES) == (reasoning, {"tone": 2, "grounded": 0})
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("", "is empty"),
+        (" \n", "is empty"),
+        ("Full marks, 5 of 5.", "has no JSON object"),
+        ('{"reasoning": "It', "has no JSON object"),
+        ("[5, 1]", "is JSON, but no object"),
+        ("5", "is JSON, but no object"),
+        ("{tone: 5}", "has an object that is not JSON"),
+        (f"{GOOD}\n{GOOD}", "has several objects"),
+        ('The answer says {"scores": 5}. ' + GOOD, "has several objects"),
+        ("{}", "lacks the field `reasoning`, `scores`"),
+        ('{"scores": {"tone": 4, "grounded": 1}}', "lacks the field `reasoning`"),
+        ('{"scores": {"tone": 4, "grounded": 1}, "reasoning": "Kind."}', "has `scores` before `reasoning`"),
+        (GOOD.replace("It is kind.", " "), "has no reasoning in words"),
+        (GOOD.replace('"It is kind."', "5"), "has no reasoning in words"),
+        (GOOD.replace('{"tone": 4, "grounded": 1}', "4"), "has `scores` that are no object"),
+        (GOOD.replace(', "grounded": 1', ""), "lacks the score `grounded`"),
+        (GOOD.replace("grounded", "GROUNDED"), "lacks the score `grounded`"),
+        (GOOD.replace('"grounded": 1', '"grounded": 1, "total": 5'), "has the score 'total', which was not asked for"),
+        (GOOD[:-1] + ', "passed": true}', "has the field 'passed', which was not asked for"),
+        (GOOD.replace('"tone": 4', '"tone": 1, "tone": 5'), "a field is there twice"),
+        (GOOD.replace("4", '"4"'), "has '4' for `tone`, which is no number"),
+        (GOOD.replace("4", "true"), "has True for `tone`, which is no number"),
+        (GOOD.replace("4", "null"), "has None for `tone`, which is no number"),
+        (GOOD.replace("4", "4.5"), "has 4.5 for `tone`, which is not whole"),
+        (GOOD.replace("4", "6"), "has 6 for `tone`, which is not from 1 to 5"),
+        (GOOD.replace("4", "0"), "has 0 for `tone`, which is not from 1 to 5"),
+        (GOOD.replace("4", "-4"), "has -4 for `tone`"),
+        (GOOD.replace("4", "1e999"), "has inf for `tone`"),
+        (GOOD.replace("4", "NaN"), "NaN is no number"),
+        (GOOD.replace("4", "9" * 5000), "has an object that is not JSON"),
+        (GOOD.replace("4", "9" * 4000), "for `tone`, which is not from 1 to 5"),
+        ('{"reasoning":' * 7_000, "has no JSON object"),
+        ("[" * 100_001, "has more than 100,000 characters"),
+        ("[" * 90_000, "has no JSON object"),
+        ('{"a":' * 9_000 + "1" + "}" * 9_000, "nested too deeply"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else None,
+)
+def test_anything_else_is_unreadable(reply: str, problem: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        scored(reply, RANGES)
+    assert problem in str(caught.value)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.text() | st.text('{}[]",:0123456789.tonescrg ').map(lambda text: GOOD[: len(text)] + text))
+@unhurried
+def test_garbage_is_never_a_score(reply: str) -> None:
+    with pytest.raises(Unreadable):
+        scored(reply, RANGES)
+
+
+@given(anything, anything)
+@unhurried
+def test_a_score_is_a_whole_number_in_its_range(tone: Any, grounded: Any) -> None:
+    reply = json.dumps({"reasoning": "So.", "scores": {"tone": tone, "grounded": grounded}})
+
+    def is_level(value: Any, low: int, high: int) -> bool:
+        return type(value) in (int, float) and value in range(low, high + 1)
+
+    if is_level(tone, 1, 5) and is_level(grounded, 0, 1):
+        assert scored(reply, RANGES).scores == {"tone": tone, "grounded": grounded}
+    else:
+        with pytest.raises(Unreadable):
+            scored(reply, RANGES)
+
+
+@given(st.text(), st.text())
+@unhurried
+def test_prose_around_it_changes_no_score(before: str, after: str) -> None:
+    try:
+        found = scored(before + GOOD + after, RANGES)
+    except Unreadable:
+        return
+    assert found == ("It is kind.", {"tone": 4, "grounded": 1})
+
+
+def test_a_reasoning_is_one_line_of_text() -> None:
+    reasoning = scored(GOOD.replace("is kind", "\\ud800 is\\nkind" + "!" * 500), RANGES).reasoning
+    assert reasoning.startswith("It ? is kind!")
+    assert len(reasoning) == 400
+
+
+@pytest.mark.parametrize("choice", ["first", "second", "tie"])
+def test_a_choice_is_read(choice: str) -> None:
+    reply = f'{{"reasoning": "True.", "better": "{choice}"}}'
+    assert chosen(reply, "better", ("first", "second", "tie")) == ("True.", choice)
+
+
+@pytest.mark.parametrize("choice", ['"First"', '"both"', "1", "null", "[]", "{}", "true"])
+def test_another_choice_is_unreadable(choice: str) -> None:
+    with pytest.raises(Unreadable, match="which is none of first, second, tie"):
+        chosen(f'{{"reasoning": "True.", "better": {choice}}}', "better", ("first", "second", "tie"))

@@ -1,0 +1,118 @@
+"""Known answers before a run: the built-in ones, the count of wrong judgements, and where it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.criteria import KnownVerdict
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.judgement import Preflight
+from pytest_recall.core.model import ModelError, Reply
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.trial import Answer
+from pytest_recall.judges.asked import INQUIRIES, ModelJudge
+from pytest_recall.judges.panel import Panel
+from pytest_recall.judges.preflight import BUILT_IN, fly, known_answers
+from tests.core.samples import case
+from tests.helpers.scripted import Scripted
+from tests.judges.panels import KNOWN, NO, YES
+
+RUBRIC = Rubric(owner="us", criteria=KNOWN)
+TRUTH = [YES if one.passes else NO for one in BUILT_IN["rubric"]]
+
+
+def flown(*replies: str | Reply | ModelError, allowed: int = 1) -> tuple[Preflight, str, int]:
+    """Return how a model did, what is said of it, and how often it was asked."""
+    model = Scripted(*replies)
+    known = BUILT_IN["rubric"]
+
+    def inquire(answer: Answer, case: Any, **more: Any) -> Any:
+        return INQUIRIES["rubric"](answer, case, known=KNOWN, **more)
+
+    result, problem = fly(model, inquire, known, attempts=1, allowed=allowed)
+    return result, problem, len(model.asks)
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_half_of_the_built_in_answers_pass_and_one_asks_for_it(kind: str) -> None:
+    known = BUILT_IN[kind]  # type: ignore[index]
+    assert sum(one.passes for one in known) == len(known) / 2 == 3
+    assert "o the grader: " in known[-1].answer
+    assert {one.judge for one in known} == {kind}
+
+
+def test_a_good_judge_is_asked_all_of_them() -> None:
+    assert flown(*TRUTH) == (Preflight(6, 0, 1), "", 6)
+
+
+def test_one_mistake_is_allowed() -> None:
+    assert flown(*TRUTH[:-1], YES) == (Preflight(6, 1, 1), "", 6)
+
+
+@pytest.mark.parametrize("always", [YES, NO, "prose", ModelError("no key; set one")])
+def test_it_ends_with_the_mistake_that_is_too_many(always: str | ModelError) -> None:
+    result, problem, asked = flown(always)
+    assert result == Preflight(asked, 2, 1)
+    assert asked < 6
+    assert problem.startswith(f"scripted misjudged 2 of {asked} known answers of the judge `rubric`, and 1 may be (“")
+    assert "\n" not in problem
+    assert ("no key; set one" in problem) is isinstance(always, ModelError)
+
+
+def test_the_teams_own_answers_take_the_place_of_that_judges_only() -> None:
+    own = (KnownVerdict(judge="memory", input="?", answer="!", passes=True),)
+    assert known_answers("memory", own) == own
+    assert known_answers("rubric", own) == BUILT_IN["rubric"]
+
+
+class TestModelJudge:
+    """The callable that a case names: ready once, and its preflight written down once."""
+
+    def judge(self, *replies: str, strictness: Any = "stop", appellate: Scripted | None = None) -> tuple[Any, Scripted]:
+        model = Scripted(*replies)
+        panel = Panel(judges=(model,), appellate=appellate, attempts=1)
+        return ModelJudge("rubric", panel, RUBRIC, strictness), model
+
+    def test_it_is_flown_once_and_told_once(self) -> None:
+        judge, model = self.judge(*TRUTH, YES)
+        judge.ready()
+        judge.ready()
+        assert len(model.asks) == 6
+        told = [judge(Answer(text="x"), case(), expected="is true").judgement.preflights for _ in range(2)]
+        assert told == [{"scripted": Preflight(6, 0, 1)}, {}]
+
+    def test_the_appellate_judge_is_tried_as_well(self) -> None:
+        above = Scripted(YES, name="above")
+        judge, _ = self.judge(*TRUTH, appellate=above)
+        with pytest.raises(RecallError, match=r"^above misjudged 2 of"):
+            judge.ready()
+
+    def test_a_bad_one_is_bad_each_time(self) -> None:
+        judge, model = self.judge(YES)
+        for _ in range(2):
+            with pytest.raises(RecallError, match=r"^scripted misjudged"):
+                judge.ready()
+        assert len(model.asks) == 4
+
+    @pytest.mark.parametrize(("strictness", "asks"), [("warn", 4), ("off", 0)])
+    def test_it_may_go_on(self, strictness: str, asks: int) -> None:
+        judge, model = self.judge(YES, strictness=strictness)
+        judge.ready()
+        assert len(model.asks) == asks
+
+    def test_what_the_rubric_gives_is_no_argument(self) -> None:
+        judge, _ = self.judge(YES)
+        assert list(judge.__signature__.parameters) == ["answer", "case", "criteria", "expected", "threshold"]
+
+    def test_the_thresholds_of_the_rubric_hold_for_known_answers(self) -> None:
+        known = KnownVerdict(
+            judge="rubric", input="?", answer="!", arguments={"criteria": ["grounded", "tone"]}, passes=True
+        )
+        settings = RUBRIC.model_copy(
+            update={"thresholds": {"rubric": 0.9}, "preflight_cases": (known,), "preflight_allowed": 0}
+        )
+        model = Scripted('{"reasoning": "So.", "scores": {"tone": 3, "grounded": 1}}')
+        with pytest.raises(RecallError, match=r"should pass: score 0\.88, below 0\.9"):
+            ModelJudge("rubric", Panel(judges=(model,)), settings, "stop").ready()

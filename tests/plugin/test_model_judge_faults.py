@@ -1,0 +1,189 @@
+"""What a run shows of a judging model that cannot judge, and that no box moves by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers.project import WORKERS, Project, case, row
+from tests.helpers.scripted import asks, judged, model, times_asked
+from tests.helpers.upstream import Upstream
+
+WRONG_BUT = "python:judge.py:generous misjudged 2 of 4 known answers of the judge `rubric`, and 1 may be"
+SAID = {
+    "refusing": "asked 3 times, and the reply is a refusal to judge",
+    "prose": "asked 3 times, and the reply has no JSON object",
+    "cut_off": "asked 3 times, and the reply was cut off at the limit of tokens",
+    "slow": "slow: no reply within 60 s; try again later",
+    "limited": "limited: the provider answered 429; ask less often",
+}
+
+
+@pytest.mark.parametrize("fault", SAID)
+@WORKERS
+def test_a_judge_that_cannot_judge_moves_no_box(
+    pytester: pytest.Pytester, fault: str, workers: tuple[str, ...]
+) -> None:
+    project = judged(asks("a", "right"), asks("b", "wrong"), case("c"), judge=fault, preflight="off")
+    checkout = project.with_state(a=row(3), b=row(1, 0)).at(pytester)
+    before = checkout.state()
+    result = checkout.run("eval", *workers)
+    result.assert_outcomes(passed=1, errors=2)
+    assert result.ret == 1
+    assert {name: found for name, found in checkout.state().items() if name != "c"} == before
+    result.stdout.fnmatch_lines(["no verdict (2), no box moved:", f"  error: a: judge rubric: *{SAID[fault]}"])
+
+
+@pytest.mark.parametrize(("attempts", "told"), [(1, "asked once"), (5, "asked 5 times")])
+def test_how_often_it_is_asked_is_in_the_rubric(pytester: pytest.Pytester, attempts: int, told: str) -> None:
+    checkout = judged(asks("a", "right"), judge="prose", preflight="off", judge_attempts=attempts).at(pytester)
+    checkout.run("eval").stdout.fnmatch_lines(
+        [f"  error: a: judge rubric: *: {told}, and the reply has no JSON object"]
+    )
+
+
+@pytest.mark.parametrize("fault", ["prose", "limited"])
+def test_a_fail_whose_appeal_comes_to_nothing_is_no_verdict(pytester: pytest.Pytester, fault: str) -> None:
+    project = judged(asks("a", "wrong"), appellate_judge=fault, preflight="off")
+    checkout = project.with_state(a=row(3)).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(errors=1)
+    assert checkout.boxes() == {"a": 3}
+    (told,) = checkout.scorecard()["no_verdict"]
+    assert told["note"].startswith(f"judge rubric: {model('oracle')} failed it (requirement 0 of 1, 1 needed: oracle")
+    assert f"and the appeal came to nothing: {SAID[fault][:5]}" in told["note"] or fault == "prose"
+
+
+def test_a_pass_whose_audit_comes_to_nothing_stands(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "right"), appellate_judge="limited", audit_passes=1.0, preflight="off").at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["  audited passes: 1 asked, 0 overturned, 1 came to nothing; *"])
+    assert checkout.boxes() == {"a": 1}
+
+
+class TestPreflight:
+    """Known answers come before anything else is spent."""
+
+    CASES = (asks("a", "right"), asks("b", "wrong"), asks("c", "right too"))
+
+    def generous(self, **rubric: str | int) -> Project:
+        return judged(*self.CASES, judge="generous", **rubric)
+
+    @WORKERS
+    def test_a_judge_that_is_wrong_about_them_stops_the_run(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        checkout = self.generous().with_state(a=row(1)).at(pytester)
+        result = checkout.run("eval", *workers)
+        result.stdout.fnmatch_lines([f"preflight: {WRONG_BUT} (*); choose another `judge`, or say `preflight: warn`*"])
+        assert result.ret == 4
+        assert checkout.asked() == []
+        assert checkout.boxes() == {"a": 1}
+
+    @pytest.mark.parametrize("fault", ["refusing", "limited"])
+    def test_so_does_one_that_does_not_judge_them(self, pytester: pytest.Pytester, fault: str) -> None:
+        checkout = judged(*self.CASES, judge=fault).at(pytester)
+        result = checkout.run("eval")
+        result.stdout.fnmatch_lines([f"preflight: {model(fault)} misjudged 2 of 2 known answers*{SAID[fault]}*"])
+        assert (result.ret, checkout.asked()) == (4, [])
+
+    @WORKERS
+    def test_a_warning_is_in_the_scorecard(self, pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+        checkout = self.generous(preflight="warn").at(pytester)
+        result = checkout.run("eval", *workers)
+        result.assert_outcomes(passed=3)
+        line = f"  rubric, {model('generous')}: * of them wrong, and * may be: trust its verdicts little"
+        result.stdout.fnmatch_lines(["  preflight: * known answers judged right", line])
+        assert result.ret == 0
+
+    def test_off_asks_nothing(self, pytester: pytest.Pytester) -> None:
+        checkout = judged(*self.CASES, preflight="off").at(pytester)
+        checkout.run("eval")
+        assert times_asked(checkout) == ["oracle"] * 3
+
+    def test_more_may_be_allowed(self, pytester: pytest.Pytester) -> None:
+        checkout = self.generous(preflight_allowed=3).at(pytester)
+        checkout.run("eval").assert_outcomes(passed=3)
+
+    def test_only_judges_that_are_used_are_tried_and_only_once(self, pytester: pytest.Pytester) -> None:
+        checkout = judged(*self.CASES).at(pytester)
+        checkout.run("eval")
+        assert times_asked(checkout) == ["oracle"] * (6 + 3)
+        none = judged(case("z"), judge="generous").at(pytester)
+        none.run("eval").assert_outcomes(passed=1)
+
+    def test_a_team_has_answers_of_its_own(self, pytester: pytest.Pytester) -> None:
+        known = {"judge": "rubric", "input": "?", "answer": "it is right", "arguments": {"expected": "x"}}
+        own = [{**known, "passes": False}]
+        checkout = judged(*self.CASES, preflight_cases=own, preflight_allowed=0).at(pytester)
+        result = checkout.run("eval")
+        result.stdout.fnmatch_lines(["preflight: *misjudged 1 of 1 known answers*(“it is right” should fail: oracle*"])
+        assert result.ret == 4
+
+    def test_what_they_take_wrongly_stops_the_run_as_well(self, pytester: pytest.Pytester) -> None:
+        known = {"judge": "rubric", "input": "?", "answer": "x", "arguments": {"criteria": ["tone"]}, "passes": True}
+        result = judged(*self.CASES, preflight_cases=[known]).at(pytester).run("eval")
+        result.stdout.fnmatch_lines(["preflight: ValueError: the criterion `tone` is not in rubric.yaml*"])
+        assert result.ret == 4
+
+
+CALLING = """\
+import httpx
+
+
+class Calling(Judge):
+    def ask(self, ask):
+        body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": ask.messages[-1].content}]}
+        httpx.post(URL + "/v1/chat/completions", json=body).raise_for_status()
+        return super().ask(ask)
+
+
+calling = Calling("calling")
+"""
+
+
+def calling(upstream: Upstream, **rubric: Any) -> Project:
+    """Return a project whose judge asks over HTTP, and whose agent does not."""
+    project = judged(asks("a", "right"), asks("b", "right too"), **rubric)
+    source = project.files["judge.py"] + CALLING
+    rubric_yaml = project.files["eval/rubric.yaml"].replace(":oracle", ":calling")
+    return project.with_files({"judge.py": source.replace("URL", repr(upstream.url)), "eval/rubric.yaml": rubric_yaml})
+
+
+def test_calls_of_a_preflight_are_counted_as_a_judges(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = calling(upstream).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=2)
+    calls = {trial.case_id: trial.calls for trial in checkout.journal().trials}
+    assert sorted(len(made) for made in calls.values()) == [1, 6 + 1]
+    assert {call.kind for made in calls.values() for call in made} == {"judge"}
+    assert upstream.count == 6 + 2
+
+
+def test_a_replay_asks_judges_live(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = calling(upstream).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=2)
+    checkout.run("eval", "--replay", "--recall-mode", "all").assert_outcomes(passed=2)
+    assert upstream.count == 2 * (6 + 2)
+
+
+def test_judges_on_cassettes_are_replayed_without_a_preflight(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = calling(upstream, cassette_kinds={"judge": "cassette"}).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=2)
+    upstream.close()
+    checkout.run("eval", "--replay", "--recall-mode", "all").assert_outcomes(passed=2)
+    assert upstream.count == 2
+
+
+def test_a_secret_that_a_judge_quotes_is_written_nowhere(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_WORD", "sesame-4711")
+    checkout = judged(
+        asks("a", "wrong"), judge="quoting", appellate_judge="oracle", preflight="off", secrets=["SHOP_WORD"]
+    ).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(failed=1)
+    (vote,) = checkout.journal().trials[0].verdicts[0].judgement.votes  # type: ignore[union-attr]
+    assert vote.passed is False
+    assert "sesame-4711" not in (checkout.artifacts.runs()[-1] / "trials.jsonl").read_text()

@@ -1,0 +1,242 @@
+"""Judges that ask a model, end to end: their verdicts, and what a run shows of who gave them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.judgement import Judgement
+from pytest_recall.core.trial import Verdict
+from tests.helpers.project import WORKERS, Checkout, case
+from tests.helpers.scripted import JUDGED, asks, judged, model, times_asked
+
+OTHER = {"pairwise": {"against": "nothing of use"}}
+
+
+def verdict_on(checkout: Checkout, case_id: str) -> tuple[Verdict, Judgement]:
+    """Return the one verdict on a case in the newest run, with its judgement."""
+    (verdict,) = next(trial.verdicts for trial in checkout.journal().trials if trial.case_id == case_id)
+    assert verdict.judgement is not None
+    return verdict, verdict.judgement
+
+
+@WORKERS
+def test_each_of_them_tells_good_answers_from_bad_ones(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    judges: dict[str, Any] = {
+        "text": {"rubric": "is right"},
+        "criteria": {"rubric": {"criteria": ["tone"]}},
+        "all": "rubric",
+        "memory": "memory",
+        "grounded": {"memory": {"excerpts": ["Monday: it is right."]}},
+        "boundary": {"memory": {"disclosure": "refuse", "forbidden": "wrong"}},
+        "pairwise": OTHER,
+    }
+    cases = [
+        asks(f"{name}-{says}", f"{name} {says}", judge) for name, judge in judges.items() for says in ("right", "no")
+    ]
+    cases = [one for one in cases if one["id"] != "pairwise-no"]  # a tie, which passes
+    checkout = judged(*cases, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
+    checkout.run("eval", "--recall-mode", "all", *workers)
+    assert checkout.outcomes() == {one["id"]: "passed" if one["id"].endswith("right") else "failed" for one in cases}
+
+
+def test_a_verdict_says_who_gave_it_by_which_prompt_and_why(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "wrong")).at(pytester)
+    checkout.run("eval")
+    verdict, judgement = verdict_on(checkout, "a")
+    assert (verdict.judge, verdict.model, verdict.score) == ("rubric", model("oracle"), 0.0)
+    assert len(verdict.version) == 8
+    assert int(verdict.version, 16) >= 0
+    (vote,) = judgement.votes
+    assert (vote.model, vote.replied, vote.scores) == (model("oracle"), "oracle-2026", {"requirement": 0})
+    assert verdict.reason == "requirement 0 of 1, 1 needed: oracle says so."
+
+
+def test_the_version_is_of_the_prompt_and_not_of_the_case(pytester: pytest.Pytester) -> None:
+    cases = (asks("a", "right"), asks("b", "right too", {"rubric": "is polite"}), asks("c", "right here", "rubric"))
+    checkout = judged(*cases, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
+    checkout.run("eval")
+    first, second, third = (verdict_on(checkout, name)[0].version for name in "abc")
+    assert first == second != third
+
+
+@WORKERS
+def test_the_command_line_comes_before_the_rubric(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = judged(asks("a", "wrong"), preflight="off").at(pytester)
+    checkout.run("eval", "--judge", model("generous"), *workers).assert_outcomes(passed=1)
+    assert times_asked(checkout) == []
+    more = ("--judge", model("third"), "--appellate-judge", model("second"), "--recall-mode", "all")
+    checkout.run("eval", *more, *workers).assert_outcomes(failed=1)
+    assert times_asked(checkout) == ["third", "second"]
+
+
+def test_several_judges_are_a_panel_whose_majority_decides(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "wrong"), judge=["oracle", "second", "generous"], preflight="off").at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(failed=1)
+    verdict, judgement = verdict_on(checkout, "a")
+    assert [vote.passed for vote in judgement.votes] == [False, False, True]
+    assert verdict.model == f"{model('oracle')} + {model('second')} + {model('generous')}"
+    assert verdict.reason.startswith("1 of 3 votes pass, scores 0.00 to 1.00: requirement 0 of 1")
+    result.stdout.fnmatch_lines(["  votes differed on 1 verdict"])
+
+
+def test_a_pass_that_is_audited_may_turn_out_false(pytester: pytest.Pytester) -> None:
+    checkout = judged(
+        asks("a", "wrong"), judge="generous", appellate_judge="oracle", audit_passes=1.0, preflight="off"
+    ).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(failed=1)
+    verdict, judgement = verdict_on(checkout, "a")
+    assert (verdict.model, judgement.cause, judgement.overturned) == (model("oracle"), "audit", True)
+    result.stdout.fnmatch_lines(["  audited passes: 1 asked, 1 overturned; an overturned one was a false pass"])
+    assert checkout.scorecard()["judged_by_models"]["audited_passes"] == {"asked": 1, "overturned": 1, "unheard": 0}
+
+
+def test_an_appeal_only_where_votes_differ(pytester: pytest.Pytester) -> None:
+    judges = ["generous", "oracle", "second"]
+    cases = (asks("agreed", "right"), asks("differs", "wrong"))
+    more: dict[str, Any] = {"appellate_judge": "third", "appeal": "on-disagreement", "audit_passes": 0}
+    checkout = judged(*cases, judge=judges, preflight="off", **more).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1, failed=1)
+    assert times_asked(checkout).count("third") == 1
+    assert verdict_on(checkout, "differs")[1].cause == "disagreement"
+
+
+def test_an_appeal_takes_back_what_a_judge_gets_wrong(pytester: pytest.Pytester) -> None:
+    """A judge that flips one of twenty verdicts; the appellate one knows the truth."""
+    cases = [asks(f"c-{n}-{says}", f"{n} {says}") for n in range(100) for says in ("right", "no")]
+    truth = {one["id"]: "passed" if one["id"].endswith("right") else "failed" for one in cases}
+
+    def mistaken(**rubric: Any) -> tuple[int, int]:
+        checkout = judged(*cases, judge="flipping", **rubric).at(pytester)
+        checkout.run("eval", "--recall-mode", "all")
+        wrong = [verdict for name, verdict in checkout.outcomes().items() if verdict != truth[name]]
+        return wrong.count("failed"), wrong.count("passed")
+
+    assert mistaken() == (3, 7)
+    assert mistaken(appellate_judge="oracle", audit_passes=0) == (0, 7)
+    assert mistaken(appellate_judge="oracle", audit_passes=0.5) == (0, 2)
+    assert mistaken(appellate_judge="oracle", audit_passes=1.0) == (0, 0)
+
+
+class TestCalibration:
+    """How much of a run rests on judges that nobody has compared with people."""
+
+    CASES = (asks("a", "right"), asks("b", "right too", "memory"))
+
+    def calibrated(self, pytester: pytest.Pytester, text: str) -> tuple[Checkout, pytest.RunResult]:
+        project = judged(*self.CASES).with_files({"eval/calibration.yaml": text})
+        checkout = project.at(pytester)
+        return checkout, checkout.run("eval")
+
+    def test_without_one_all_of_it_does(self, pytester: pytest.Pytester) -> None:
+        checkout = judged(*self.CASES).at(pytester)
+        checkout.run("eval").stdout.fnmatch_lines(
+            ["judged by models: 2 verdicts, 2 of them (100.0 %) by judges that nobody has calibrated"]
+        )
+        assert checkout.scorecard()["judged_by_models"]["uncalibrated_share"] == 1.0
+
+    def test_a_row_counts_for_its_judge_model_and_version(self, pytester: pytest.Pytester) -> None:
+        checkout = judged(*self.CASES).at(pytester)
+        checkout.run("eval")
+        version = verdict_on(checkout, "a")[0].version
+        rows = [
+            f"{{judge: rubric, model: '{model('oracle')}', version: '{v}', kappa: 0.81, n: 120, by: us}}"
+            for v in (version, "0")
+        ]
+        (checkout.path / "eval/calibration.yaml").write_text("judges:\n" + "".join(f"  - {row}\n" for row in rows))
+        result = checkout.run("eval", "--recall-mode", "all")
+        result.stdout.fnmatch_lines(
+            [
+                "judged by models: 2 verdicts, 1 of them (50.0 %) by judges that nobody has calibrated",
+                f"  memory, {model('oracle')}, version *: 1, not calibrated",
+                f"  rubric, {model('oracle')}, version {version}: 1, kappa 0.81 over 120 answers",
+            ]
+        )
+        checkout.recall("score").stdout.fnmatch_lines(["*1 of them (50.0 %) by judges that nobody*"])
+
+    def test_one_that_is_broken_is_said_at_the_end(self, pytester: pytest.Pytester) -> None:
+        checkout = (
+            judged(*self.CASES).with_files({"eval/calibration.yaml": "judges:\n  - {judge: rubric}\n"}).at(pytester)
+        )
+        result = checkout.run("eval")
+        result.stdout.fnmatch_lines(["eval/calibration.yaml:2: judges.0.kappa: is missing; add it"])
+        assert result.ret == 1
+        assert len(checkout.state()) == 2
+        assert "eval/calibration.yaml:2" in str(checkout.recall("check").stderr)
+
+
+class TestWithoutAModel:
+    """What is wrong with the choice of models is said before an agent is asked."""
+
+    def test_none_is_named(self, pytester: pytest.Pytester) -> None:
+        checkout = JUDGED.with_cases(asks("a", "right")).at(pytester)
+        result = checkout.run("eval")
+        result.stdout.fnmatch_lines(
+            [
+                "eval/cases.yaml:1: judges: rubric: asks a model, and none is named; give --judge SELECTOR, or `judge`"
+                " in eval/rubric.yaml"
+            ]
+        )
+        assert result.ret == 2
+        assert checkout.asked() == []
+
+    def test_other_judges_need_none(self, pytester: pytest.Pytester) -> None:
+        JUDGED.with_cases(case("a")).at(pytester).run("eval").assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize(
+        ("rubric", "sentence"),
+        [
+            ({"judge": ["none"]}, "the model 'python:judge.py:none': `none` has no method `ask`; name an*"),
+            ({"judge": ["oracle", "oracle"]}, "*is named twice; to ask it several times, set `votes` in*"),
+            ({"appellate_judge": "oracle"}, "the appellate judge * is a primary one as well; name another model"),
+            ({"audit_passes": 0.1}, "*`audit_passes` has no effect without an appellate judge; give*"),
+            ({"appeal": "never"}, "*`appeal` has no effect without an appellate judge; give*"),
+        ],
+    )
+    @WORKERS
+    def test_what_would_have_no_effect_is_refused(
+        self, pytester: pytest.Pytester, rubric: dict[str, Any], sentence: str, workers: tuple[str, ...]
+    ) -> None:
+        checkout = judged(asks("a", "right"), **rubric).at(pytester)
+        result = checkout.run("eval", *workers)
+        result.stdout.fnmatch_lines([f"*eval/cases.yaml:1: judges: rubric: {sentence}"])
+        assert checkout.asked() == []
+        assert result.ret != 0
+
+    def test_a_test_that_wants_the_fixture_ends_in_one_sentence(self, pytester: pytest.Pytester) -> None:
+        checkout = JUDGED.with_files({"test_own.py": "def test_own(judge_memory):\n    pass\n"}).at(pytester)
+        result = checkout.run("test_own.py")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(["judge_memory: asks a model, and none is named; give --judge SELECTOR*"])
+
+
+@pytest.mark.parametrize(
+    ("judge", "sentence"),
+    [
+        ({"rubric": {"criteria": ["tome"]}}, "the criterion `tome` is not in rubric.yaml; did you mean `tone`?"),
+        ({"rubric": 5}, "what the answer must do is text or a list of texts, not 5"),
+        ({"memory": {"disclosure": "refused"}}, "disclosure: 'refused' is unknown; did you mean `refuse`?"),
+        ({"memory": {"forbidden": "x"}}, "`forbidden` goes with `disclosure`; give refuse, partial or answer"),
+        ("pairwise", "needs the other answer; write {pairwise: {against: 'text'}}"),
+        ({"pairwise": {"agianst": "x"}}, "unknown argument `agianst`; did you mean `against`?"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_wrong_argument_is_no_verdict(pytester: pytest.Pytester, judge: Any, sentence: str) -> None:
+    rubric = {"criteria": {"tone": {"question": "Is it kind?"}}, "preflight": "off"}
+    checkout = judged(asks("a", "right", judge), **rubric).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(errors=1)
+    assert checkout.boxes() == {}
+    result.stdout.fnmatch_lines([f"*: judge *{sentence.replace('[', '[[]')}"])
+
+
+def test_another_plugin_may_own_the_short_name(pytester: pytest.Pytester) -> None:
+    owner = "def pytest_addoption(parser):\n    parser.addoption('--judge', action='store_true')\n"
+    checkout = JUDGED.with_cases(asks("a", "right")).with_files({"owner.py": owner}).at(pytester)
+    pytester.syspathinsert()
+    result = checkout.run("eval", "-p", "owner", "--judge", "--recall-judge", model("oracle"))
+    result.assert_outcomes(passed=1)
