@@ -23,7 +23,7 @@ LAYERS = (
     ("plugin", "cli"),
     ("run",),
     ("replay",),
-    ("judges", "render", "store"),
+    ("judges", "providers", "render", "store"),
     ("core",),
     ("metrics",),
 )
@@ -35,6 +35,7 @@ OUTSIDE = {
     "core": {"pydantic"},
     "metrics": set(),
     "judges": {"jsonschema", "referencing"},
+    "providers": {"anthropic", "openai"},
     "render": set(),
     "store": {"filelock", "pydantic", "pydantic_core", "yaml"},
     "run": {"genai_prices"},

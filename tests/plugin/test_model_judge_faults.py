@@ -52,7 +52,8 @@ def test_a_fail_whose_appeal_comes_to_nothing_is_no_verdict(pytester: pytest.Pyt
     assert checkout.boxes() == {"a": 3}
     (told,) = checkout.scorecard()["no_verdict"]
     assert told["note"].startswith(f"judge rubric: {model('oracle')} failed it (requirement 0 of 1, 1 needed: oracle")
-    assert f"and the appeal came to nothing: {SAID[fault][:5]}" in told["note"] or fault == "prose"
+    assert "and the appeal came to nothing: " in told["note"]
+    assert fault == "prose" or "the provider answered 429" in result.stdout.str()
 
 
 def test_a_pass_whose_audit_comes_to_nothing_stands(pytester: pytest.Pytester) -> None:

@@ -189,7 +189,7 @@ class TestWithoutAModel:
     @pytest.mark.parametrize(
         ("rubric", "sentence"),
         [
-            ({"judge": ["none"]}, "the model 'python:judge.py:none': `none` has no method `ask`; name an*"),
+            ({"judge": ["none"]}, "python:judge.py:none: judge.py has no name `none`*"),
             ({"judge": ["oracle", "oracle"]}, "*is named twice; to ask it several times, set `votes` in*"),
             ({"appellate_judge": "oracle"}, "the appellate judge * is a primary one as well; name another model"),
             ({"audit_passes": 0.1}, "*`audit_passes` has no effect without an appellate judge; give*"),

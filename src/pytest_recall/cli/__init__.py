@@ -20,8 +20,8 @@ the way through:
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
 
-exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for,
-2 nothing was done, and the sentence says why
+exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for, or
+`models check` got no reply, 2 nothing was done, and the sentence says why
 """
 
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from pytest_recall import __version__
-    from pytest_recall.cli import apply, cassette, check, compare, cost, init, schema, score, select, status
+    from pytest_recall.cli import apply, cassette, check, compare, cost, init, models, schema, score, select, status
 
     parser = argparse.ArgumentParser(
         prog="recall",
@@ -64,6 +64,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (init, select, status, score, compare, apply, check, schema, cassette, cost):
+    for module in (init, select, status, score, compare, apply, check, schema, cassette, cost, models):
         module.add(commands)
     return parser

@@ -22,7 +22,14 @@ Commands = Any
 
 
 def command(commands: Commands, name: str, summary: str, run: Any, details: str = "") -> argparse.ArgumentParser:
-    """Add and return the parser of a command."""
+    """Add and return the parser of a command that works on an eval directory."""
+    parser = placeless(commands, name, summary, run, details)
+    parser.add_argument("--dir", type=Path, metavar="DIR", help="the eval directory (default: eval)")
+    return parser
+
+
+def placeless(commands: Commands, name: str, summary: str, run: Any, details: str = "") -> argparse.ArgumentParser:
+    """Add and return the parser of a command that needs no eval directory."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,
@@ -30,7 +37,6 @@ def command(commands: Commands, name: str, summary: str, run: Any, details: str 
         epilog=details,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--dir", type=Path, metavar="DIR", help="the eval directory (default: eval)")
     parser.set_defaults(run=run)
     return parser
 

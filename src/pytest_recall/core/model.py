@@ -53,11 +53,16 @@ class Reply:
 
 
 class ModelError(RecallError):
-    """A model that could not be asked: one sentence, with what to do. `temporary` if it may work later."""
+    """A model that could not be asked: one sentence, with what to do. `temporary` if it may work later.
 
-    def __init__(self, message: str, *, temporary: bool = False) -> None:
+    `after` are the seconds that whoever refused asks to be left alone, None if it does not say:
+    whoever tries again needs the number, and cannot read it from a sentence.
+    """
+
+    def __init__(self, message: str, *, temporary: bool = False, after: float | None = None) -> None:
         super().__init__(message)
         self.temporary = temporary
+        self.after = after
 
 
 class Model(Protocol):

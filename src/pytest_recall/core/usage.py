@@ -64,6 +64,8 @@ def usage_of(request: Request, response: Response) -> tuple[str | None, Tokens |
 
     What the response does not say is None. Never raises, whatever the bytes are.
     """
+    if _is_command(request) and (response.header("content-type") or "").startswith("text/"):
+        return None, None  # All that it printed is the reply.
     body = _decoded(response) or b""
     whole = _parsed(body) if body.lstrip()[:1] in (b"{", b"[") else None
     model: str | None = None
@@ -86,6 +88,11 @@ def provider_of(url: str) -> str | None:
         return None
     match = _HOST_PATTERN.fullmatch(host)
     return match.lastgroup if match else _HOSTS.get(host)
+
+
+def _is_command(request: Request) -> bool:
+    """Return whether a program was run, rather than a server asked."""
+    return request.url.startswith("command:")
 
 
 # From bytes to JSON documents
@@ -176,11 +183,15 @@ def _model(plain: Plain) -> str | None:
     for found in (plain.get("model"), plain.get("modelVersion"), inner.get("model")):
         if isinstance(found, str) and 0 < len(found) <= _LONGEST_NAME:
             return found
-    return None
+    # `claude -p` counts by model; of several none is the one that replied.
+    names = list(_object(plain, "modelUsage"))
+    return names[0] if len(names) == 1 and 0 < len(names[0]) <= _LONGEST_NAME else None
 
 
 def _asked(request: Request) -> str | None:
     """Return the model that a request asks for."""
+    if _is_command(request):
+        return None  # What a program is asked is a prompt, whatever it looks like.
     try:
         path = urlsplit(request.url).path
     except ValueError:
@@ -206,6 +217,10 @@ def _tokens(plain: Plain, before: Tokens | None) -> Tokens | None:
             return _anthropic(usage, before or Tokens()) if usage else before
         case str(kind) if kind.startswith("response."):
             return _responses(_object(plain, "response"), before)
+        case "result":  # `claude -p --output-format json`
+            return _anthropic(usage, Tokens()) if usage else before
+        case "turn.completed":  # `codex exec --json`
+            return _codex(usage) if usage else before
     if plain.get("object") == "response":
         return _responses(plain, before)
     if metadata := _object(plain, "usageMetadata"):
@@ -231,12 +246,20 @@ def _anthropic(usage: Plain, before: Tokens) -> Tokens:
     return Tokens(*(old if new is None else new for new, old in zip(found, before, strict=True)))
 
 
+def _codex(usage: Plain) -> Tokens:
+    return _with_cache(usage, _count(usage, "cached_input_tokens"), _count(usage, "cache_write_input_tokens"))
+
+
 def _responses(plain: Plain, before: Tokens | None) -> Tokens | None:
     usage = _object(plain, "usage")
     if not usage:
         return before
     details = _object(usage, "input_tokens_details")
-    read, write = _count(details, "cached_tokens"), _count(details, "cache_write_tokens")
+    return _with_cache(usage, _count(details, "cached_tokens"), _count(details, "cache_write_tokens"))
+
+
+def _with_cache(usage: Plain, read: int | None, write: int | None) -> Tokens:
+    """Input is with the cache here."""
     return Tokens(
         input=_less(_count(usage, "input_tokens"), read, write),
         output=_count(usage, "output_tokens"),

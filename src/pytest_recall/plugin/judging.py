@@ -60,8 +60,8 @@ def _panel(config: pytest.Config) -> Panel:
         raise RecallError(f"asks a model, and none is named; give --judge SELECTOR, or `judge` in {name}")
     _check(rubric, selectors, appellate, name)
     return Panel(
-        judges=tuple(map(model_of, selectors)),
-        appellate=None if appellate is None else model_of(appellate),
+        judges=tuple(model_of(config, selector, "judge") for selector in selectors),
+        appellate=None if appellate is None else model_of(config, appellate, "judge"),
         votes=rubric.votes,
         appeal=rubric.appeal,
         audit=rubric.audit_passes,

@@ -54,6 +54,7 @@ class Run:
         self._announced = False
         self._state_line = ""
         self._problems: list[str] = []
+        self._notes: list[str] = []
         self._refused: list[str] = []
         self._halted = ""
         self._runner: asyncio.Runner | None = None
@@ -207,6 +208,10 @@ class Run:
         """Take in what a worker could not do; it is shown at the end, and no run with it is a success."""
         self._problems += problems
 
+    def note(self, *messages: str) -> None:
+        """Take in what somebody should read at the end, and that makes no run a failure; each is shown once."""
+        self._notes += [message for message in dict.fromkeys(messages) if message not in self._notes]
+
     def refuse(self, error: str) -> None:
         """Take in a mistake that a worker found; it ends the session with the code of a usage error."""
         if error not in self._refused:
@@ -231,6 +236,7 @@ class Run:
                 "nodes": self.nodes,
                 "cases": sorted(self.plan.cases) if self.waits else [],
                 "problems": self._deck_problems(),
+                "notes": self._notes,
                 "halted": self._halted,
             }
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
@@ -300,6 +306,8 @@ class Run:
             reporter.line(self._state_line)
         if self._journal is not None:
             reporter.line(f"details: {self.plan.place.name(self._journal.folder)}/scorecard.md")
+        for note in self._notes:
+            reporter.line(note)
         for problem in self._problems:
             reporter.line(problem, red=True)
 

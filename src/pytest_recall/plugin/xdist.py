@@ -93,6 +93,7 @@ def debrief(node: Any, run: Run) -> None:
         return
     found = json.loads(given)
     run.trouble(found["problems"])
+    run.note(*found["notes"])
     run.halt(found["halted"])
     if run.late:
         return
