@@ -14,7 +14,20 @@ from pytest_recall.cli import main
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, recall
 
-COMMANDS = ("init", "select", "status", "score", "compare", "apply", "check", "schema", "cassette", "cost", "models")
+COMMANDS = (
+    "init",
+    "select",
+    "status",
+    "score",
+    "compare",
+    "apply",
+    "check",
+    "schema",
+    "cassette",
+    "cost",
+    "quarantine",
+    "models",
+)
 
 
 def test_help_leads_through_the_commands(tmp_path: Path) -> None:

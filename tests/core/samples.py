@@ -83,7 +83,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=30)
 some_text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)
 maybe_text = st.none() | some_text
 scores = st.floats(0, 1)
-extras = st.sampled_from(["", ", owner: anna", ', seen: 3, why: "a, b"'])
+extras = st.sampled_from(["", ", team: anna", ', seen: 3, why: "a, b"'])
 
 
 @st.composite
@@ -99,6 +99,9 @@ def rows(draw: st.DrawFn) -> Row:
         draw(maybe_text),
         draw(maybe_text),
         draw(maybe_text),
+        draw(maybe_text),
+        draw(st.integers(0, 9)),
+        draw(st.none() | dates),
         draw(maybe_text),
         draw(extras),
     )
@@ -174,4 +177,6 @@ trials = st.builds(
     row=st.none() | rows(),
     calls=st.lists(calls, max_size=3).map(tuple),
     evidence=st.booleans(),
+    repeat=st.just(1),
+    rule=st.just(""),
 )

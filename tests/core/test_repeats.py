@@ -37,7 +37,7 @@ def test_no_verdict_is_no_pass_rate() -> None:
 
 
 def test_no_case() -> None:
-    assert summarize_repeats(repeats({}), 3) == (3, 0, 0, None, None, 0)
+    assert summarize_repeats(repeats({}), 3) == (3, 0, 0, None, None, None, 0)
 
 
 @given(st.dictionaries(case_ids, st.lists(outcomes, max_size=8), max_size=8), st.integers(1, 4))

@@ -20,6 +20,8 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "new_traffic_sample": 5,
         "nightly_max_cases": None,
         "thresholds": {},
+        "confirm": None,
+        "quarantine_lapses": 4,
         "judge": (),
         "appellate_judge": None,
         "votes": 1,

@@ -107,7 +107,7 @@ def test_a_verdict_of_the_same_day_is_news(outcome: Outcome, box: int) -> None:
 @pytest.mark.parametrize("box", [1, 3, 5])
 def test_fail_always_counts(box: int, due: date) -> None:
     after = review(row(box, box, due=due), trial(outcome=FAILED, pr="9", model="m2"), TODAY)
-    assert after == Row(1, 0, TODAY, TODAY + days(1), "9", "m2", "contains: no “one pound”", "9")
+    assert after == Row(1, 0, TODAY, TODAY + days(1), "9", "m2", "contains: no “one pound”", "9", lapses=int(box > 1))
 
 
 def test_a_note_is_one_line_of_bounded_length() -> None:
@@ -264,7 +264,7 @@ def test_swapped_are_rows_of_another_known_model() -> None:
 
 
 def test_reset_returns_rows_to_box_1_and_makes_them_due() -> None:
-    known = row(4, 4, due=TODAY + days(9), last_model="m1", last_pr="3", extra=", owner: anna")
+    known = row(4, 4, due=TODAY + days(9), last_model="m1", last_pr="3", extra=", team: anna")
     before = {"a": known, "b": row(4, 4, last_model="m2")}
     again = reset(before, "m2", TODAY)
     assert again == {"a": known._replace(box=1, pass_streak=0, next_due=TODAY)}

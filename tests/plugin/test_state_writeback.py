@@ -56,7 +56,7 @@ def test_a_fail_always_counts(pytester: pytest.Pytester, due: str) -> None:
     checkout = ECHOING.with_cases(failing("a")).with_state(a=row(4, 6, due=due)).at(pytester)
     checkout.run("eval", "--recall-mode=all")
     note = "exact: expected “something else”, got “a”"
-    assert checkout.state()["a"] == Row(1, 0, DAY, day(IN[1]), failure_note=note)
+    assert checkout.state()["a"] == Row(1, 0, DAY, day(IN[1]), failure_note=note, lapses=1)
 
 
 def test_a_pass_after_a_fail_clears_the_note(pytester: pytest.Pytester) -> None:
@@ -239,5 +239,8 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "not_run": [],
         "orphans": ["gone"],
         "model_swapped": 0,
+        "several_trials": [],
+        "by_tries": [],
+        "quarantined": [],
         "judged_by_models": None,
     }

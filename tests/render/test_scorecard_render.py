@@ -167,6 +167,9 @@ def test_json_of_a_whole_run() -> None:
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],
         "model_swapped": 2,
+        "several_trials": [],
+        "by_tries": [],
+        "quarantined": [],
         "sources": {"live": 3},
         "judged_by_models": None,
     }

@@ -39,7 +39,7 @@ def test_every_problem_has_its_sentence() -> None:
         "f.yaml:5: scenario: is missing; add it",
         "f.yaml:1: dimension: 5 is not text; write it in quotes",
         "f.yaml:1: extra: unknown field; known: dimension, expected, id, input, judges, notes, scenario, tags,"
-        " threshold, turns",
+        " threshold, trials, turns",
     ]
 
 

@@ -54,7 +54,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from pytest_recall import __version__
-    from pytest_recall.cli import apply, cassette, check, compare, cost, init, models, schema, score, select, status
+    from pytest_recall.cli import (
+        apply,
+        cassette,
+        check,
+        compare,
+        cost,
+        init,
+        models,
+        quarantine,
+        schema,
+        score,
+        select,
+        status,
+    )
 
     parser = argparse.ArgumentParser(
         prog="recall",
@@ -64,6 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (init, select, status, score, compare, apply, check, schema, cassette, cost, models):
+    for module in (init, select, status, score, compare, apply, check, schema, cassette, cost, quarantine, models):
         module.add(commands)
     return parser

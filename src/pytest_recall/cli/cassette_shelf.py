@@ -84,7 +84,10 @@ def standing(header: Mapping[str, Any], scenarios: Mapping[str, str], rows: Coll
 def titled(header: Mapping[str, Any]) -> str:
     """Return whose cassette has this header, in one line."""
     if isinstance(header.get("case"), str):
-        return one_line("/".join(part for part in (str(header.get("scenario", "")), header["case"]) if part), 80)
+        trial = f" (trial {header['repeat']})" if "repeat" in header else ""
+        return (
+            one_line("/".join(part for part in (str(header.get("scenario", "")), header["case"]) if part), 80) + trial
+        )
     if isinstance(header.get("fixture"), str):
         return one_line(f"{header['fixture']} ({header.get('scope')} fixture)", 80)
     return "?"

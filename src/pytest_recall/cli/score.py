@@ -14,8 +14,8 @@ from pytest_recall.store.journal import read_journal
 DETAILS = """\
 --fail-on is for CI, where cases that are known to fail should not turn every run red:
   regression   a case failed whose last verdict was a pass
-  failure      a case failed
-  incomplete   a case failed, came to no verdict, or was not run
+  failure      a case failed that is not in quarantine
+  incomplete   such a case failed, or a case came to no verdict, or was not run
 """
 
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False))
     else:
         print(render.markdown(record, card) if args.format == "md" else "\n".join(render.terminal(record, card)))
-    failed = card.with_outcome(Outcome.FAILED)
+    failed = [result for result in card.with_outcome(Outcome.FAILED) if not result.apart]
     found = {
         "never": False,
         "regression": any(result.regression for result in failed),

@@ -19,6 +19,8 @@ from pydantic import (
     model_validator,
 )
 
+from pytest_recall.core.series import MAX_COUNT, Rule, k_of_n
+
 # An id travels through node ids, file names, YAML keys and shells: no spaces, no `::`, no brackets.
 ID_PATTERN = r"^\w[\w.\-/+@=]*(?::[\w.\-/+@=]+)*$"
 NAME_PATTERN = r"^[A-Za-z]\w*(?:[.\-]\w+)*$"
@@ -97,6 +99,28 @@ _TURN_SCHEMA = {
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
 Tag = Annotated[Name, AfterValidator(_tag), Field(json_schema_extra={"not": {"enum": sorted(_RESERVED)}})]
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _trials(value: Any) -> Any:
+    if isinstance(value, str):
+        k_of_n(value)
+    elif type(value) is not int or not 1 <= value <= MAX_COUNT:
+        raise ValueError(f"write how often to ask, from 1 to {MAX_COUNT}, or `4of5`")
+    return value
+
+
+WrittenTrials = Annotated[
+    int | str,
+    BeforeValidator(_trials),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "integer", "minimum": 1, "maximum": MAX_COUNT},
+                {"type": "string", "pattern": "^[1-9][0-9]{0,2}of[1-9][0-9]{0,2}$"},
+            ]
+        }
+    ),
+]
 WrittenTurn = Annotated[Turn, BeforeValidator(_turn), WithJsonSchema(_TURN_SCHEMA)]
 WrittenJudge = Annotated[JudgeCall, BeforeValidator(_judge_call), WithJsonSchema(_JUDGE_SCHEMA)]
 
@@ -133,6 +157,9 @@ class Case(_Written):
     threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = Field(
         default=None, description="The lowest passing score, for judges that return a score."
     )
+    trials: Annotated[
+        WrittenTrials, Field(description="How often the case is asked: `5`, or `4of5` if four must pass.")
+    ] = 1
     tags: tuple[Tag, ...] = Field(default=(), description="pytest marks: `-m money` picks by them.")
     notes: str | None = Field(default=None, description="For the reader; nothing else looks at it.")
 
@@ -144,6 +171,14 @@ class Case(_Written):
             raise ValueError("the last turn is the one that is judged; remove its `assistant` reply")
         return self
 
+    def rule(self, confirm: str | None) -> Rule | None:
+        """Return how several trials come to a verdict, `confirm` being the rubric's; None if one is enough."""
+        if self.trials != 1:
+            count = self.trials
+            needed, count = k_of_n(count) if isinstance(count, str) else (count, count)
+            return Rule("pass", needed, count)
+        return None if confirm is None else Rule("fail", *k_of_n(confirm))
+
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits over all that decides the verdict; notes and tags do not."""
@@ -154,5 +189,7 @@ class Case(_Written):
             "judges": [[call.name, call.arguments] for call in self.judges],
             "threshold": self.threshold,
         }
+        if self.trials != 1:
+            decisive["trials"] = self.trials
         text = _canonical(decisive)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -12,6 +12,7 @@ from pytest_recall.core.change import Change, Counts, Shown, change, changes
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.pairing import Left, Pair, chosen_after, pair_up, tries_of
 from pytest_recall.core.record import Header, Record
+from pytest_recall.core.series import graded
 from pytest_recall.core.spend import Spend, spend_of
 from pytest_recall.core.trial import Trial
 from pytest_recall.metrics.binomial import Interval
@@ -114,14 +115,14 @@ def compare(
 ) -> Comparison:
     """Return the comparison of two runs, of the cases in `scenarios` and `dimensions` if these are given.
 
-    Cases are paired by id, on the trial that grades them, which is the last one. Cases whose
-    text changed between the runs are left out unless `include_changed`.
+    Cases are paired by id, on the trial that grades them, or all of a series. Cases whose text
+    changed between the runs are left out unless `include_changed`.
 
     Raises RecallError for a scenario or dimension that neither run has, and if no case has
     a verdict in both.
     """
     tries = tries_of(base), tries_of(head)
-    first, second = ({case_id: trials[-1] for case_id, trials in each.items()} for each in tries)
+    first, second = graded(base.trials), graded(head.trials)
     wanted = _wanted(first | second, scenarios, dimensions)
     pairs, left = pair_up(first, second, wanted, include_changed)
     if not pairs:

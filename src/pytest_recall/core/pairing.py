@@ -6,6 +6,7 @@ from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from pytest_recall.core.record import Record
+from pytest_recall.core.series import graded
 from pytest_recall.core.trial import Outcome, Trial
 
 
@@ -40,7 +41,7 @@ class Left(NamedTuple):
 
 
 def tries_of(record: Record) -> dict[str, list[Trial]]:
-    """Return the trials of each case, in their order; the last one grades it."""
+    """Return all trials of each case, in their order."""
     tries: dict[str, list[Trial]] = {}
     for trial in record.trials:
         tries.setdefault(trial.case_id, []).append(trial)
@@ -82,8 +83,7 @@ def chosen_after(base: Record, head: Record) -> Iterator[str]:
     if not asked.scheduled or asked.mode == "all" or (asked.state and asked.state == earlier.header.state):
         return
     chosen = {case_id for case_id, _ in asked.picks} | {trial.case_id for trial in later.trials}
-    for case_id, trials in tries_of(earlier).items():
-        trial = trials[-1]
+    for case_id, trial in graded(earlier.trials).items():
         if (
             trial.outcome.is_verdict
             and case_id not in chosen

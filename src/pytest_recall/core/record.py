@@ -12,7 +12,9 @@ class Header(NamedTuple):
 
     `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
-    `writes` whether the run's trials belong in the state; `total` the cases it chose from.
+    `writes` whether the run's trials belong in the state; `total` the cases it chose from;
+    `quarantined` says which of all cases are set apart, each with its date and its owner;
+    `lapses` is the number of them that sets a case apart.
     """
 
     run: str
@@ -37,6 +39,8 @@ class Header(NamedTuple):
     next_due: str | None = None
     orphans: tuple[str, ...] = ()
     swapped: int = 0
+    quarantined: tuple[str, ...] = ()
+    lapses: int | None = None
 
 
 class Record(NamedTuple):

@@ -43,13 +43,14 @@ class Repeats(NamedTuple):
 class RepeatSummary(NamedTuple):
     """All cases together: pass@k and pass^k as means over the `cases` that have `k` verdicts.
 
-    They are None if no case has; `short` cases have fewer. `coin_flips` counts the cases,
-    among all, that neither always passed nor always failed.
+    They are None if no case has, as is `pass_at_1`, their mean pass rate; `short` cases have
+    fewer. `coin_flips` counts the cases, among all, that neither always passed nor always failed.
     """
 
     k: int
     cases: int
     short: int
+    pass_at_1: float | None
     pass_at_k: float | None
     pass_hat_k: float | None
     coin_flips: int
@@ -74,6 +75,7 @@ def summarize_repeats(found: Iterable[Repeats], k: int) -> RepeatSummary:
         k=k,
         cases=len(at),
         short=len(every) - len(at),
+        pass_at_1=sum(one.passed / one.trials for one in every if one.trials >= k) / len(at) if at else None,
         pass_at_k=sum(at) / len(at) if at else None,
         pass_hat_k=sum(hat) / len(hat) if hat else None,
         coin_flips=sum(one.coin_flip for one in every),

@@ -14,6 +14,8 @@ BOXES = range(1, 6)
 class Row(NamedTuple):
     """What the schedule remembers of one case.
 
+    `lapses` counts the fails that threw the case back from a higher box; `quarantined` is the day
+    since which its fails block nobody, and `owner` who is to look at it.
     `extra` is the YAML text of keys that this version does not know; it is kept as it is.
     """
 
@@ -25,6 +27,9 @@ class Row(NamedTuple):
     last_model: str | None = None
     failure_note: str | None = None
     failure_pr: str | None = None
+    lapses: int = 0
+    quarantined: date | None = None
+    owner: str | None = None
     extra: str = ""
 
     @property
@@ -38,9 +43,12 @@ class Row(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; dates as ISO 8601 text, unset fields left out."""
-        return {
+        plain = {
             k: v.isoformat() if isinstance(v, date) else v for k, v in self._asdict().items() if v not in (None, "")
         }
+        if not self.lapses:
+            del plain["lapses"]
+        return plain
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Row:
@@ -48,9 +56,13 @@ class Row(NamedTuple):
         if not isinstance(plain, Mapping):
             raise TypeError(f"{plain!r} is no row")
         tested, due = (date.fromisoformat(plain[key]) for key in ("last_tested", "next_due"))
-        row = cls(**typed(cls, plain), last_tested=tested, next_due=due)
+        since = plain.get("quarantined")
+        quarantined = None if since is None else date.fromisoformat(since)
+        row = cls(**typed(cls, plain), last_tested=tested, next_due=due, quarantined=quarantined)
         if row.box not in BOXES:
             raise ValueError(f"box: there is no box {row.box}")
         if row.pass_streak < 0:
             raise ValueError(f"pass_streak: {row.pass_streak} is no count")
+        if row.lapses < 0:
+            raise ValueError(f"lapses: {row.lapses} is no count")
         return row

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Criterion, KnownVerdict, Strictness
+from pytest_recall.core.series import k_of_n
 
 Mode = Literal["pr", "nightly", "all"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
@@ -37,6 +38,16 @@ WrittenNames = Annotated[
 ]
 
 
+def _share(text: str) -> str:
+    k_of_n(text)
+    return text
+
+
+KofN = Annotated[
+    str, AfterValidator(_share), Field(json_schema_extra={"pattern": "^[1-9][0-9]{0,2}of[1-9][0-9]{0,2}$"})
+]
+
+
 class Rubric(BaseModel):
     """What a run may spend and what it holds answers to."""
 
@@ -55,6 +66,14 @@ class Rubric(BaseModel):
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
+    )
+    confirm: KofN | None = Field(
+        default=None,
+        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; without it, at once.",
+    )
+    quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=4,
+        description="After how many falls from a higher box a case flips a coin, and blocks nobody; null for never.",
     )
     judge: WrittenNames = Field(
         default=(), description="The model that judges, as a selector; a list of them is a panel that votes."

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.row import BOXES, Row
+from pytest_recall.core.series import graded
 from pytest_recall.core.trial import Outcome, Trial
 
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
 LAST_BOX = BOXES[-1]
+SETTLED_BOX = 4
+"""The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 
 
-def review(row: Row | None, trial: Trial, today: date) -> Row | None:
+class Quarantine(NamedTuple):
+    """When a case is set apart: at its `after`-th lapse, to be looked at by `owner`."""
+
+    after: int
+    owner: str
+
+
+def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | None = None) -> Row | None:
     """Return the row after `trial`; None stays None where there was no verdict.
 
     A case enters box 1 at its first verdict. From then on a pass moves a row up one box
@@ -22,31 +33,48 @@ def review(row: Row | None, trial: Trial, today: date) -> Row | None:
     the case back to box 1. Nothing leaves the last box, so nothing graduates. A verdict
     that is older than the row's, of a run that was applied late, is no news, and neither is
     one on a replayed answer.
+
+    A fail out of a higher box is a lapse. A case that lapses time and again flips a coin: from
+    the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`. (Anki calls
+    such a card a leech.)
     """
     if not trial.outcome.is_verdict or not trial.evidence or (row is not None and row.last_tested > today):
         return row
     if trial.outcome is Outcome.FAILED:
-        failed = _placed(1, 0, row, trial, today)
-        return failed._replace(failure_note=one_line(trial.note) or "failed", failure_pr=trial.pr)
+        failed = _placed(1, 0, row, trial, today)._replace(
+            failure_note=one_line(trial.note) or "failed", failure_pr=trial.pr
+        )
+        if row is None or row.box == 1:
+            return failed
+        failed = failed._replace(lapses=failed.lapses + 1)
+        if quarantine is None or failed.lapses < quarantine.after or failed.quarantined:
+            return failed
+        return failed._replace(quarantined=today, owner=quarantine.owner)
     if row is None:
         return _placed(1, 1, row, trial, today)
     if row.box == 1 or row.is_due(today):
-        return _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
+        moved = _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
+        settled = moved.quarantined and moved.box >= SETTLED_BOX
+        return moved._replace(lapses=0, quarantined=None, owner=None) if settled else moved
     return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model)
 
 
 def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:
     due = today + timedelta(days=INTERVALS[box])
-    return Row(box, streak, today, due, trial.pr, trial.model, extra=row.extra if row else "")
+    fresh = Row(box, streak, today, due, trial.pr, trial.model)
+    if row is None:
+        return fresh
+    return fresh._replace(lapses=row.lapses, quarantined=row.quarantined, owner=row.owner, extra=row.extra)
 
 
-def fold(rows: Mapping[str, Row], trials: Iterable[Trial], today: date) -> dict[str, Row]:
-    """Return the rows that `trials` change, by case id; the last trial grades each case."""
-    last = {trial.case_id: trial for trial in trials}
+def fold(
+    rows: Mapping[str, Row], trials: Iterable[Trial], today: date, quarantine: Quarantine | None = None
+) -> dict[str, Row]:
+    """Return the rows that `trials` change, by case id; the last trial grades each case, or all of its series."""
     changed: dict[str, Row] = {}
-    for case_id, trial in last.items():
+    for case_id, trial in graded(trials).items():
         before = rows.get(case_id)
-        after = review(before, trial, today)
+        after = review(before, trial, today, quarantine)
         if after is not None and after != before:
             changed[case_id] = after
     return changed

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
-from pytest_recall.core.schedule import review
+from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
+from pytest_recall.core.schedule import Quarantine, review
+from pytest_recall.core.series import Rule, graded, series
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.metrics.stats import unseen_share
 
@@ -20,7 +22,8 @@ class Result(NamedTuple):
     """What a case came to in a run: its grading trial, and its box before and after.
 
     `before` and `after` are None where the schedule does not know the case, or nothing
-    moved it. `regression` marks a fail of a case whose last verdict was a pass.
+    moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it is in
+    quarantine. `repeats` counts the trials of a case that was asked several times.
     """
 
     trial: Trial
@@ -28,6 +31,12 @@ class Result(NamedTuple):
     before: int | None
     after: int | None
     regression: bool
+    repeats: Repeats | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether the case was in quarantine, so that its fail blocks nobody."""
+        return bool(self.trial.row and self.trial.row.quarantined)
 
 
 class Scorecard(NamedTuple):
@@ -50,6 +59,20 @@ class Scorecard(NamedTuple):
     unmoved: int = 0
     panels: Panels = Panels()
 
+    @property
+    def by_tries(self) -> list[RepeatSummary]:
+        """The cases that are always asked as often, together, for each number of trials.
+
+        What `confirm` asks again is left out: it stops at the first pass, so that its trials
+        say nothing of how often the case passes.
+        """
+        found: dict[int, list[Repeats]] = {}
+        for result in self.results:
+            rule = Rule.parse(result.trial.rule) if result.trial.rule else None
+            if result.repeats is not None and rule is not None and rule.ends == "pass":
+                found.setdefault(rule.tries, []).append(result.repeats)
+        return [summarize_repeats(found[tries], tries) for tries in sorted(found)]
+
     def with_outcome(self, *outcomes: Outcome) -> list[Result]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
         wanted = [result for result in self.results if result.trial.outcome in outcomes]
@@ -61,17 +84,22 @@ def summarize(
     picks: Iterable[tuple[str, str]],
     total: int,
     today: date,
+    quarantine: Quarantine | None = None,
     calibrations: Mapping[JudgeKey, Calibration] = MappingProxyType({}),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
-    With several attempts at a case the last one grades it. `calibrations` are of the judges
-    that have been compared with people.
+    With several attempts at a case the last one grades it, with a series all of it.
+    `calibrations` are of the judges that have been compared with people.
     """
-    attempts: dict[str, list[Trial]] = {}
-    for trial in trials:
-        attempts.setdefault(trial.case_id, []).append(trial)
-    results = tuple(_result(tries, today) for tries in attempts.values())
+    every = list(trials)
+    attempts = Counter(trial.case_id for trial in every if trial.repeat == 1)
+    grading, asked = graded(every), series(every)
+    counting = [trial for some in asked.values() for trial in some]
+    counted = set(map(id, counting))
+    results = tuple(
+        _result(trial, asked[case_id], attempts[case_id], today, quarantine) for case_id, trial in grading.items()
+    )
     not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
     by_reason = _table(results, lambda trial: trial.reason)
     for _, reason in not_run:
@@ -90,25 +118,21 @@ def summarize(
         unseen=unseen_share(verdicts, total),
         sources=dict(Counter(result.trial.source for result in results if result.trial.outcome.is_verdict)),
         unmoved=sum(result.trial.outcome.is_verdict and not result.trial.evidence for result in results),
-        panels=panels(
-            (result.trial for result in results),
-            calibrations,
-            (trial for tries in attempts.values() for trial in tries[:-1]),
-        ),
+        panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
     )
 
 
-def _result(tries: list[Trial], today: date) -> Result:
-    trial = tries[-1]
+def _result(trial: Trial, asked: list[Trial], attempts: int, today: date, quarantine: Quarantine | None) -> Result:
     row = trial.row
-    after = review(row, trial, today)
+    after = review(row, trial, today, quarantine)
     failed = trial.outcome is Outcome.FAILED
     return Result(
         trial=trial,
-        attempts=len(tries),
+        attempts=attempts,
         before=row.box if row else None,
         after=after.box if after else None,
-        regression=failed and row is not None and not row.failing,
+        regression=failed and row is not None and not row.failing and row.quarantined is None,
+        repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
     )
 
 

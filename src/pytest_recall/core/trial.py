@@ -87,7 +87,8 @@ class Trial(NamedTuple):
     started from; `seconds` is the agent's own time; `error` explains an outcome that is
     no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`), and
     `calls` which upstream calls it took. `evidence` is False for a verdict on a replayed
-    answer: it is no news of the model, and moves no box.
+    answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
+    series from 1, and `rule` says how they come to one verdict; without a series it is empty.
     """
 
     case_id: str
@@ -108,6 +109,8 @@ class Trial(NamedTuple):
     row: Row | None = None
     calls: tuple[Call, ...] = ()
     evidence: bool = True
+    repeat: int = 1
+    rule: str = ""
 
     @property
     def note(self) -> str:
@@ -122,6 +125,8 @@ class Trial(NamedTuple):
             value = getattr(self, name)
             if value not in (None, ""):
                 plain[name] = value
+        if self.repeat != 1:
+            plain["repeat"] = self.repeat
         plain["outcome"] = self.outcome.value
         if self.verdicts:
             plain["verdicts"] = [verdict.to_json() for verdict in self.verdicts]
@@ -167,7 +172,7 @@ class Trial(NamedTuple):
         return self._replace(row=row, attempt=attempt, **facts)
 
 
-_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence"})
+_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat"})
 _PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))

@@ -94,6 +94,15 @@ class Hooks:
         if self.run:
             self.run.collected_elsewhere(ids)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Ask a case several times, where one answer does not decide it."""
+        if getattr(item, "rule", None) is None or CASE_ID not in item.stash:
+            return None
+        from pytest_recall.plugin import repeats
+
+        return repeats.run(item, nextitem)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
@@ -159,6 +168,8 @@ class Hooks:
         """Show a trial without a verdict as an error, not as a failed case."""
         if report.when == "call" and report.failed and getattr(report, "recall_error", False):
             return "error", "E", "ERROR"
+        if report.outcome == options.AGAIN:
+            return "asked again", "a", "ASKED AGAIN"
         return None
 
     @pytest.hookimpl(optionalhook=True)

@@ -17,8 +17,8 @@ from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
-from pytest_recall.core.trial import Trial
-from pytest_recall.plugin.stash import CASE_ID, JUDGED, TAPE
+from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
 from pytest_recall.replay import hook, sockets
 from pytest_recall.replay.player import Player
@@ -86,7 +86,7 @@ class Deck:
 
     def open(self, item: pytest.Item) -> None:
         """Open the cassette of the case that `item` runs, for one attempt at it."""
-        item.stash[JUDGED] = False
+        item.stash[OUTCOME] = Outcome.ERROR
         item.stash[TAPE] = tape = self._tape_of(item)
         self.player.push(tape)
 
@@ -96,10 +96,13 @@ class Deck:
         self.player.pop(tape)
         if tape.mode != "off":
             tape.close()
-            path = self.library.of_case(item.stash[CASE_ID], _scenario(item))
+            path = self.library.of_case(item.stash[CASE_ID], _scenario(item), _repeat(item))
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
-            self._finish(tape, path, whole=item.stash[JUDGED] and not tape.misses, all_asked=all_asked)
+            whole = item.stash[OUTCOME].is_verdict and not tape.misses
+            self._finish(tape, path, whole=whole, all_asked=all_asked)
+            if whole and OUTCOMES not in item.stash:
+                self.forget(item, 1)
 
     @contextmanager
     def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:
@@ -122,7 +125,20 @@ class Deck:
             return Tape("", "off", self._rules, self._redactor, "")
         case_id, scenario = item.stash[CASE_ID], _scenario(item)
         hint = f"`pytest -p recall '{item.nodeid}' {self._record}` records it"
-        return self._tape(self.library.of_case(case_id, scenario), {"case": case_id, "scenario": scenario}, hint)
+        about: dict[str, Any] = {"case": case_id, "scenario": scenario}
+        repeat = _repeat(item)
+        if repeat > 1:
+            about["repeat"] = repeat
+        return self._tape(self.library.of_case(case_id, scenario, repeat), about, hint)
+
+    def forget(self, item: pytest.Item, after: int) -> None:
+        """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
+        while self.mode == "record":
+            after += 1
+            path = self.library.of_case(item.stash[CASE_ID], _scenario(item), after)
+            if not path.exists():
+                return
+            path.unlink()
 
     @contextmanager
     def fixture(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
@@ -151,7 +167,7 @@ class Deck:
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
-    def _tape(self, path: Path, about: dict[str, str], hint: str) -> Tape:
+    def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
         name = self._place.name(path)
         cassette = None
         problems: list[str] = []
@@ -176,7 +192,7 @@ class Deck:
             misses=problems,
         )
 
-    def _checked(self, cassette: Cassette, about: dict[str, str]) -> list[str]:
+    def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:
         for key in ("case", "fixture"):
             if cassette.header.get(key) != about.get(key):
                 return [f"{cassette.name}: is the recording of `{cassette.header.get(key)}`; record this one again"]
@@ -221,6 +237,10 @@ class Deck:
                     left.unlink(missing_ok=True)
         except (RecallError, OSError) as error:
             self.problems.append(f"{tape.name}: not written ({error}); its calls are in {self._place.name(draft)}")
+
+
+def _repeat(item: pytest.Item) -> int:
+    return len(item.stash.get(OUTCOMES, ())) + 1
 
 
 def _scenario(item: pytest.Item) -> str:

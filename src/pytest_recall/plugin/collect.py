@@ -152,6 +152,7 @@ class CaseItem(pytest.Function):
         self.case = case
         self.line = line
         self.stash[CASE_ID] = case.id
+        self.rule = case.rule(self.config.stash[RUN].plan.rubric.confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

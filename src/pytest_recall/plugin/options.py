@@ -17,6 +17,8 @@ MARK = (
     "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
 )
 TITLE = "eval cases on a schedule (pytest-recall)"
+AGAIN = "again"
+"""The outcome, to pytest, of a trial that is not the last one of its series."""
 CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))

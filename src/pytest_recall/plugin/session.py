@@ -173,7 +173,7 @@ class Run:
     def _append(self, trial: Trial, where: str) -> None:
         if self._journal is None:
             self._begin(())
-        self._attempts[trial.case_id] += 1
+        self._attempts[trial.case_id] += trial.repeat == 1
         trial = trial.at(
             self.plan.rows.get(trial.case_id),
             self._attempts[trial.case_id],

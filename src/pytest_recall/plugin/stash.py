@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_recall.core.trial import Trial
+    from pytest_recall.core.trial import Outcome, Trial
     from pytest_recall.judges.panel import Panel
     from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
@@ -19,8 +19,10 @@ CASE_ID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: the case that it runs; absent on tests that are none of ours."""
 TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
 """On an item: what its last call came to, if it got as far as a verdict."""
-JUDGED: pytest.StashKey[bool] = pytest.StashKey()
-"""On an item: whether it came to a verdict when it last ran."""
+OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
+"""On an item: what it came to when it last ran; an error until that is known."""
+OUTCOMES: pytest.StashKey[list[Outcome]] = pytest.StashKey()
+"""On an item whose case is asked several times: what its trials came to so far."""
 DECK: pytest.StashKey[Deck] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()

@@ -10,7 +10,7 @@ from pytest_recall.core.errors import MissError, RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin.cassettes import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
-from pytest_recall.plugin.stash import CASE_ID, JUDGED, RUN, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RUN, TRIAL
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -27,7 +27,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     run = item.config.stash[RUN]
     case_id = item.stash[CASE_ID]
     outcome, error = _outcome(item, call, report)
-    item.stash[JUDGED] = outcome.is_verdict
+    item.stash[OUTCOME] = outcome
     judged = item.stash.get(TRIAL, None)
     if judged is not None and judged.outcome is outcome:
         trial = judged
@@ -48,11 +48,24 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
             case_id=case_id, outcome=outcome, scenario=scenario, dimension=dimension, seconds=seconds, error=error
         )
     trial = with_calls(trial, item)
+    rule = getattr(item, "rule", None)
+    if rule is not None:
+        trial = trial._replace(repeat=len(item.stash.get(OUTCOMES, ())) + 1, rule=str(rule))
     if run.follows:
         # Why a marked test runs is decided by the worker that has found it.
         trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
+    if rule is None and outcome is Outcome.FAILED:
+        set_apart(item, report)
+
+
+def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Let the fail of a case in quarantine block nobody: pytest knows it as an expected one."""
+    row = item.config.stash[RUN].plan.rows.get(item.stash[CASE_ID])
+    if row is not None and row.quarantined is not None and not hasattr(report, "wasxfail"):
+        report.outcome = "skipped"
+        report.wasxfail = f"in quarantine since {row.quarantined}, {row.owner or 'nobody'} looks at it"
 
 
 def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> tuple[Outcome, str]:

@@ -42,7 +42,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     yield from judges.lines(card.panels)
-    yield from filter(None, (sentences.replays(card), sentences.orphans(header), sentences.swap(header)))
+    yield from _notes(header, card)
     yield from cost.lines(of_trials(record.trials))
     yield sentences.limit(header, card)
 
@@ -84,15 +84,26 @@ def markdown(record: Record, card: Scorecard) -> str:
     spent = cost.markdown(of_trials(record.trials))
     if spent:
         lines += ["## Cost", "", *spent, ""]
-    notes = [text for text in (sentences.replays(card), sentences.orphans(header), sentences.swap(header)) if text]
     lines += [
         "## What this run cannot show",
         "",
         f"- {sentences.limit(header, card)}",
-        *(f"- {cell(text)}" for text in notes),
+        *(f"- {cell(text)}" for text in _notes(header, card)),
         "",
     ]
     return "\n".join(lines)
+
+
+def _notes(header: Header, card: Scorecard) -> list[str]:
+    told = (
+        sentences.tries(card),
+        sentences.torn(card),
+        sentences.quarantine(header),
+        sentences.replays(card),
+        sentences.orphans(header),
+        sentences.swap(header),
+    )
+    return [text for text in told if text]
 
 
 def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
@@ -124,6 +135,9 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "failed": [_result(r) for r in card.with_outcome(Outcome.FAILED)],
         "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
         "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
+        "several_trials": [_repeats(r) for r in card.results if r.repeats is not None],
+        "by_tries": [summary._asdict() for summary in card.by_tries],
+        "quarantined": list(header.quarantined),
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
@@ -144,6 +158,19 @@ def _result(result: Result) -> dict[str, Any]:
         "regression": result.regression,
         "attempts": result.attempts,
         "where": trial.where or None,
+    }
+
+
+def _repeats(result: Result) -> dict[str, Any]:
+    found = result.repeats
+    assert found is not None
+    return {
+        "id": found.case_id,
+        "rule": result.trial.rule,
+        "trials": found.trials,
+        "passes": found.passed,
+        "undecided": found.undecided,
+        "pass_rate_95": None if found.interval is None else list(found.interval),
     }
 
 

@@ -67,6 +67,8 @@ def move(result: Result) -> str:
 
 def standing(result: Result) -> str:
     """Return what a fail means: a regression, the first verdict, or nothing new."""
+    if result.apart:
+        return "in quarantine"
     if result.regression:
         return "regression"
     return "new" if result.before is None else "still failing"
@@ -88,6 +90,31 @@ def swap(header: Header) -> str:
         return ""
     done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def quarantine(header: Header) -> str:
+    """Return which cases are set apart, chosen or not, or nothing."""
+    if not header.quarantined:
+        return ""
+    return f"in quarantine, so that a fail blocks nobody ({len(header.quarantined)}): {listed(header.quarantined)}"
+
+
+def torn(card: Scorecard) -> str:
+    """Return which cases were asked several times and neither always passed nor always failed, or nothing."""
+    asked = [result.repeats for result in card.results if result.repeats and result.repeats.trials > 1]
+    found = [f"{one.case_id} {one.passed} of {one.trials}" for one in asked if one.coin_flip]
+    return f"passed some of several trials ({len(found)} of {len(asked)}): {listed(found)}" if found else ""
+
+
+def tries(card: Scorecard) -> str:
+    """Return how cases fare that are asked several times, or nothing."""
+    told = [
+        f"{plural(one.cases, 'case')} asked {one.k} times: pass@1 {one.pass_at_1:.2f},"
+        f" pass@{one.k} {one.pass_at_k:.2f}, pass^{one.k} {one.pass_hat_k:.2f}"
+        for one in card.by_tries
+        if one.pass_at_k is not None and one.pass_hat_k is not None and one.pass_at_1 is not None
+    ]
+    return "; ".join(told)
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:

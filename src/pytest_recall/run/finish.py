@@ -7,9 +7,9 @@ from datetime import date
 from pathlib import Path
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.record import Record
+from pytest_recall.core.record import Header, Record
 from pytest_recall.core.row import Row
-from pytest_recall.core.schedule import fold, reset
+from pytest_recall.core.schedule import Quarantine, fold, reset
 from pytest_recall.core.scorecard import Scorecard, summarize
 from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
@@ -29,7 +29,13 @@ def scorecard(record: Record, place: Place | None = None) -> Scorecard:
     """
     header = record.header
     known = {} if place is None else read_calibrations(place.calibration, place.name(place.calibration))
-    return summarize(record.trials, header.picks, header.total, date.fromisoformat(header.date), known)
+    today = date.fromisoformat(header.date)
+    return summarize(record.trials, header.picks, header.total, today, quarantine(header), known)
+
+
+def quarantine(header: Header) -> Quarantine | None:
+    """Return when the run sets a case apart, or None if it never does."""
+    return None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody")
 
 
 def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard) -> None:
@@ -64,7 +70,10 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         rows = {**state.rows}
         if header.reset and folded is None:
             rows.update(reset(rows, header.model, today))
-        rows.update(fold(rows, record.trials[folded or 0 :], today))
+        # All trials of these cases: a series may have begun before the run was last folded.
+        news = {trial.case_id for trial in record.trials[folded or 0 :]}
+        trials = [trial for trial in record.trials if trial.case_id in news]
+        rows.update(fold(rows, trials, today, quarantine(header)))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         text = state.updated(changed)
         if text != state.text:

@@ -166,7 +166,18 @@ class Plan:
             next_due=left.next_due.isoformat() if left.next_due else None,
             orphans=tuple(self.orphans),
             swapped=self.swapped,
+            quarantined=tuple(self.quarantined),
+            lapses=self.rubric.quarantine_lapses,
         )
+
+    @property
+    def quarantined(self) -> list[str]:
+        """Which cases are set apart, each with its date and who looks at it."""
+        return [
+            f"{case_id} (since {row.quarantined}, {row.owner or 'nobody'}, {row.lapses} lapses)"
+            for case_id, row in sorted(self.rows.items())
+            if row.quarantined is not None and case_id in self.declared
+        ]
 
     def today(self) -> str:
         """Return the text of today.yaml."""

@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
+from pytest_recall.core.series import Rule
 from pytest_recall.core.trial import Trial
 from pytest_recall.store.files import read_text
 
@@ -81,7 +82,10 @@ def read_journal(folder: Path) -> Record:
             if number == 1:
                 header, first = _header(record, path), record
             elif kind == "trial":
-                trials.append(Trial.from_json(record))
+                trial = Trial.from_json(record)
+                if trial.rule:
+                    Rule.parse(trial.rule)
+                trials.append(trial)
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "end":

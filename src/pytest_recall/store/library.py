@@ -20,6 +20,7 @@ from pytest_recall.store.files import locked, make_ignored
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
+AGAIN = "~"  # Before the number of a repeat; in the name of no case.
 _BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
 _DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(SUFFIX)}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
@@ -33,9 +34,10 @@ class Library:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def of_case(self, case_id: str, scenario: str) -> Path:
-        """Return the cassette of a case."""
-        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{SUFFIX}"
+    def of_case(self, case_id: str, scenario: str, repeat: int = 1) -> Path:
+        """Return the cassette of a case; each trial of a series has its own."""
+        again = f"{AGAIN}{repeat}" if repeat > 1 else ""
+        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{again}{SUFFIX}"
 
     def of_fixture(self, name: str, scope: str, place: str) -> Path:
         """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
@@ -43,9 +45,9 @@ class Library:
 
     def fits(self, path: Path, header: Mapping[str, Any]) -> bool:
         """Whether the cassette `path` has the name of what its header says it is the recording of."""
-        case_id, scenario = header.get("case"), header.get("scenario", "")
-        if isinstance(case_id, str) and isinstance(scenario, str):
-            return path == self.of_case(case_id, scenario)
+        case_id, scenario, repeat = header.get("case"), header.get("scenario", ""), header.get("repeat", 1)
+        if isinstance(case_id, str) and isinstance(scenario, str) and type(repeat) is int:
+            return path == self.of_case(case_id, scenario, repeat)
         fixture, scope = header.get("fixture"), header.get("scope")
         if not isinstance(fixture, str) or not isinstance(scope, str):
             return False

@@ -25,7 +25,7 @@ from pytest_recall.store.files import read_text, write_text
 
 VERSION = 1
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
-FIELDS = frozenset({"box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS})
+FIELDS = frozenset({"box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses", "quarantined", "owner"})
 HEADER = f"""\
 # What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
 # `recall status` reads it aloud. A case that is gone keeps its row until you delete it.
@@ -44,6 +44,7 @@ _ROW = re.compile(
 _TAIL = re.compile(
     rf"(?:, last_pr: ({_TEXT}))?(?:, last_model: ({_TEXT}))?"
     rf"(?:, failure_note: ({_TEXT}))?(?:, failure_pr: ({_TEXT}))?"
+    rf"(?:, lapses: ([0-9]{{1,9}}))?(?:, quarantined: ({_DATE}))?(?:, owner: ({_TEXT}))?"
     rf"((?:, [A-Za-z_]\w*: (?:{_TEXT}|-?[0-9]+(?:\.[0-9]+)?|{_DATE}))*)"
 )
 # What other readers of YAML would take for something else than text.
@@ -193,7 +194,7 @@ def _check_version(value: Any, text: str, name: str) -> None:
 def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
     """Return the rows that the expressions found. Dates and tails recur, and are read once."""
     dates: dict[str, date] = {}
-    tails: dict[str, tuple[str | None, ...]] = {}
+    tails: dict[str, tuple[Any, ...]] = {}
     streaks: dict[str, int] = {}
     rows: dict[str, Row] = {}
     make = Row._make
@@ -210,15 +211,16 @@ def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
     return rows
 
 
-def _tail(text: str) -> tuple[str | None, ...]:
+def _tail(text: str) -> tuple[Any, ...]:
     match = _TAIL.fullmatch(text)
     if match is None:
         raise ValueError("fields in another order or of another kind")
-    *texts, extra = match.groups()
+    *texts, lapses, quarantined, owner, extra = match.groups()
     names = _NAME.findall(extra)
     if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
         raise ValueError("a field twice")
-    return (*(t and _unquoted(t) for t in texts), extra)
+    since = quarantined and date.fromisoformat(quarantined)
+    return (*(t and _unquoted(t) for t in texts), int(lapses or 0), since, owner and _unquoted(owner), extra)
 
 
 def write_state(path: Path, text: str) -> None:
@@ -237,6 +239,12 @@ def _row_text(case_id: str, row: Row) -> str:
         value = getattr(row, key)
         if value is not None:
             fields.append(f"{key}: {value if _COUNT.fullmatch(value) else _quoted(value)}")
+    if row.lapses:
+        fields.append(f"lapses: {row.lapses}")
+    if row.quarantined is not None:
+        fields.append(f"quarantined: {row.quarantined}")
+    if row.owner is not None:
+        fields.append(f"owner: {_quoted(row.owner)}")
     return f"  {_quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}}}\n"
 
 
@@ -282,12 +290,17 @@ def _row(fields: Any) -> Row:
     box, streak = known.pop("box"), known.pop("pass_streak")
     if type(box) is not int or not 1 <= box <= LAST_BOX:
         raise ValueError(f"box: must be 1 to {LAST_BOX}, not {box!r}")
-    if type(streak) is not int or streak < 0:
-        raise ValueError(f"pass_streak: must be a count, not {streak!r}")
+    lapses = known.pop("lapses", 0)
+    for key, count in (("pass_streak", streak), ("lapses", lapses)):
+        if type(count) is not int or count < 0:
+            raise ValueError(f"{key}: must be a count, not {count!r}")
     tested, due = (_date(known.pop(key), key) for key in ("last_tested", "next_due"))
     pr, model, note, failure_pr = (_optional_text(known.pop(key, None), key) for key in TEXT_FIELDS)
+    since = known.pop("quarantined", None)
+    quarantined = None if since is None else _date(since, "quarantined")
+    owner = _optional_text(known.pop("owner", None), "owner")
     extra = "".join(f", {_quoted(key)}: {_flow(value)}" for key, value in known.items())
-    return Row(box, streak, tested, due, pr, model, note, failure_pr, extra)
+    return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, quarantined, owner, extra)
 
 
 def _date(value: object, key: str) -> date:

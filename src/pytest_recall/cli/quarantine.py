@@ -1,0 +1,76 @@
+"""`recall quarantine`: which cases are set apart, since when and for whom; set one apart, or take it back."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+
+from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.render.sentences import plural
+from pytest_recall.run.place import Place
+from pytest_recall.store.files import locked
+from pytest_recall.store.rubric import read_rubric
+from pytest_recall.store.state import read_state, write_state
+
+DETAILS = """\
+A case in quarantine is asked as before, and its boxes move; but its fail turns no run red.
+Every scorecard lists it. Runs set a case apart at its `quarantine_lapses`-th fall from a
+higher box, and take it back when it has passed three times in a row.
+
+  recall quarantine                       list them
+  recall quarantine late-fee --owner ana  set one apart
+  recall quarantine late-fee --release    take it back, its lapses forgotten
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "quarantine", "list the cases whose fails block nobody, or change that", run, DETAILS)
+    parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case to set apart or to take back")
+    parser.add_argument("--release", action="store_true", help="take the case back")
+    parser.add_argument("--owner", metavar="NAME", help="who looks at the case (default: the owner of rubric.yaml)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    if args.case_id is None:
+        if args.release or args.owner:
+            raise RecallError("name the case: `recall quarantine CASE-ID`")
+        return _list(place)
+    if args.release and args.owner:
+        raise RecallError("--release and --owner exclude each other: nobody looks at a case that is taken back")
+    with locked(place.lock):
+        return _change(place, args)
+
+
+def _list(place: Place) -> int:
+    rows = read_state(place.state, place.name(place.state)).rows
+    found = {case_id: row for case_id, row in sorted(rows.items()) if row.quarantined is not None}
+    for case_id, row in found.items():
+        lapses = plural(row.lapses, "lapse")
+        print(f"{case_id}: since {row.quarantined}, {row.owner or 'nobody'} looks at it, {lapses}, box {row.box}")
+    print(f"{plural(len(found), 'case')} of {len(rows)} in quarantine")
+    return 0
+
+
+def _change(place: Place, args: argparse.Namespace) -> int:
+    name = place.name(place.state)
+    state = read_state(place.state, name)
+    row = state.rows.get(args.case_id)
+    if row is None:
+        raise RecallError(f"{name}: no row of `{args.case_id}`{nearest(args.case_id, state.rows)}")
+    if args.release:
+        if row.quarantined is None:
+            raise RecallError(f"{name}: `{args.case_id}` is not in quarantine; `recall quarantine` lists who is")
+        row = row._replace(quarantined=None, owner=None, lapses=0)
+        told = f"{args.case_id}: taken back, its lapses forgotten"
+    else:
+        owner = args.owner or read_rubric(place.rubric, place.name(place.rubric)).owner
+        since = row.quarantined or datetime.now(UTC).date()
+        row = row._replace(quarantined=since, owner=owner)
+        told = f"{args.case_id}: in quarantine since {since}, {owner} looks at it"
+    write_state(place.state, state.updated({args.case_id: row}))
+    print(told)
+    return 0

@@ -1,0 +1,63 @@
+"""`recall quarantine`: listed, set apart, taken back, and nothing else of the state changed."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from tests.helpers.project import ECHOING, Checkout, case, row
+
+SINCE = date(2026, 3, 1)
+
+
+@pytest.fixture
+def checkout(pytester: pytest.Pytester) -> Checkout:
+    """A project with one case in quarantine and one that is not."""
+    rubric = {"eval/rubric.yaml": "owner: ana\n"}
+    rows = {"a": row(1, 0, lapses=4, quarantined=SINCE, owner="bo"), "b": row(3, 3)}
+    return ECHOING.with_cases(case("a"), case("b")).with_files(rubric).with_state(**rows).at(pytester)
+
+
+def test_it_lists_them(checkout: Checkout) -> None:
+    done = checkout.recall("quarantine")
+    assert done.outlines == [
+        "a: since 2026-03-01, bo looks at it, 4 lapses, box 1",
+        "1 case of 2 in quarantine",
+    ]
+
+
+def test_it_takes_one_back(checkout: Checkout) -> None:
+    assert checkout.recall("quarantine", "a", "--release").ret == 0
+    assert checkout.state() == {"a": row(1, 0), "b": row(3, 3)}
+
+
+@pytest.mark.parametrize(("more", "owner"), [((), "ana"), (("--owner", "cy"), "cy")])
+def test_it_sets_one_apart(checkout: Checkout, more: tuple[str, ...], owner: str) -> None:
+    assert checkout.recall("quarantine", "b", *more).ret == 0
+    found = checkout.state()["b"]
+    assert found.owner == owner
+    assert found == row(3, 3, quarantined=found.quarantined, owner=owner)
+
+
+def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
+    assert checkout.recall("quarantine", "a", "--owner", "cy").ret == 0
+    assert checkout.state()["a"] == row(1, 0, lapses=4, quarantined=SINCE, owner="cy")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("aa",), "eval/recall.yaml: no row of `aa`; did you mean `a`?"),
+        (("b", "--release"), "eval/recall.yaml: `b` is not in quarantine; `recall quarantine` lists who is"),
+        (("--release",), "name the case: `recall quarantine CASE-ID`"),
+        (("a", "--release", "--owner", "x"), "--release and --owner exclude each other: nobody looks at a case"),
+    ],
+)
+def test_mistakes_are_one_sentence(checkout: Checkout, options: tuple[str, ...], said: str) -> None:
+    before = checkout.state_text()
+    done = checkout.recall("quarantine", *options)
+    assert done.ret == 2
+    (line,) = done.errlines
+    assert line.startswith(f"recall: {said}")
+    assert checkout.state_text() == before

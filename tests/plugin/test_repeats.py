@@ -1,0 +1,237 @@
+"""Cases that are asked several times, fails that are asked again, and coin-flips that are set apart."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from datetime import date
+
+import pytest
+
+from tests.helpers.project import BARE, IN, WORKERS, Project, case, failing, row
+from tests.helpers.talking import asking, finished, talking
+from tests.helpers.upstream import Upstream
+
+Workers = tuple[str, ...]
+# Answers by turns as `input` spells it: p passes, f fails, e crashes.
+SPELLED = """\
+import collections
+
+COUNT = collections.Counter()
+
+
+@pytest.fixture
+def fresh():
+    return []
+
+
+@pytest.fixture
+def agent(fresh):
+    def answer(question):
+        asked(question)
+        assert not fresh, "a fixture of an earlier trial"
+        fresh.append(question)
+        letter = question.split()[-1][COUNT[question]]
+        COUNT[question] += 1
+        if letter == "e":
+            raise RuntimeError("boom")
+        return {"p": "yes", "f": "no"}[letter]
+
+    return answer
+"""
+
+
+def spelled(case_id: str, letters: str, **given: object) -> dict[str, object]:
+    """Return a case whose trials end as `letters` say."""
+    return case(case_id, **{"input": f"{case_id} {letters}", "expected": "yes", **given})
+
+
+def project(*cases: dict[str, object], rubric: str = "") -> Project:
+    """Return a project with these cases and this rubric."""
+    made = BARE.with_agent(SPELLED).with_cases(*cases)
+    return made.with_files({"eval/rubric.yaml": f"owner: ana\n{rubric}"})
+
+
+class TestTrials:
+    """`trials` of a case."""
+
+    @WORKERS
+    def test_enough_of_them_must_pass(self, pytester: pytest.Pytester, workers: Workers) -> None:
+        checkout = project(
+            spelled("all", "ppp", trials=3),
+            spelled("most", "pfppp", trials="4of5"),
+            spelled("few", "pfpfp", trials="4of5"),
+            spelled("open", "pee", trials=3),
+        ).at(pytester)
+        result = checkout.run("eval", *workers)
+        result.assert_outcomes(passed=2, failed=1, errors=1)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert checkout.boxes() == {"all": 1, "most": 1, "few": 1}
+        counts = dict.fromkeys(("all", "most", "few", "open"), 0)
+        for trial in checkout.journal().trials:
+            counts[trial.case_id] += 1
+            assert trial.repeat == counts[trial.case_id]
+            assert trial.rule == ("pass 3of3" if trial.case_id in ("all", "open") else "pass 4of5")
+        assert counts == {"all": 3, "most": 5, "few": 5, "open": 3}
+        result.stdout.fnmatch_lines(["passed some of several trials (2 of 3): *few 3 of 5*"])
+
+    def test_what_pytest_says_of_them(self, pytester: pytest.Pytester) -> None:
+        checkout = project(spelled("few", "pff", trials="2of3"), spelled("last", "ffp", trials="2of3")).at(pytester)
+        result = checkout.run("eval", "--junitxml=out.xml", "-v")
+        result.stdout.fnmatch_lines(["*cases.yaml::few ASKED AGAIN*", "*2 failed, 4 asked again*"])
+        text = result.stdout.str()
+        assert "1 of 3 trials passed (pass 2of3)" in text
+        suite = ET.parse(checkout.path / "out.xml").getroot()[0]
+        assert suite.attrib["tests"] == "2"
+        assert suite.attrib["failures"] == "2"
+
+    def test_the_first_fail_of_a_case_stops_a_run_that_stops_there(self, pytester: pytest.Pytester) -> None:
+        checkout = project(spelled("a", "fpp", trials="2of3"), spelled("b", "ff", trials=2), failing("c")).at(pytester)
+        result = checkout.run("eval", "-x")
+        result.assert_outcomes(passed=1, failed=1)
+        assert "chosen but not run (1): c" in result.stdout.str()
+
+    def test_a_node_id_runs_all_of_them(self, pytester: pytest.Pytester) -> None:
+        checkout = project(spelled("a", "ppp", trials=3), case("b")).at(pytester)
+        checkout.run("eval/cases.yaml::a").assert_outcomes(passed=1)
+        assert len(checkout.journal().trials) == 3
+
+    @pytest.mark.parametrize(
+        ("written", "said"),
+        [
+            (0, "trials: write how often to ask, from 1 to 100, or `4of5`"),
+            (True, "trials: write how often to ask, from 1 to 100, or `4of5`"),
+            ("5of4", "trials: write `2of3`: how many of how many, at most 100"),
+        ],
+    )
+    def test_what_is_no_number_of_trials(self, pytester: pytest.Pytester, written: object, said: str) -> None:
+        result = project(spelled("a", "p", trials=written)).at(pytester).run("eval")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any(line.endswith(said) for line in result.errlines), result.errlines
+
+    def test_nothing_runs_where_only_fixtures_are_shown(self, pytester: pytest.Pytester) -> None:
+        checkout = project(spelled("a", "ppp", trials=3)).at(pytester)
+        checkout.run("eval", "--setup-only")
+        assert checkout.asked() == []
+
+
+class TestConfirm:
+    """`confirm` of the rubric."""
+
+    @WORKERS
+    def test_a_fail_is_asked_again_before_it_counts(self, pytester: pytest.Pytester, workers: Workers) -> None:
+        known = {name: row(3, 3) for name in ("good", "twice", "once", "thrice")}
+        checkout = (
+            project(
+                spelled("good", "p"),
+                spelled("twice", "ff"),
+                spelled("once", "fpp"),
+                spelled("thrice", "fpf"),
+                rubric="confirm: 2of3\n",
+            )
+            .with_state(**known)
+            .at(pytester)
+        )
+        result = checkout.run("eval", *workers)
+        result.assert_outcomes(passed=2, failed=2)
+        assert checkout.boxes() == {"good": 4, "twice": 1, "once": 4, "thrice": 1}
+        assert len(checkout.asked()) == 1 + 2 + 3 + 3
+        lapses = {name: found.lapses for name, found in checkout.state().items()}
+        assert lapses == {"good": 0, "twice": 1, "once": 0, "thrice": 1}
+
+    def test_a_crash_is_not_asked_again_and_confirms_nothing(self, pytester: pytest.Pytester) -> None:
+        checkout = project(spelled("a", "e"), spelled("b", "fee"), rubric="confirm: 2of3\n").at(pytester)
+        checkout.run("eval").assert_outcomes(errors=2)
+        assert checkout.boxes() == {}
+        assert len(checkout.asked()) == 1 + 3
+
+    def test_a_crash_of_the_process_leaves_the_series_open(self, pytester: pytest.Pytester) -> None:
+        source = SPELLED.replace('raise RuntimeError("boom")', "__import__('os')._exit(3)")
+        made = project(spelled("a", "fe"), rubric="confirm: 2of3\n").with_agent(source)
+        checkout = made.with_state(a=row(3, 3)).at(pytester)
+        checkout.run_apart("eval")
+        done = checkout.recall("apply", "latest")
+        assert done.ret == 0, done.stderr.str()
+        assert checkout.boxes() == {"a": 3}
+
+
+class TestRecording:
+    """Every trial is a recording of its own."""
+
+    def test_each_is_replayed_from_its_own(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "@pytest.fixture\ndef agent():\n    return lambda question: httpx2_sync(question)\n"
+        made = talking(upstream, body).with_cases(asking("a", trials=3), asking("b"))
+        checkout = made.at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=2)
+        names = ["one/a.ndjson", "one/a~2.ndjson", "one/a~3.ndjson", "one/b.ndjson"]
+        assert sorted(finished(checkout)) == names
+        first = [trial.answer.text for trial in checkout.journal().trials if trial.answer]
+        assert len(set(first)) == 4
+        upstream.close()
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        result.assert_outcomes(passed=2)
+        assert [trial.answer.text for trial in checkout.journal().trials if trial.answer] == first
+        listed = checkout.recall("cassette", "list").stdout.str()
+        assert "one/a (trial 3)" in listed
+        assert "orphan" not in listed
+
+    def test_a_new_recording_of_fewer_leaves_none_of_the_old(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "@pytest.fixture\ndef agent():\n    return lambda question: httpx2_sync(question)\n"
+        made = talking(upstream, body)
+        checkout = made.with_cases(asking("a", trials=3)).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
+        made.with_cases(asking("a")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
+        assert sorted(finished(checkout)) == ["one/a.ndjson"]
+
+
+class TestQuarantine:
+    """Cases that flip a coin are set apart, and shown in every scorecard."""
+
+    @WORKERS
+    def test_its_fail_blocks_nobody_and_is_shown(self, pytester: pytest.Pytester, workers: Workers) -> None:
+        checkout = (
+            project(spelled("coin", "f"), spelled("good", "p"))
+            .with_state(coin=row(2, 1, lapses=3), good=row(2, 1))
+            .at(pytester)
+        )
+        result = checkout.run("eval", *workers)
+        result.assert_outcomes(passed=1, failed=1)
+        coin = checkout.state()["coin"]
+        assert (coin.lapses, coin.quarantined, coin.owner) == (4, date.fromisoformat(IN[0]), "ana")
+        again = checkout.run("eval", f"--recall-date={IN[1]}", *workers)
+        again.assert_outcomes(xfailed=1)
+        assert again.ret == pytest.ExitCode.OK
+        again.stdout.fnmatch_lines(
+            [
+                "  in quarantine: coin (box 1)*",
+                "in quarantine, so that a fail blocks nobody (1): coin (since 2026-03-10, ana, 4 lapses)",
+            ]
+        )
+        later = checkout.run("eval", f"--recall-date={IN[3]}", "-k", "good", *workers)
+        later.stdout.fnmatch_lines(["in quarantine, so that a fail blocks nobody (1): coin *"])
+        assert checkout.recall("score", "--fail-on", "failure").ret == 0
+
+    def test_it_ends_when_the_case_has_passed_three_times(self, pytester: pytest.Pytester) -> None:
+        coin = row(1, 0, lapses=5, quarantined=date(2026, 3, 1), owner="ana", failure_note="no")
+        checkout = project(spelled("coin", "ppp")).with_state(coin=coin).at(pytester)
+        for day, box in (("2026-03-10", 2), ("2026-03-13", 3), ("2026-03-20", 4)):
+            checkout.run("eval", f"--recall-date={day}").assert_outcomes(passed=1)
+            assert checkout.boxes() == {"coin": box}
+        settled = checkout.state()["coin"]
+        assert (settled.lapses, settled.quarantined, settled.owner) == (0, None, None)
+
+    def test_it_can_be_switched_off(self, pytester: pytest.Pytester) -> None:
+        made = project(spelled("coin", "f"), rubric="quarantine_lapses: null\n")
+        checkout = made.with_state(coin=row(2, 1, lapses=9)).at(pytester)
+        checkout.run("eval").assert_outcomes(failed=1)
+        assert checkout.state()["coin"].quarantined is None
+        assert checkout.state()["coin"].lapses == 10
+
+    def test_a_series_of_such_a_case_blocks_nobody_either(self, pytester: pytest.Pytester) -> None:
+        coin = row(1, 0, lapses=5, quarantined=date(2026, 3, 1), owner="ana")
+        checkout = project(spelled("coin", "ff"), rubric="confirm: 2of3\n").with_state(coin=coin).at(pytester)
+        result = checkout.run("eval")
+        result.assert_outcomes(xfailed=1)
+        assert result.ret == pytest.ExitCode.OK
