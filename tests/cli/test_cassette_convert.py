@@ -18,6 +18,7 @@ from pytest_recall.replay.vcr_format import export_vcr, import_vcr
 from pytest_recall.store.cassette import Cassette, write_cassette
 from tests.cli.conftest import Recall
 from tests.cli.samples import files
+from tests.cli.shelves import cassette
 
 pytest.importorskip("vcr")
 
@@ -73,6 +74,21 @@ def test_the_case_and_its_scenario_can_be_named(project: Path, inside: Recall) -
     assert inside(project, "cassette", "import", "old.json", *given).code == 0
     (path,) = (project / "eval/cassettes/marked").iterdir()
     assert recorded(path).header["case"] == "tests/test_it.py::test_one"
+
+
+def test_a_folder_that_is_not_there_is_made(project: Path, inside: Recall) -> None:
+    export_vcr([call()], project / "right.yaml")
+    done = inside(project, "cassette", "import", "right.yaml", "--cassettes", "eval/new/ones")
+    assert done == (0, "eval/new/ones/loans/right.ndjson: 1 call, recorded on 2026-03-01\n", "")
+    assert len(recorded(project / "eval/new/ones/loans/right.ndjson")) == 1
+
+
+def test_a_case_is_exported_by_its_id(project: Path, inside: Recall) -> None:
+    cassette(project)
+    done = inside(project, "cassette", "export", "right", "out.yaml")
+    assert done == (0, "out.yaml: 1 call\n", "")
+    done = inside(project, "cassette", "export", "rihgt", "other.yaml")
+    assert done == (2, "", "recall: no cassette of 'rihgt'; did you mean `right`?\n")
 
 
 def test_lore(project: Path, inside: Recall) -> None:

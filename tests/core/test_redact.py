@@ -115,6 +115,18 @@ def test_nothing_to_replace_is_the_very_same() -> None:
     assert REDACTOR.text(text) is text
 
 
+def test_the_case_of_a_long_value_does_not_matter() -> None:
+    redactor = Redactor({"LONG": "aB3dEfGh1JkLmNoP", "SHORT": "Sunday12"})
+    assert redactor.text("AB3DEFGH1JKLMNOP, SUNDAY12, Sunday12") == "[LONG], SUNDAY12, [SHORT]"
+    assert redactor.text(b64encode(b"ab3dEfGh1JkLmNoP").decode()) == b64encode(b"ab3dEfGh1JkLmNoP").decode()
+
+
+def test_the_case_of_a_value_in_a_host_does_not_matter() -> None:
+    redactor = Redactor({"SHORT": "Sunday12"})
+    assert redactor.url("https://sunday12.example.com/sunday12") == "https://SHORT.example.com/sunday12"
+    assert redactor.url("https://[::1]:80/") == "https://[::1]:80/"
+
+
 def test_a_longer_value_goes_first() -> None:
     redactor = Redactor({"SHORT": KEY, "LONG": KEY + "-and-more"})
     assert redactor.text(f"{KEY}-and-more {KEY}") == "[LONG] [SHORT]"

@@ -133,6 +133,12 @@ def test_keys_of_vendors(said: str, around: str) -> None:
     assert suspicious(around.format(key)) == [f"{said} ({key[:5]}…, {len(key)} characters)"]
 
 
+@pytest.mark.parametrize("run", ["1234567", "0123456", "abcdefg", "ABCDEFGH"])
+def test_a_run_of_letters_makes_no_example_of_a_long_key(run: str) -> None:
+    assert suspicious(f"sk-proj-{run}{made(40)}")
+    assert suspicious(f"sk-proj-{made(20)}{run}{made(20)}")
+
+
 def test_other_github_tokens_and_session_ids() -> None:
     found = suspicious(f"gho_{made(36)} github_pat_{made(40)} ASIA{made(16, '234567ABCDEFGH')}")
     assert [said.partition(" (")[0] for said in found] == ["an AWS key id", "a GitHub token", "a GitHub token"]

@@ -134,6 +134,37 @@ class TestUnfinished:
         assert upstream.count == 1
         assert finished(checkout) == before
 
+    @pytest.mark.parametrize("option", ["--replay", "--record=missing"])
+    @pytest.mark.parametrize("catches", ["Exception", "BaseException"])
+    def test_a_line_that_is_damaged_is_an_error_whoever_catches_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, option: str, catches: str
+    ) -> None:
+        body = f"try:\n    return httpx2_sync(question)\nexcept {catches}:\n    return 'fine'"
+        checkout = talking(upstream, agent(body)).with_cases(asking("a")).at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        before = checkout.state_text()
+        path = cassette(checkout, "a")
+        path.write_bytes(path.read_bytes().replace(b"#0001", b"#9999"))
+        checkout.run("eval", option, "--recall-mode=all", "--recall-trust-replays", day="2026-03-20")
+        last = trial(checkout, "a")
+        assert last.outcome == "error"
+        assert "eval/cassettes/one/a.ndjson:2: damaged (its checksum does not fit)" in last.error
+        assert last.source == "replayed"
+        assert checkout.state_text() == before
+        assert upstream.count == 1
+
+    def test_a_part_of_a_question_that_is_damaged_fails_the_run(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        # What was asked is found by its key, and read when the call is accounted for.
+        checkout = asks(upstream, "openai_sync", "a").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        path = cassette(checkout, "a")
+        path.write_bytes(path.read_bytes().replace(b'"role":"user"', b'"role":"USER"'))
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert "eval/cassettes/one/a.ndjson:2: damaged (its checksum does not fit)" in result.stdout.str()
+
     def test_a_call_that_outlives_its_test_is_said(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         source = """\
 LATE = threading.Thread(target=lambda: httpx2_sync("held"))
@@ -160,6 +191,44 @@ def agent():
         )
         assert [exchange.request.body for exchange in calls(cassette(checkout, "a"))] == [b'{"prompt":"comes"}']
         assert drafts(checkout) == []
+
+    def test_a_stream_that_a_thread_reads_past_its_test_is_said(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = """\
+MET = threading.Event()
+
+
+def read():
+    import httpx2
+    with httpx2.stream("POST", URL + "/any", json=dict(prompt="wait", stream=True)) as response:
+        for chunk in response.iter_raw():
+            MET.set()
+
+
+LATE = threading.Thread(target=read)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish():
+    httpx2_sync("go")
+    LATE.join()
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        LATE.start()
+        MET.wait(10)
+        import time
+        time.sleep(0.2)  # it waits for the next piece by then
+        return "fine"
+    return answer
+"""
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        result = checkout.run("eval", "--record")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert "ended after its test, and was not recorded" in result.stdout.str()
 
     def test_a_folder_that_cannot_be_written_is_said(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = asks(upstream, "httpx2_sync", "a").at(pytester)

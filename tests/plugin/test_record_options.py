@@ -65,6 +65,12 @@ class TestUsage:
                 ("eval", "--record", "--recall-trust-replays"),
                 "--recall-trust-replays goes with --replay or --record=missing",
             ),
+            (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
+            (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
+            (
+                ("eval", "--record=pytest.ini/there"),
+                "--record: pytest.ini/there: cannot be written, as `pytest.ini` is no directory; give another",
+            ),
             (
                 ("eval", "--replay=eval/casettes"),
                 "--replay=eval/casettes: no such directory; --record=eval/casettes records into it",

@@ -149,6 +149,50 @@ class TestEarlyClose:
         assert "read on where" in trial(checkout, "a").error
 
 
+LEFT = {
+    "openai": "global client, stream\nclient = openai_client()\n"
+    "stream = client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n{read}",
+    "anthropic": "global client, stream\nclient = anthropic_client()\n"
+    "stream = client.messages.create(messages=said('hello'), stream=True, **CLAUDE)\n{read}",
+}
+SOME = (
+    "texts = []\nfor event in stream:\n    texts.append(event.to_json())\n    if len(texts) == 3:\n        break\n"
+    "return str(texts)"
+)
+
+
+class TestLeftOpen:
+    """A client that reads no further and closes nothing, and whose stream is still there at the end of the test."""
+
+    @pytest.mark.parametrize("way", LEFT)
+    @pytest.mark.parametrize("read", [SOME, "return 'unread'"], ids=["some", "none"])
+    def test_it_is_recorded_as_far_as_it_was_read(
+        self, pytester: pytest.Pytester, upstream: Upstream, way: str, read: str
+    ) -> None:
+        checkout, before = recorded(pytester, upstream, LEFT[way].format(read=read))
+        [exchange] = calls(cassette(checkout, "a"))
+        assert exchange.response is not None
+        assert not exchange.response.complete
+        assert bool(exchange.response.chunks) is (read == SOME)
+        assert replayed(checkout) == before
+
+    def test_an_async_one_is_too(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            "async def ask():\n"
+            "    global client, stream\n"
+            "    client = openai_client('AsyncOpenAI')\n"
+            "    stream = await client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n"
+            "    async for chunk in stream:\n"
+            "        return chunk.to_json()\n"
+            "return ask()"
+        )
+        checkout, before = recorded(pytester, upstream, body)
+        [exchange] = calls(cassette(checkout, "a"))
+        assert exchange.response is not None
+        assert not exchange.response.complete
+        assert replayed(checkout) == before
+
+
 COUNTED = (
     "texts = []\n"
     "try:\n"
@@ -251,6 +295,57 @@ class TestFaults:
         checkout, before = recorded(pytester, upstream, body)
         assert before.endswith("to fast True")
         assert replayed(checkout) == before
+
+    RACE = (
+        "async def late(prompt):\n"
+        "    await asyncio.sleep({pause})\n"
+        "    return await httpx2_async(prompt)\n"
+        "async def race():\n"
+        "    tasks = [asyncio.create_task(httpx2_async('fast')), asyncio.create_task(late('hang'))]\n"
+        "    await asyncio.wait(tasks, {until})\n"
+        "    tasks[1].cancel()\n"
+        "    await asyncio.wait(tasks)\n"
+        "    return tasks[0].result()\n"
+        "return race()"
+    )
+
+    def test_the_loser_of_a_race_need_not_ask_again(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        both = self.RACE.format(pause=0, until="timeout=1")
+        checkout, before = recorded(pytester, upstream, both)
+        assert [exchange.failure and exchange.failure.kind for exchange in calls(cassette(checkout, "a"))] == [
+            None,
+            "CancelledError",
+        ]
+        one = self.RACE.format(pause=5, until="return_when=asyncio.FIRST_COMPLETED")
+        talking(upstream, agent(one)).at(pytester)
+        assert replayed(checkout) == before
+
+    def test_one_that_was_cancelled_stays_recorded_beside_what_was_missing(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        checkout = talking(upstream, agent(self.RACE.format(pause=0, until="timeout=1"))).with_cases(asking("a"))
+        on_disk = checkout.at(pytester)
+        on_disk.run("eval", "--record").assert_outcomes(passed=1)
+        body = "return httpx2_sync('fast') + httpx2_sync('new')"
+        talking(upstream, agent(body)).at(pytester)
+        on_disk.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
+        kept = [exchange.request.body for exchange in calls(cassette(on_disk, "a"))]
+        assert kept == [b'{"prompt":"fast"}', b'{"prompt":"new"}', b'{"prompt":"hang"}']
+
+    def test_tasks_take_turns_as_they_do_in_life(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            "async def steps(name, order):\n"
+            "    for number in range(3):\n"
+            "        order.append(name)\n"
+            "        await httpx2_async(f'{name} {number}')\n"
+            "async def both():\n"
+            "    order = []\n"
+            "    await asyncio.gather(steps('x', order), steps('y', order))\n"
+            "    return ''.join(order)\n"
+            "return both()"
+        )
+        checkout, _ = recorded(pytester, upstream, body)
+        assert replayed(checkout) == "xyxyxy"
 
 
 def test_nothing_is_left_unfinished(pytester: pytest.Pytester, upstream: Upstream) -> None:

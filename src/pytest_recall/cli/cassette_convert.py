@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from pytest_recall.cli.cassette_shelf import add_folder, library_of, scenarios_of
+from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, scenarios_of
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.exchange import Exchange
@@ -30,8 +30,9 @@ becomes the cassette of the case, without the values of known secrets. A source 
 off, broken or doubled is refused, and so is one that still holds what looks like a key.
 """
 EXPORT = """\
-TARGET is written as vcrpy writes it, in JSON if it ends in .json, else in YAML. Streams become
-one piece; a call that ended with an error of the network has no place there, and is refused.
+CASSETTE is a path, or the id of a case, or the name of a fixture. TARGET is written as vcrpy
+writes it, in JSON if it ends in .json, else in YAML. Streams become one piece; a call that ended
+with an error of the network has no place there, and is refused.
 """
 
 
@@ -44,8 +45,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("--url", default=ANTHROPIC, help="where the calls of Lore went (default: %(default)s)")
     add_folder(parser)
     parser = command(commands, "export", "write a cassette as one of vcrpy", export_command, EXPORT)
-    parser.add_argument("cassette", type=Path, metavar="CASSETTE", help="the cassette")
+    parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
     parser.add_argument("target", type=Path, metavar="TARGET", help="the file to write, which must not be there")
+    add_folder(parser)
 
 
 def import_command(args: argparse.Namespace) -> int:
@@ -63,7 +65,7 @@ def import_command(args: argparse.Namespace) -> int:
         raise RecallError(f"{name}: holds no calls; record it again")
     case_id = args.case or source.stem
     scenario = _scenario(place, case_id) if args.scenario is None else args.scenario
-    library = library_of(place, args)
+    library = library_of(place, args, makes=True)
     path = library.of_case(case_id, scenario)
     if path.exists():
         raise RecallError(f"{place.name(path)}: is there already; remove it first")
@@ -79,7 +81,7 @@ def import_command(args: argparse.Namespace) -> int:
 def export_command(args: argparse.Namespace) -> int:
     """Run `recall cassette export`."""
     place = place_of(args)
-    source, target = Path.cwd() / args.cassette, Path.cwd() / args.target
+    source, target = find(library_of(place, args), place, args.cassette), Path.cwd() / args.target
     if target.exists():
         raise RecallError(f"{place.name(target)}: is there already; give another name, or remove it first")
     cassette = Cassette(source, place.name(source), Rules())

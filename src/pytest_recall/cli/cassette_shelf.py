@@ -11,14 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_recall.cli.common import case_paths
 from pytest_recall.core.case import ID_PATTERN
-from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.errors import RecallError, nearest, one_line
 from pytest_recall.core.exchange import Exchange, Response
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.usage import usage_of
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
 from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.cassette import Cassette, read_draft
+from pytest_recall.store.cassette import SUFFIX, Cassette, read_draft, read_header
 from pytest_recall.store.library import DRAFTS, Library
 
 Standing = Literal["case", "moved", "row", "gone", "mark", "fixture", "damaged"]
@@ -53,12 +53,38 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def library_of(place: Place, args: argparse.Namespace) -> Library:
-    """Return the cassettes that a command works on. Raises RecallError if the folder was given and is not there."""
+def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False) -> Library:
+    """Return the cassettes that a command works on.
+
+    Raises RecallError if the folder was given and is not there, unless the command `makes` it.
+    """
     folder = place.cassettes if args.cassettes is None else Path.cwd() / args.cassettes
-    if args.cassettes is not None and not folder.is_dir():
+    if args.cassettes is not None and not folder.is_dir() and not makes:
         raise RecallError(f"{place.name(folder)}: no such directory; give the one that was recorded into")
     return Library(folder)
+
+
+def find(library: Library, place: Place, given: str) -> Path:
+    """Return the cassette that `given` names: a path, the id of a case or the name of a fixture. Raises RecallError."""
+    for path in (Path.cwd() / given, library.folder / given):
+        if path.is_file():
+            return path
+    if given.endswith(SUFFIX):
+        raise RecallError(f"{given}: no such file; `recall cassette list` names those that are there")
+    known: dict[str, list[Path]] = {}
+    for path in library.files():
+        try:
+            header = read_header(path, place.name(path))
+        except RecallError:
+            continue
+        known.setdefault(str(header.get("case") or header.get("fixture")), []).append(path)
+    found = known.get(given, [])
+    if not found:
+        raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
+    if len(found) > 1:
+        named = ", ".join(place.name(path) for path in found)
+        raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
+    return found[0]
 
 
 def scenarios_of(place: Place, args: argparse.Namespace) -> dict[str, str]:

@@ -6,22 +6,20 @@ import argparse
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from pytest_recall.cli.cassette_shelf import add_folder, library_of, model_of, since, size, titled
+from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, model_of, since, size, titled
 from pytest_recall.cli.cassette_text import answered, asked, whole
 from pytest_recall.cli.common import Commands, command, context_of, place_of
 from pytest_recall.core.call import Tokens
-from pytest_recall.core.errors import RecallError, nearest, one_line
+from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange, Headers, Response
 from pytest_recall.core.matching import Rules, json_of
 from pytest_recall.core.usage import usage_of
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.context import Asked
-from pytest_recall.run.place import Place
-from pytest_recall.store.cassette import SUFFIX, Cassette, read_draft, read_header
-from pytest_recall.store.library import DRAFTS, Library
+from pytest_recall.store.cassette import Cassette, read_draft
+from pytest_recall.store.library import DRAFTS
 
 DETAILS = """\
 CASSETTE is a path, or the id of a case, or the name of a fixture. What was recorded is printed
@@ -43,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, Asked(date=args.date))
-    path = _find(library_of(place, args), place, args.cassette)
+    path = find(library_of(place, args), place, args.cassette)
     name = place.name(path)
     if DRAFTS in path.parts:
         header, calls = read_draft(path, name)
@@ -67,29 +65,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"  {plural(len(calls), 'call')}, {size(path.stat().st_size)}")
         print("\n".join(line for call in calls for line in ("", *_short(call))))
     return 0
-
-
-def _find(library: Library, place: Place, given: str) -> Path:
-    """Return the cassette that `given` names. Raises RecallError."""
-    for path in (Path.cwd() / given, library.folder / given):
-        if path.is_file():
-            return path
-    if given.endswith(SUFFIX):
-        raise RecallError(f"{given}: no such file; `recall cassette list` names those that are there")
-    known: dict[str, list[Path]] = {}
-    for path in library.files():
-        try:
-            header = read_header(path, place.name(path))
-        except RecallError:
-            continue
-        known.setdefault(str(header.get("case") or header.get("fixture")), []).append(path)
-    found = known.get(given, [])
-    if not found:
-        raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
-    if len(found) > 1:
-        named = ", ".join(place.name(path) for path in found)
-        raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
-    return found[0]
 
 
 def _numbered(call: Exchange) -> str:

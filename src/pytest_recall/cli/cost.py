@@ -6,7 +6,7 @@ import argparse
 import json
 
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.spend import of_trials
+from pytest_recall.core.spend import of_run
 from pytest_recall.render import cost as render
 from pytest_recall.store.journal import read_journal
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = place_of(args).artifacts.find(args.run_name)
     record = read_journal(folder)
-    spends = of_trials(record.trials)
+    spends = of_run(record)
     if args.json:
         print(json.dumps(render.as_json(spends), indent=2, ensure_ascii=False))
         return 0

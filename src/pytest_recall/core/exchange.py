@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+_NO_CONNECTION = frozenset(
+    {
+        "ClientConnectorDNSError",
+        "ClientConnectorError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ConnectTimeoutError",
+        "ConnectionRefusedError",
+        "NameResolutionError",
+        "NewConnectionError",
+        "PoolTimeout",
+        "gaierror",
+    }
+)
+CANCELLED = "CancelledError"
+"""The exception of asyncio, by name: it is not imported for those who do not use it."""
 Headers = tuple[tuple[str, str], ...]
 """Names and values in the order of the wire; a name may occur twice."""
 
@@ -54,13 +70,19 @@ class Failure(NamedTuple):
     kind: str
     message: str
 
+    @property
+    def is_unsent(self) -> bool:
+        """Whether no connection came about, so that nothing was sent and nobody is billed."""
+        return self.kind in _NO_CONNECTION
+
 
 class Exchange(NamedTuple):
     """One call: its key, its place in the order of the calls, and both of its sides.
 
     `kind` says who asked (`agent`, `judge`, `worker`); `at` is ISO 8601 in UTC; `seconds`
     lie between the request and the end of the response. With a `failure`, `response` holds
-    what had come before it, or is None.
+    what had come before it, or is None. `phase` is `teardown` for a call that the end of a
+    fixture made, after the test; else it is empty.
     """
 
     key: str
@@ -71,3 +93,14 @@ class Exchange(NamedTuple):
     failure: Failure | None = None
     at: str = ""
     seconds: float = 0.0
+    phase: str = ""
+
+    @property
+    def may_be_left(self) -> bool:
+        """Whether nobody has to ask for it again: it was given up before anything had come of it.
+
+        That is the loser of a race, which in another run is cancelled before it asks.
+        """
+        if self.failure is not None:
+            return self.failure.kind == CANCELLED
+        return self.response is not None and not self.response.complete and not any(self.response.chunks)

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from pytest_recall.core.exchange import Request
+from pytest_recall.core.redact import decoded
 
 VOLATILE: Mapping[str, tuple[str, ...]] = {
     "/chat/completions": ("user", "safety_identifier", "prompt_cache_key", "metadata"),
@@ -124,8 +125,16 @@ canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii
 """Returns the one JSON text of a value, whatever the order of its keys was."""
 
 
+def plain_body(request: Request) -> bytes:
+    """Return the body without its content encoding, in which the time stands too; as it is if that is not known."""
+    if all(name.lower() != "content-encoding" for name, _ in request.headers):
+        return request.body
+    plain = decoded(request.headers, (request.body,))
+    return request.body if plain is None else b"".join(plain)
+
+
 def _canonical_body(request: Request, url: str, rules: Rules) -> tuple[str, bytes]:
-    body = request.body
+    body = plain_body(request)
     value = _parsed(body)
     if value is not _NO_JSON:
         return "json", canonical(rules.stripped(url, value)).encode("utf-8", "surrogatepass")
@@ -141,7 +150,7 @@ def nearest_request(request: Request, others: Iterable[tuple[str, str, Any]], ru
     `others` are recorded requests as (method, URL, body as JSON value or bytes). The place
     is -1 if there are none. Meant for a message: it compares with everything.
     """
-    mine = (request.method.upper(), normal_url(request.url), _value(request.body))
+    mine = (request.method.upper(), normal_url(request.url), _value(plain_body(request)))
     best, best_score, best_lines = -1, -1.0, list[str]()
     for place, (method, url, body) in enumerate(others):
         theirs = (method.upper(), normal_url(url), body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pytest_recall.core.call import Call
 from pytest_recall.core.trial import Trial
 
 
@@ -46,9 +47,11 @@ class Header(NamedTuple):
 class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
-    `exit_code` is pytest's, or None for a run that was cut off.
+    `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
+    to no trial: of fixtures that several tests share, and of teardowns.
     """
 
     header: Header
     trials: tuple[Trial, ...] = ()
     exit_code: int | None = None
+    calls: tuple[Call, ...] = ()

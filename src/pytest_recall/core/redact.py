@@ -65,6 +65,9 @@ _CREDENTIAL_PARAMETERS = re.compile(
     r"(?:x_amz_|x_goog_)?(?:signature|credential|security_token)|sig|code|auth|pwd|passwd|password|awsaccesskeyid"
     r"|(?:api_?|access_|subscription_)?key|(?:access_|auth_|id_|refresh_)?token|(?:client_)?secret|client_assertion"
 )
+_HOST = re.compile(r"(?<=://)[^/?#\s\"<>]+")
+_BRACKETS = re.compile(r"\[([\w.-]+)\]")  # An address of version 6 holds colons.
+_LONG = 16
 _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
 
@@ -80,22 +83,37 @@ class _Span(NamedTuple):
 
 
 class _Finder:
-    """Finds the known secrets in bytes, with one quick look where there are none."""
+    """Finds the known secrets in bytes, with one quick look where there are none.
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
+    Of a value of `folds` characters or more the case does not matter: a shorter one may be a word.
+    """
+
+    def __init__(self, secrets: Mapping[str, str], folds: int) -> None:
         names: dict[str, str] = {}
         for name, value in secrets.items():
             if value.strip():
                 names.setdefault(value.strip(), re.sub(r"[^\w.-]", "_", name))
         longest_first = sorted(names.items(), key=lambda item: -len(item[0]))
-        self._spellings = [(*way, _raw(f"[{name}]")) for value, name in longest_first for way in spellings(value)]
+        self._spellings: list[tuple[bytes, bytes, bytes]] = []
+        self._folded: set[int] = set()
+        for value, name in longest_first:
+            for way, (needle, expression) in enumerate(spellings(value)):
+                if way == 0 and len(value) >= folds:  # the others are base64, which in another case is another value
+                    self._folded.add(len(self._spellings))
+                    needle, expression = needle.lower(), b"(?i:%b)" % expression
+                self._spellings.append((needle, expression, _raw(f"[{name}]")))
         written = sorted({_REDACTED, *(f"[{name}]" for name in names.values())})
         self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in written))
         self._compiled: dict[tuple[int, ...], re.Pattern[bytes]] = {}
 
     def spans(self, data: bytes) -> list[_Span]:
         """Return where secrets lie and what replaces them, in order; placeholders are no secrets."""
-        hits = tuple(index for index, (needle, _, _) in enumerate(self._spellings) if needle in data)
+        lower = data.lower() if self._folded else data
+        hits = tuple(
+            index
+            for index, (needle, _, _) in enumerate(self._spellings)
+            if needle in (lower if index in self._folded else data)
+        )
         if not hits:
             return []
         pattern = self._compiled.get(hits)
@@ -116,7 +134,9 @@ class Redactor:
     A value is found as it is, URL-encoded, escaped in JSON (also in JSON within JSON) and
     base64-encoded, alone or amid other text as in `user:password`; a longer value goes before a
     shorter one, and of two names with one value the first is written. What already stands as
-    `[NAME]` is left alone, so redacting twice is redacting once.
+    `[NAME]` is left alone, so redacting twice is redacting once. A long value is found in any case
+    of its letters, and in the host of a URL, which clients write in lower case, each one is; there
+    it becomes `NAME`, as brackets in a host mean something else.
 
     **Matching.** The key of a request is computed from the redacted request, while recording and
     while replaying. Headers that carry credentials are not stored, and credential-like query
@@ -135,7 +155,8 @@ class Redactor:
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
-        self._spans = _Finder(secrets).spans
+        self._spans = _Finder(secrets, folds=_LONG).spans
+        self._in_host = _Finder(secrets, folds=0).spans
 
     def bytes(self, data: bytes) -> bytes:
         """Return `data`, which need not be UTF-8, without the secrets."""
@@ -151,9 +172,15 @@ class Redactor:
     def url(self, url: str) -> str:
         """Return `url` without secrets, userinfo and the values of credential-like parameters."""
         # Taking something out may bring together what is a secret again; each round takes out more.
-        while (cleaner := _without_credentials(self.text(url))) != url:
+        while (cleaner := _without_credentials(_HOST.sub(self._host, self.text(url)))) != url:
             url = cleaner
         return url
+
+    def _host(self, match: re.Match[str]) -> str:
+        data = _raw(match[0])
+        spans = self._in_host(data)
+        host = _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else match[0]
+        return _BRACKETS.sub(r"\1", host) if "[" in host else host
 
     def headers(self, headers: Headers, kept: Collection[str]) -> Headers:
         """Return the headers whose lower-case names are in `kept`, without the secrets."""

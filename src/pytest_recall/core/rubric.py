@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
 
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Criterion, KnownVerdict, Strictness
@@ -46,6 +47,9 @@ def _share(text: str) -> str:
 KofN = Annotated[
     str, AfterValidator(_share), Field(json_schema_extra={"pattern": "^[1-9][0-9]{0,2}of[1-9][0-9]{0,2}$"})
 ]
+
+# The fields of the providers' requests that hold the question.
+_QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 
 
 class Rubric(BaseModel):
@@ -123,6 +127,26 @@ class Rubric(BaseModel):
     max_cassette_age: Count | None = Field(
         default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
     )
+
+    @field_validator("volatile_fields")
+    @classmethod
+    def _leaves_the_question(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            if _QUESTION.fullmatch(path):
+                raise ValueError(
+                    f"`{path}` is what is asked, and any answer would fit; name the part that differs, such as"
+                    " `messages.*.id`"
+                )
+        return paths
+
+    @field_validator("ignore_hosts")
+    @classmethod
+    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if "/" in host:
+                alone = host.partition("://")[2] or host
+                raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
+        return hosts
 
 
 DEFAULT_RUBRIC = Rubric(owner="nobody")

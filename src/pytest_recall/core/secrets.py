@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 from urllib.parse import unquote
 
@@ -39,6 +39,7 @@ _WORD = re.compile(
     r"changeme|disabled|enabled|localhost|minioadmin|password|placeholder|postgres|required|undefined", re.IGNORECASE
 )
 _SHORTEST = 8
+_RUNS = ("0123456789", "abcdefghijklmnopqrstuvwxyz")
 _PATH = re.compile(
     r"(?:~|\.{1,2}|[A-Za-z]:)[/\\]|/(?:app|bin|data|dev|etc|home|lib|mnt|opt|private|proc|root|run|srv|tmp|usr|var|"
     r"workspace|Library|Users|Volumes)(?:/|$)"
@@ -145,11 +146,16 @@ def _sign(char: str, *also: str) -> str:
 _BASE64_SIGNS = {"+": _sign("+", "-"), "/": _sign("/", "_")}
 
 
-# Lower-case words that mark a token as an example; and runs that nobody's generator makes.
+# Lower-case words that mark a token as an example, and repetitions that nobody's generator makes.
 _EXAMPLES = re.compile(
     r"(?<![a-z0-9])(?:dummy|fake|here|insert|invalid|local|mock|placeholder|redacted|replace|sample|test|your?)"
-    r"(?![a-z0-9])|example|0123456|1234567|abcdefg|(.)\1{5}"
+    r"(?![a-z0-9])|example|(.)\1{5}"
 )
+# What nobody's generator makes either, but may stand within a key: `123456`, `abcdef`.
+_RUN = re.compile(
+    rf"(?:{'|'.join(f'{one}(?={two})' for run in _RUNS for one, two in pairwise(run))}){{5,}}[0-9a-z]", re.IGNORECASE
+)
+_SHORTEST_TOKEN = 20
 _ESCAPE = re.compile(r"\\{1,8}(?:[nrtbf\"'/]|u[0-9a-fA-F]{4})|%(?:25){0,3}[0-9A-Fa-f]{2}")
 _VALUE = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:(?:bearer|basic|token)\s)?([\w/+.~-]{20,}=*)"
 
@@ -242,6 +248,9 @@ def suspicious(text: str) -> list[str]:
 
 def _random(token: str) -> bool:
     """Tell whether a token looks as if a generator had made it, rather than somebody as an example."""
+    rest = _RUN.sub("", token)
+    if rest != token and len(rest) < _SHORTEST_TOKEN:
+        return False
     kinds = sum(bool(re.search(kind, token[3:])) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
     mixed = kinds > 1 or token.startswith(("AKIA", "ASIA"))
     return mixed and len(set(token)) > 7 and not _EXAMPLES.search(token.lower())

@@ -82,10 +82,13 @@ def series(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
     """Return the trials that count for each case: all of the last series, or the last one."""
     found: dict[str, list[Trial]] = {}
     for trial in trials:
-        if trial.rule and trial.repeat > 1 and trial.case_id in found:
-            found[trial.case_id].append(trial)
-        else:
+        known = found.get(trial.case_id)
+        if not trial.rule or trial.repeat == 1 or known is None:
             found[trial.case_id] = [trial]
+        elif known[-1].repeat == trial.repeat:
+            known[-1] = trial  # Its end had something to say against it.
+        else:
+            known.append(trial)
     return found
 
 

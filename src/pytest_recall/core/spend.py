@@ -7,7 +7,10 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from pytest_recall.core.call import Call, Tokens
-from pytest_recall.core.trial import Trial
+from pytest_recall.core.record import Record
+
+FIXTURES = "(fixtures)"
+"""Stands among the scenarios for calls that are of no trial: of fixtures that tests share, and of teardowns."""
 
 
 class Bill(NamedTuple):
@@ -77,9 +80,10 @@ def by_scenario(made: Iterable[tuple[str, Sequence[Call]]], stays: Collection[st
     return {scenario: spend_of(calls[scenario], stays) for scenario in sorted(calls)}
 
 
-def of_trials(trials: Iterable[Trial]) -> dict[str, Spend]:
-    """Return the spend of each scenario that `trials` are of, by name."""
-    return by_scenario((trial.scenario, trial.calls) for trial in trials)
+def of_run(record: Record) -> dict[str, Spend]:
+    """Return the spend of each scenario of a run, by name, and at last that of `FIXTURES`, if they called."""
+    spends = by_scenario((trial.scenario, trial.calls) for trial in record.trials)
+    return {**spends, FIXTURES: spend_of(record.calls)} if record.calls else spends
 
 
 def total(spends: Mapping[str, Spend]) -> Spend:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.core.errors import MissError
 from pytest_recall.plugin import options, recording
 from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TAPE
 from pytest_recall.store.find import SUFFIXES
@@ -24,6 +25,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the group `recall` and its ini settings."""
     options.add(parser)
     recording.add(parser)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+    """Send nothing in a replay, from the conftest files on."""
+    if getattr(early_config.known_args_namespace, "recall_replay", None) is None:
+        return (yield)
+    from pytest_recall.plugin import early
+
+    with early.watched(early_config):
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """End a run in one sentence whose hooks call a model in a replay, such as the `pytest_configure` of a conftest."""
+    if isinstance(excinfo.value, MissError):
+        raise pytest.exit.Exception(str(excinfo.value), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,6 +89,15 @@ class Hooks:
         from pytest_recall.plugin import collect
 
         return collect.case_module(file_path, parent)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Say in one sentence that a test file calls a model as it is imported, which a replay cannot answer."""
+        report = yield
+        call = getattr(report, "call", None)
+        if call is not None and call.excinfo is not None and isinstance(call.excinfo.value, MissError):
+            report.longrepr = str(call.excinfo.value)
+        return report
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -140,10 +168,12 @@ class Hooks:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
         if TAPE not in item.stash:
             return (yield)
-        try:
-            return (yield)
-        finally:
-            self.config.stash[DECK].shut(item)
+        deck = self.config.stash[DECK]
+        with deck.answerable(item, "teardown"):
+            try:
+                return (yield)
+            finally:
+                deck.shut(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -151,10 +181,11 @@ class Hooks:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the trial to the report, which is how it reaches the controller."""
         report = yield
-        if call.when != "teardown" and CASE_ID in item.stash:
-            from pytest_recall.plugin.trials import attach
+        if CASE_ID in item.stash:
+            from pytest_recall.plugin.trials import attach, missed_at_its_end
 
-            attach(item, call, report)
+            if call.when != "teardown" or missed_at_its_end(item, call):
+                attach(item, call, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -180,10 +211,16 @@ class Hooks:
 
             xdist.debrief(node, start.run_of(self.config))
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fold the trials into the state and write the scorecard, on the controller."""
-        if self.run:
-            self.run.finish(session)
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Fold the trials into the state and write the scorecard, on the controller, after all that others do here."""
+        try:
+            return (yield)
+        except MissError:
+            return None  # The player has noted it, and the run says it at its end.
+        finally:
+            if self.run:
+                self.run.finish(session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the scorecard."""

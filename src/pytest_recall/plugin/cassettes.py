@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +16,13 @@ from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
-from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.core.trial import Outcome
+from pytest_recall.plugin.calls import call_of
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
-from pytest_recall.replay import hook, sockets
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import Made, Mode, Tape
+from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.store.cassette import Cassette
 from pytest_recall.store.library import Library
 
@@ -36,6 +36,14 @@ class Missed(MissError, pytest.fail.Exception):  # type: ignore[misc,name-define
 
     def __init__(self, message: str) -> None:
         pytest.fail.Exception.__init__(self, message, pytrace=False)
+
+    def __reduce__(self) -> tuple[Callable[[str], Missed], tuple[str]]:
+        # A child process sends it by pickle, which looks for classes where they say that they are.
+        return _missed, (str(self),)
+
+
+def _missed(message: str) -> Missed:
+    return Missed(message)
 
 
 Missed.__module__ = "builtins"  # pytest's summary names it by its last name then
@@ -55,6 +63,7 @@ class Deck:
         today: date,
         max_age: int | None,
         follows: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
@@ -67,20 +76,18 @@ class Deck:
         self._follows = follows
         self._rules = Rules(rubric.volatile_fields)
         self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
-        self.player = Player(
-            mode, rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text
-        )
-        self._undo: list[Callable[[], None]] = hook.install(self.player)
-        if mode == "replay":
-            self._undo += sockets.guard(self.player)
+        self.calls: list[Call] = []
+        self._watch = watch or Watch(Player(mode))
+        self.player = self._watch.player
+        self.player.know(rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
+        self._unquiet = quiet_misses(Missed)
 
     def close(self) -> None:
         """Take the player away from the clients. What is still open, as the run was interrupted, stays a draft."""
         for tape in self.player.clear():
             tape.close()
-        for undo in reversed(self._undo):
-            undo()
-        self._undo.clear()
+        self._unquiet()
+        self._watch.close()
 
     # What is open
 
@@ -103,22 +110,28 @@ class Deck:
             self._finish(tape, path, whole=whole, all_asked=all_asked)
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
+        self._account(tape)
 
     @contextmanager
     def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:
-        """End the phase `when` of a test with what its tape has against it, whatever the test made of that itself."""
+        """End the phase `when` of a test with what its tape has against it, whatever the test made of that itself.
+
+        What is recorded of a teardown is asked for when that is over, all else at the end of the call.
+        """
         tape = item.stash[TAPE]
+        tape.teardown = when == "teardown"
+        before = len(tape.misses) if tape.teardown else 0
         try:
             yield
         except BaseException:
-            if tape.misses:
-                raise Missed(tape.misses[0]) from None
+            if tape.misses[before:]:
+                raise Missed(tape.misses[before]) from None
             raise
-        tape.passed = when == "call"
-        if when == "call" and tape.mode == "replay" and not tape.misses:
+        tape.passed = tape.passed or when == "call"
+        if tape.passed and tape.mode == "replay" and not tape.misses:
             tape.misses += tape.left_over()
-        if tape.misses:
-            raise Missed(tape.misses[0]) from None
+        if tape.misses[before:]:
+            raise Missed(tape.misses[before]) from None
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
@@ -159,6 +172,7 @@ class Deck:
                 tape.misses += tape.left_over()
             self._finish(tape, path, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
             self.problems += tape.misses
+            self._account(tape)
 
         # Finalizers run last in, first out: these two stand around the fixture's own.
         request.addfinalizer(end)
@@ -219,14 +233,15 @@ class Deck:
         draft = tape.draft_path
         if draft is None or not whole or problems:
             return
-        news = tape.kept()
-        if self.mode == "missing":
-            unused = tape.unused()
-            if not news and not (unused and all_asked):
-                return
-            rest = [] if all_asked else [exchange._replace(seq=tape.reserve()) for exchange in unused]
-            news = [*tape.served(), *news, *rest]
         try:
+            news = tape.kept()
+            if self.mode == "missing":
+                unused = tape.unused()
+                # A call that was given up may be asked for in one run and not in another.
+                rest = [exchange for exchange in unused if exchange.may_be_left or not all_asked]
+                if not news and len(rest) == len(unused):
+                    return
+                news = [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
             if news or self.mode == "record":
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
@@ -237,6 +252,25 @@ class Deck:
                     left.unlink(missing_ok=True)
         except (RecallError, OSError) as error:
             self.problems.append(f"{tape.name}: not written ({error}); its calls are in {self._place.name(draft)}")
+
+    def _account(self, tape: Tape) -> None:
+        """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
+        self.calls += (self._call(made) for made in tape.made[tape.told :])
+        tape.told = len(tape.made)
+
+    def _call(self, made: Made) -> Call:
+        try:
+            return call_of(made, made.exchange())
+        except RecallError as error:
+            # What was asked is read here for the first time; what was answered had been whole.
+            if str(error) not in self.problems:
+                self.problems.append(str(error))
+            return Call(kind=made.kind, source=made.source)
+
+    def calls_of(self, tape: Tape) -> tuple[Call, ...]:
+        """Return the calls that belong to the trial which has come to its end now."""
+        tape.told = len(tape.made)
+        return tuple(self._call(made) for made in tape.made[: tape.told])
 
 
 def _repeat(item: pytest.Item) -> int:
@@ -249,59 +283,3 @@ def _scenario(item: pytest.Item) -> str:
         return str(case.scenario)
     mark = item.get_closest_marker("recall")
     return str(mark.kwargs.get("scenario", "")) if mark else ""
-
-
-def with_calls(trial: Trial, item: pytest.Item) -> Trial:
-    """Return the trial with where its answer came from, and the calls that it took."""
-    tape = item.stash.get(TAPE, None)
-    if tape is None:
-        return trial
-    if tape.mode != "off":
-        trial = _clean(trial, tape.redactor)
-    if not tape.made:
-        return trial
-    sources = {made.source for made in tape.made if made.kind != "judge"}
-    source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
-    return trial._replace(source=source, calls=tuple(_call(made) for made in tape.made))
-
-
-def _clean(trial: Trial, redactor: Redactor) -> Trial:
-    """Return the trial without secrets: what a cassette must not hold, the journal and the state must not either."""
-    text, answer = redactor.text, trial.answer
-    texts = [trial.error, *(verdict.reason for verdict in trial.verdicts)]
-    votes = [vote for verdict in trial.verdicts if verdict.judgement for vote in verdict.judgement.every]
-    texts += [said for vote in votes for said in (vote.reason, vote.error)]
-    if answer is not None:
-        texts += [answer.text, *(passage.text for passage in answer.passages)]
-    together = "\0".join(texts)
-    if text(together) == together:
-        return trial
-    if answer is not None:
-        passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
-        answer = replace(answer, text=text(answer.text), passages=passages)
-    verdicts = tuple(
-        replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
-        for verdict in trial.verdicts
-    )
-    return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
-
-
-def _call(made: Any) -> Call:
-    from pytest_recall.core.usage import provider_of, usage_of
-    from pytest_recall.run.price import price
-
-    exchange = made.exchange()
-    response = exchange.response
-    model, tokens = usage_of(exchange.request, response) if response else (None, None)
-    provider = provider_of(exchange.request.url)
-    on = datetime.fromisoformat(exchange.at) if made.source == "live" else None
-    refused = response is not None and response.status >= 400
-    return Call(
-        kind=made.kind,
-        source=made.source,
-        model=model,
-        provider=provider,
-        tokens=tokens,
-        cost=0.0 if refused else price(model, provider, tokens, on),  # nobody bills for a refusal
-        seconds=round(exchange.seconds, 3),
-    )

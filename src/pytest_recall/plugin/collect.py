@@ -14,7 +14,7 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin import judging, options, start
-from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
@@ -193,13 +193,18 @@ class CaseItem(pytest.Function):
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{self.line}"
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            return "\n".join(_told(where, self.case, self.stash[TRIAL]))
+            return self._clean("\n".join(_told(where, self.case, self.stash[TRIAL])))
         if isinstance(error, CaseError):
             if error.__cause__ is None:
-                return f"{where}: {error}"
+                return self._clean(f"{where}: {error}")
             cause = pytest.ExceptionInfo.from_exception(error.__cause__)
             return super().repr_failure(cause)
         return super().repr_failure(excinfo)
+
+    def _clean(self, text: str) -> str:
+        """Return what is printed of the trial without secrets, where the journal is without them as well."""
+        tape = self.stash.get(TAPE, None)
+        return text if tape is None or tape.mode == "off" else tape.redactor.text(text)
 
 
 def _told(where: str, case: Case, trial: Any) -> Iterator[str]:

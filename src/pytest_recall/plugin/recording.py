@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import WATCH
 from pytest_recall.store.find import SUFFIXES
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def recording(config: pytest.Config) -> Recording:
         mode = "replay"
     elif record is not None:
         mode = "record"
+        if record.lower().partition(":")[0] == "missing" and not record.startswith("missing"):
+            raise pytest.UsageError(f"--record={record}: did you mean --record=missing{record[len('missing') :]}?")
         if record == "missing" or record.startswith("missing:"):
             mode, given = "missing", record[len("missing:") :]
     if option.replay_max_age is not None and (mode != "replay" or option.replay_max_age < 0):
@@ -106,19 +109,43 @@ def _check_folder(folder: Path, option: str, given: str) -> None:
         )
 
 
+def check_writable(folder: Path, name: str) -> None:
+    """Refuse, before anything is paid for, to record where nothing can be written. Raises pytest.UsageError."""
+    there = next(path for path in (folder, *folder.parents) if _exists(path))
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        reason = "no directory" if not there.is_dir() else "not writable"
+        raise pytest.UsageError(f"--record: {name}: cannot be written, as `{there.name}` is {reason}; give another")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False  # Below a folder that must not be looked into.
+
+
 def deck_of(run: Run, asked: Recording) -> Deck:
     """Return the cassettes of this session."""
     from pytest_recall.plugin.cassettes import Deck
 
+    watch = run.config.stash.get(WATCH, None)
+    if watch is not None:
+        from pytest_recall.plugin.early import refuse_strays
+
+        refuse_strays(watch.player)
     plan = run.plan
+    folder = Path(asked.folder) if asked.folder else plan.place.cassettes
+    if asked.mode in ("record", "missing"):
+        check_writable(folder, plan.place.name(folder))
     max_age = plan.rubric.max_cassette_age if asked.max_age is None else asked.max_age
     return Deck(
         plan.place,
         plan.rubric,
         asked.mode,
-        Path(asked.folder) if asked.folder else plan.place.cassettes,
+        folder,
         run=asked.run,
         today=plan.context.date,
         max_age=max_age,
         follows=run.follows,
+        watch=watch,
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.core.call import Call
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
 from pytest_recall.core.scorecard import Scorecard
@@ -35,7 +36,7 @@ class Run:
     """What one session does about eval cases. On a worker of xdist it follows and reports.
 
     `late` are the cases that only collection finds, which are marked tests, by id with
-    their scenario and dimension; `nodes` maps their node ids to their ids.
+    their scenario and dimension; `nodes` maps their node ids to their ids. `calls` belong to no trial.
     """
 
     def __init__(self, config: pytest.Config, plan: Plan) -> None:
@@ -46,6 +47,7 @@ class Run:
         self.nodes: dict[str, str] = {}
         self._crashes: dict[str, str] = {}
         self.trials: list[Trial] = []
+        self.calls: list[Call] = []
         self._attempts: Counter[str] = Counter()
         self._journal: Journal | None = None
         self._record: Record | None = None
@@ -238,6 +240,7 @@ class Run:
                 "problems": self._deck_problems(),
                 "notes": self._notes,
                 "halted": self._halted,
+                "calls": [call.to_json() for call in self._deck_calls()],
             }
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
@@ -247,6 +250,7 @@ class Run:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._append_crashed_tests()
         self._problems += dict.fromkeys(self._deck_problems())
+        self.calls += self._deck_calls()
         if self._journal is None:
             return
         folder = self._journal.folder
@@ -255,10 +259,12 @@ class Run:
             if self._amended:
                 self._journal.amend(header)
                 self.plan.place.artifacts.write("today.yaml", self.plan.today())
+            if self.calls:
+                self._journal.spent(self.calls)
             self._journal.end(int(session.exitstatus))
         except OSError as error:
             self._problems.append(f"{folder}: the journal was not ended ({error.strerror})")
-        self._record = Record(header=header, trials=tuple(self.trials), exit_code=int(session.exitstatus))
+        self._record = Record(header, tuple(self.trials), int(session.exitstatus), tuple(self.calls))
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record)
         if self._problems and session.exitstatus == pytest.ExitCode.OK:
@@ -267,6 +273,10 @@ class Run:
     def _deck_problems(self) -> list[str]:
         deck = self.config.stash.get(DECK, None)
         return [] if deck is None else [*deck.problems, *deck.player.strays]
+
+    def _deck_calls(self) -> list[Call]:
+        deck = self.config.stash.get(DECK, None)
+        return [] if deck is None else deck.calls
 
     def _nothing_due(self) -> bool:
         return self.plan.scheduled and bool(self.plan.cases) and not self.plan.picks

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
+    from pytest_recall.replay.watch import Watch
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
@@ -23,6 +24,8 @@ OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
 """On an item: what it came to when it last ran; an error until that is known."""
 OUTCOMES: pytest.StashKey[list[Outcome]] = pytest.StashKey()
 """On an item whose case is asked several times: what its trials came to so far."""
+WATCH: pytest.StashKey[Watch] = pytest.StashKey()
+"""On the config: what stands before the clients of a replay, from before the conftest files on."""
 DECK: pytest.StashKey[Deck] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()

@@ -8,9 +8,9 @@ import pytest
 
 from pytest_recall.core.errors import MissError, RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin.cassettes import with_calls
+from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RUN, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -51,6 +51,8 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     rule = getattr(item, "rule", None)
     if rule is not None:
         trial = trial._replace(repeat=len(item.stash.get(OUTCOMES, ())) + 1, rule=str(rule))
+    if call.when == "teardown":
+        trial = trial._replace(calls=())  # The trial at the end of the call has them, and the run those after it.
     if run.follows:
         # Why a marked test runs is decided by the worker that has found it.
         trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
@@ -66,6 +68,12 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
     if row is not None and row.quarantined is not None and not hasattr(report, "wasxfail"):
         report.outcome = "skipped"
         report.wasxfail = f"in quarantine since {row.quarantined}, {row.owner or 'nobody'} looks at it"
+
+
+def missed_at_its_end(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
+    """Whether the teardown has something against the case itself, and not against a fixture that others share."""
+    error = call.excinfo.value if call.excinfo is not None else None
+    return isinstance(error, MissError) and TAPE in item.stash and str(error) in item.stash[TAPE].misses
 
 
 def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> tuple[Outcome, str]:

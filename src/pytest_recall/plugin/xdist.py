@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.core.call import Call
 from pytest_recall.core.row import Row
 from pytest_recall.plugin.recording import Recording, deck_of
 from pytest_recall.plugin.stash import DECK, RUN
@@ -95,6 +96,7 @@ def debrief(node: Any, run: Run) -> None:
     run.trouble(found["problems"])
     run.note(*found["notes"])
     run.halt(found["halted"])
+    run.calls += map(Call.from_json, found["calls"])
     if run.late:
         return
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}

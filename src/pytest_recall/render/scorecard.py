@@ -8,7 +8,7 @@ from typing import Any
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
-from pytest_recall.core.spend import of_trials
+from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
 from pytest_recall.render import cost, judges, sentences
 from pytest_recall.render.markdown import cell, code
@@ -43,7 +43,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     yield from judges.lines(card.panels)
     yield from _notes(header, card)
-    yield from cost.lines(of_trials(record.trials))
+    yield from cost.lines(of_run(record))
     yield sentences.limit(header, card)
 
 
@@ -81,7 +81,7 @@ def markdown(record: Record, card: Scorecard) -> str:
     judged = judges.markdown(card.panels)
     if judged:
         lines += ["## Judged by models", "", *judged, ""]
-    spent = cost.markdown(of_trials(record.trials))
+    spent = cost.markdown(of_run(record))
     if spent:
         lines += ["## Cost", "", *spent, ""]
     lines += [
@@ -142,7 +142,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "model_swapped": header.swapped,
         "sources": card.sources,
         "judged_by_models": judges.as_json(card.panels),
-        "cost": cost.as_json(of_trials(record.trials)),
+        "cost": cost.as_json(of_run(record)),
     }
 
 

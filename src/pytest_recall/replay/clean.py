@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.matching import plain_body
 from pytest_recall.core.redact import Redactor, decoded
 from pytest_recall.core.secrets import suspicious
 
@@ -16,7 +17,7 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
     """
     request, response, failure = exchange.request, exchange.response, exchange.failure
     request = redactor.request(request)
-    texts = [request.url, *(value for _, value in request.headers), request.body.decode("utf-8", "replace")]
+    texts = [request.url, *(value for _, value in request.headers), plain_body(request).decode("utf-8", "replace")]
     if response is not None:
         response = redactor.response(response)
         plain = decoded(response.headers, response.chunks)

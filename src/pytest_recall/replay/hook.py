@@ -17,7 +17,12 @@ def install(player: Player) -> list[Undo]:
 
     What is returned takes it back, called from the last to the first; it grows with what is imported.
     """
-    undo = vcr_stubs.install(player)
+    return install_httpx(player, vcr_stubs.install(player))
+
+
+def install_httpx(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
+    """Patch httpx and its family alone, which can be done once more above what is patched already."""
+    undo = [] if undo is None else undo
     patched: set[type] = set()
 
     def patch(module: ModuleType) -> None:

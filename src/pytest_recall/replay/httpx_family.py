@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from pytest_recall.core.exchange import Exchange, Failure, Headers, Request
+from pytest_recall.core.exchange import CANCELLED, Exchange, Failure, Headers, Request
 from pytest_recall.replay.patience import patient
 from pytest_recall.replay.player import Player, Step, Tap
 from pytest_recall.replay.tls import LazyContext
 
 MODULES = ("httpx2", "httpx")
-CANCELLED = "CancelledError"
-"""The exception of asyncio, by name: it is not imported for those who do not use it."""
+_OF_A_KEY = (b"content-type", b"content-encoding")
 Undo = Callable[[], None]
 
 
@@ -67,9 +67,12 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
 
         def __iter__(self) -> Iterator[bytes]:
             try:
+                self._tap.reading = True
                 for chunk in self._inner:
+                    self._tap.reading = False
                     self._tap.chunk(chunk)
                     yield chunk
+                    self._tap.reading = True
             except Exception as error:
                 self._tap.failed(type(error).__name__, str(error))
                 raise
@@ -116,9 +119,12 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             try:
+                self._tap.reading = True
                 async for chunk in self._inner:
+                    self._tap.reading = False
                     self._tap.chunk(chunk)
                     yield chunk
+                    self._tap.reading = True
             except BaseException as error:
                 if _is_an_end(error):
                     self._tap.failed(type(error).__name__, str(error))
@@ -145,6 +151,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
         body = await request.aread()
         step = player.ask(_asked(request, body, player))
         if step.served is not None:
+            await _in_turn()
             if step.served.response is None:
                 await _cancelled(step.served, request, player)
             return _played(module, step.served, request, Played)
@@ -162,6 +169,13 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
         return response
 
     return handle_async_request
+
+
+async def _in_turn() -> None:
+    """Let the other tasks of the loop run on, as a real call does: they may want to ask too before this one is done."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:  # another library's loop knows no such sleep
+        await asyncio.sleep(0)
 
 
 def _is_an_end(error: BaseException) -> bool:
@@ -186,9 +200,8 @@ def _asked(request: Any, body: bytes, player: Player) -> Request:
     if player.mode in ("record", "missing"):
         headers = _decoded(request.headers.raw)
     else:
-        # Of the headers a key takes the content type alone, and nothing is written down.
-        kind = request.headers.get("content-type")
-        headers = () if kind is None else (("content-type", kind),)
+        # Of the headers a key takes these alone, and nothing is written down.
+        headers = _decoded([header for header in request.headers.raw if header[0].lower() in _OF_A_KEY])
     return Request(request.method, str(request.url), headers, body)
 
 

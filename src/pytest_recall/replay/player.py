@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,9 +13,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_recall.core.call import Way
-from pytest_recall.core.errors import MissError
+from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import TEARDOWN, Mode, Tape
 
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
 
@@ -23,20 +24,24 @@ _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.compl
 
 
 class Tap:
-    """Listens to one live call, and hands it to the tape when it ends."""
+    """Listens to one live call, and hands it to the tape when it ends.
+
+    `reading` is whether somebody waits for the next piece of the body right now.
+    """
 
     def __init__(self, tape: Tape, request: Request, kind: str, record: bool) -> None:
         self._tape = tape
         self._request = request
         self._kind = kind
         self.record = record
-        self._seq = tape.reserve()
+        self._phase = TEARDOWN if tape.teardown else ""
+        self._seq = tape.reserve(self._left)
         self._at = datetime.now(UTC).isoformat(timespec="seconds")
         self._begin = time.perf_counter()
         self._response: Response | None = None
         self._chunks: list[bytes] = []
         self._offsets: list[float] = []
-        self._ended = False
+        self.reading = False
 
     def started(self, status: int, reason: str, headers: Headers, http_version: str = "HTTP/1.1") -> None:
         """Take in the head of the response."""
@@ -60,10 +65,14 @@ class Tap:
         """The call ended with the exception named `kind`."""
         self._end(Failure(kind, message), complete=True)
 
+    def _left(self) -> None:
+        """The tape closes: who does not read on, and has not closed the response either, has seen enough."""
+        if self._response is not None and not self.reading:
+            self.closed()
+
     def _end(self, failure: Failure | None, *, complete: bool) -> None:
-        if self._ended:
+        if not self._tape.ends(self._seq):
             return
-        self._ended = True
         response = self._response
         if response is not None:
             response = response._replace(chunks=tuple(self._chunks), offsets=tuple(self._offsets), complete=complete)
@@ -76,6 +85,7 @@ class Tap:
             failure=failure,
             at=self._at,
             seconds=time.perf_counter() - self._begin,
+            phase=self._phase,
         )
         self._tape.keep(exchange, record=self.record)
 
@@ -105,18 +115,39 @@ class Player:
         ways: Mapping[Any, Way] | None = None,
         *,
         ignored: Iterable[str] = (),
-        error: Callable[[str], MissError] = MissError,
+        error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
         self.mode = mode
+        self.strays: list[str] = []
+        self._tell: Callable[[str], None] = self.strays.append
+        self._is_ours: Callable[[], bool] | None = None
+        self.know(ways, ignored=ignored, error=error, redact=redact)
+        self._tapes: list[Tape] = []
+        self._phases: list[tuple[str, frozenset[int]]] = []
+        self._lock = threading.Lock()
+
+    def know(
+        self,
+        ways: Mapping[Any, Way] | None = None,
+        *,
+        ignored: Iterable[str] = (),
+        error: Callable[[str], BaseException] = MissError,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """Take these settings in place of those that the player was made with."""
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
         self._ignored = frozenset(host.lower() for host in ignored)
         self._error = error
         self._redact = redact
-        self.strays: list[str] = []
-        self._tapes: list[Tape] = []
-        self._phases: list[tuple[str, frozenset[int]]] = []
-        self._lock = threading.Lock()
+
+    def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
+        """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
+
+        What is refused is said through `tell`. A thread that ends by SystemExit ends without a traceback.
+        """
+        self._is_ours, self._tell = is_ours, tell
+        self._error = lambda message: SystemExit(1)
 
     @property
     def tape(self) -> Tape | None:
@@ -181,6 +212,8 @@ class Player:
 
     def ask(self, request: Request) -> Step:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
+        if self._is_ours is not None and not self._is_ours():
+            return Step()
         if self._ignored and self._is_ignored(*_place(request.url)):
             return Step()
         tape, kind = self.tape, self.kind
@@ -191,14 +224,26 @@ class Player:
             if self.mode == "replay" and way == "cassette":
                 raise self._refused(
                     None,
-                    f"{request.method} {request.url}: called outside of any case, and nothing is sent in a replay;"
-                    " end the threads that a case starts, or let a fixture make the call",
+                    f"{request.method} {request.url}: called outside of any case, and {_NOTHING_SENT}",
                 )
             return Step()
         if way == "live" or tape.mode == "off":
             return Step(tap=Tap(tape, request, kind, record=False))
+        if tape.process != os.getpid():
+            # What a forked process has of the tape is a copy: nothing that it does there is known here.
+            if tape.mode != "replay":
+                return Step()
+            raise self._refused(
+                tape,
+                f"{request.method} {request.url}: called by a child process, whose calls are neither recorded nor"
+                " replayed; let the process that runs the test make the call, or a thread of it",
+            )
         if tape.mode in ("replay", "missing"):
-            served = tape.serve(request, kind)
+            try:
+                served = tape.serve(request, kind)
+            except RecallError as error:
+                # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
+                raise self._refused(tape, str(error)) from None
             if served is not None:
                 return Step(served=served)
             if tape.mode == "replay":
@@ -207,26 +252,30 @@ class Player:
 
     def may_connect(self, host: str, port: int) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
+        if self._is_ours is not None and not self._is_ours():
+            return True
         return self.ways.get(self.kind, "cassette") == "live" or self._is_ignored(host, port)
 
     def _is_ignored(self, host: str, port: int | None) -> bool:
         names = {host.lower(), "localhost"} if host in _LOOPBACK else {host.lower()}
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
-    def refuse_socket(self, address: str) -> MissError:
+    def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
+        if self._is_ours is not None:
+            return self._refused(None, f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
         return self.refuse(
             f"a connection to {address} would open, and no socket opens in a replay; its client is none that is"
             " recorded (httpx, requests, urllib3, aiohttp, botocore), or name the host under `ignore_hosts`",
         )
 
-    def refuse(self, message: str) -> MissError:
+    def refuse(self, message: str) -> BaseException:
         """Return the error for what must not happen here; the test answers for it, whatever becomes of the error."""
         return self._refused(self.tape, message)
 
-    def _refused(self, tape: Tape | None, message: str) -> MissError:
+    def _refused(self, tape: Tape | None, message: str) -> BaseException:
         message = self._redact(message)
-        (self.strays if tape is None else tape.misses).append(message)
+        (self._tell if tape is None else tape.misses.append)(message)
         return self._error(message)
 
 
@@ -235,5 +284,6 @@ def _place(url: str) -> tuple[str, int | None]:
     return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
+_NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
 _LOOPBACK = ("127.0.0.1", "::1")
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)

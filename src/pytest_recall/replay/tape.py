@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange, Request
-from pytest_recall.core.matching import Rules, json_of, key_of, nearest_request, raw_key_of
+from pytest_recall.core.matching import Rules, json_of, key_of, nearest_request, plain_body, raw_key_of
 from pytest_recall.core.redact import Redactor
 from pytest_recall.replay.clean import cleaned
 from pytest_recall.store.cassette import Cassette, Draft, read_draft
@@ -18,6 +19,8 @@ from pytest_recall.store.cassette import Cassette, Draft, read_draft
 Mode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
 
+TEARDOWN = "teardown"
+"""The phase of a call that a fixture makes when its test is over."""
 MAX_COMPARED = 24
 """Recorded requests that a miss is compared with: enough to find the one that was changed, in a few milliseconds."""
 
@@ -37,7 +40,9 @@ class Tape:
     """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
 
     `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
-    test that it belongs to has ended without an error.
+    test that it belongs to has ended without an error, and `teardown` whether the test is over
+    and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
+    in `made` that somebody has already accounted for.
     """
 
     name: str
@@ -52,6 +57,10 @@ class Tape:
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     passed: bool = False
+    teardown: bool = False
+    process: int = field(default_factory=os.getpid)
+    told: int = 0
+    _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
     _seq: int = 0
@@ -84,11 +93,20 @@ class Tape:
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
 
-    def reserve(self) -> int:
-        """Return the place of a call that is about to be made, in the order in which calls begin."""
+    def reserve(self, leave: Callable[[], None] | None = None) -> int:
+        """Return the place of a call that is about to be made, in the order in which calls begin.
+
+        `leave` is called when the tape closes, if the call has not ended by then.
+        """
         with self._lock:
             self._seq += 1
+            if leave is not None:
+                self._open[self._seq - 1] = leave
             return self._seq - 1
+
+    def ends(self, seq: int) -> bool:
+        """Whether the call that was reserved this place ends now, and has not before, in whichever thread."""
+        return self._open.pop(seq, None) is not None
 
     def keep(self, exchange: Exchange, *, record: bool) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
@@ -118,7 +136,12 @@ class Tape:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
 
     def close(self) -> None:
-        """End writing; the draft stays for whoever finishes the recording."""
+        """End writing; the draft stays for whoever finishes the recording.
+
+        A response that nobody reads on, and that nobody has closed, ends here as if it were closed.
+        """
+        for leave in list(self._open.values()):
+            leave()
         with self._lock:
             self._closed = True
             if self._draft is not None:
@@ -136,8 +159,18 @@ class Tape:
         ]
 
     def left_over(self) -> list[str]:
-        """Return what to say of recorded calls that nobody asked for; nothing if there are none."""
-        unused = self.unused()
+        """Return what to say of recorded calls that nobody asked for; nothing if there are none.
+
+        Before the teardown, calls of a teardown are not yet missed.
+        """
+        try:
+            unused = [
+                exchange
+                for exchange in self.unused()
+                if not exchange.may_be_left and (self.teardown or exchange.phase != TEARDOWN)
+            ]
+        except RecallError as error:
+            return [str(error)]
         if not unused:
             return []
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
@@ -179,5 +212,6 @@ class Tape:
 
 def _sides(exchanges: Iterable[Exchange]) -> Iterable[tuple[str, str, Any]]:
     for exchange in exchanges:
-        body = json_of(exchange.request.body)
-        yield exchange.request.method, exchange.request.url, exchange.request.body if body is None else body
+        plain = plain_body(exchange.request)
+        body = json_of(plain)
+        yield exchange.request.method, exchange.request.url, plain if body is None else body

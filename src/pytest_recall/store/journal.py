@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from pytest_recall.core.call import Call
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
@@ -38,6 +39,10 @@ class Journal:
     def append(self, trial: Trial) -> None:
         """Write one trial through to the operating system. Raises OSError."""
         self._write({"kind": "trial", **trial.to_json()})
+
+    def spent(self, calls: Iterable[Call]) -> None:
+        """Write the calls that belong to no trial. Raises OSError."""
+        self._write({"kind": "calls", "calls": [call.to_json() for call in calls]})
 
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
@@ -74,6 +79,7 @@ def read_journal(folder: Path) -> Record:
     header: Header | None = None
     first: dict[str, Any] = {}
     trials: list[Trial] = []
+    calls: list[Call] = []
     exit_code: int | None = None
     for number, line in enumerate(lines, start=1):
         try:
@@ -86,6 +92,8 @@ def read_journal(folder: Path) -> Record:
                 if trial.rule:
                     Rule.parse(trial.rule)
                 trials.append(trial)
+            elif kind == "calls":
+                calls += map(Call.from_json, record["calls"])
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "end":
@@ -95,7 +103,7 @@ def read_journal(folder: Path) -> Record:
                 f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
             ) from None
     assert header is not None
-    return Record(header=header, trials=tuple(trials), exit_code=exit_code)
+    return Record(header=header, trials=tuple(trials), exit_code=exit_code, calls=tuple(calls))
 
 
 def _line(record: dict[str, Any]) -> bytes:

@@ -88,6 +88,7 @@ def call_lines(exchange: Exchange, nodes: set[str]) -> list[bytes]:
         "kind": exchange.kind,
         "recorded_at": exchange.at,
         "seconds": round(exchange.seconds, 3),
+        **({"phase": exchange.phase} if exchange.phase else {}),
         "request": {
             "method": request.method,
             "uri": request.url,
@@ -125,6 +126,7 @@ def exchange_of(fields: Mapping[str, Any], node: Node | None) -> Exchange:
         failure=None if failure is None else Failure(failure["kind"], failure["message"]),
         at=fields["recorded_at"],
         seconds=float(fields["seconds"]),
+        phase=str(fields.get("phase", "")),
     )
 
 

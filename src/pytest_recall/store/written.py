@@ -24,6 +24,7 @@ _KINDS = {
     "float_type": "a number",
     "int_type": "a whole number",
 }
+_A_KEY = "[key]"  # The last of a path that leads to a key of a mapping, not to its value.
 
 Model = TypeVar("Model", bound=BaseModel)
 LineOf = Callable[[tuple[str | int, ...]], int]
@@ -60,7 +61,7 @@ def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: 
     for problem in found[:MAX_PROBLEMS]:
         if problem["type"] == "too_short" and any(_below(problem["loc"], other["loc"]) for other in found):
             continue  # The list has elements, but they are wrong, as is said of them.
-        path = tuple(p for p in problem["loc"] if not (isinstance(p, str) and _is_branch(p)))
+        path = tuple(p for p in problem["loc"] if p != _A_KEY and not (isinstance(p, str) and _is_branch(p)))
         field = ".".join(str(p) for p in path)
         where = f"{name}:{line_of(path)}: "
         if (field, problem["type"] == "extra_forbidden") in said:

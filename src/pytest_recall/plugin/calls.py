@@ -1,0 +1,72 @@
+"""Calls: what a trial took, what each call costs, and no secret in what is kept or shown of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from pytest_recall.core.call import Call
+from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.redact import Redactor
+from pytest_recall.core.trial import Trial
+from pytest_recall.plugin.stash import DECK, TAPE
+from pytest_recall.replay.tape import Made
+
+
+def with_calls(trial: Trial, item: pytest.Item) -> Trial:
+    """Return the trial with where its answer came from, and the calls that it took."""
+    tape = item.stash.get(TAPE, None)
+    if tape is None:
+        return trial
+    if tape.mode != "off":
+        trial = _clean(trial, tape.redactor)
+    sources = {made.source for made in tape.made if made.kind != "judge"}
+    if not tape.made and tape.misses:
+        sources = {"replayed"}  # Nothing was sent, and nobody has answered live.
+    source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
+    return trial._replace(source=source, calls=item.config.stash[DECK].calls_of(tape))
+
+
+def _clean(trial: Trial, redactor: Redactor) -> Trial:
+    """Return the trial without secrets: what a cassette must not hold, the journal and the state must not either."""
+    text, answer = redactor.text, trial.answer
+    texts = [trial.error, *(verdict.reason for verdict in trial.verdicts)]
+    votes = [vote for verdict in trial.verdicts if verdict.judgement for vote in verdict.judgement.every]
+    texts += [said for vote in votes for said in (vote.reason, vote.error)]
+    if answer is not None:
+        texts += [answer.text, *(passage.text for passage in answer.passages)]
+    together = "\0".join(texts)
+    if text(together) == together:
+        return trial
+    if answer is not None:
+        passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
+        answer = replace(answer, text=text(answer.text), passages=passages)
+    verdicts = tuple(
+        replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
+        for verdict in trial.verdicts
+    )
+    return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
+
+
+def call_of(made: Made, exchange: Exchange) -> Call:
+    """Return the call that `exchange` was, with its price."""
+    from pytest_recall.core.usage import provider_of, usage_of
+    from pytest_recall.run.price import price
+
+    response = exchange.response
+    model, tokens = usage_of(exchange.request, response) if response else (None, None)
+    provider = provider_of(exchange.request.url)
+    on = datetime.fromisoformat(exchange.at) if made.source == "live" else None
+    # Nobody bills for a refusal, nor for what was never sent.
+    refused = response.status >= 400 if response else exchange.failure is not None and exchange.failure.is_unsent
+    return Call(
+        kind=made.kind,
+        source=made.source,
+        model=model,
+        provider=provider,
+        tokens=tokens,
+        cost=0.0 if refused else price(model, provider, tokens, on),
+        seconds=round(exchange.seconds, 3),
+    )
