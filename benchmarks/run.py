@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import collect
+import overlap
 import pruning
 import startup
 import state
@@ -30,7 +31,7 @@ import replay
 
 Measure = Callable[[Path, bool], Iterator[Line]]
 THEMES: dict[str, tuple[str, Measure]] = {
-    theme.NAME: (theme.ABOUT, theme.lines) for theme in (collect, state, pruning, yaml_load, startup, replay)
+    theme.NAME: (theme.ABOUT, theme.lines) for theme in (collect, state, pruning, yaml_load, startup, replay, overlap)
 }
 NOTES = (
     "Every pytest runs with `-q -p no:cacheprovider`, and all other installed plugins are blocked by name on both"

@@ -24,6 +24,7 @@ OPTIONS = (
     "--recall-dir",
     "--judge",
     "--appellate-judge",
+    "--recall-concurrency",
     "--record",
     "--replay",
     "--replay-max-age",
@@ -34,7 +35,7 @@ OPTIONS = (
 @pytest.mark.parametrize("options", [(), ("-v",)], ids=["short", "long"])
 def test_fixtures_prints_the_docstring_of_each(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
     lines = BARE.at(pytester).run("--fixtures", *options).outlines
-    for name in ("agent", "recall_case", "recall_kind", *(f"judge_{name}" for name in JUDGES)):
+    for name in ("agent", "recall_case", "recall_kind", "recall_alone", *(f"judge_{name}" for name in JUDGES)):
         doc = inspect.getdoc(getattr(fixtures, name)) or ""
         told = (doc if options else doc.partition("\n\n")[0]).splitlines()
         assert told, name
@@ -54,7 +55,8 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     start = lines.index("eval cases on a schedule (pytest-recall):")
     group = lines[start + 1 : lines.index("", start)]
     assert [line.split("=")[0].split(" ")[2] for line in group if line.startswith("  --")] == list(OPTIONS)
-    assert [line.split(" ")[2] for line in lines if line.startswith("  recall_")] == ["recall_dir", "recall_files"]
+    settings = [line.split(" ")[2] for line in lines if line.startswith("  recall_")]
+    assert settings == ["recall_concurrency", "recall_dir", "recall_files"]
 
 
 def test_the_mark_is_listed(pytester: pytest.Pytester) -> None:

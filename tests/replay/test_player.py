@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Request
-from pytest_recall.replay.player import Player, Step, Tap
+from pytest_recall.replay.player import LANE, Lane, Player, Step, Tap
 from pytest_recall.replay.tape import Mode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of
 
@@ -247,3 +248,99 @@ def ended(tap: Tap) -> None:
     tap.chunk(b"well ")
     tap.chunk(b"done")
     tap.ended()
+
+
+class TestLanes:
+    """Cases that run at once: each has tapes of its own."""
+
+    def test_a_call_belongs_to_the_tape_of_its_lane(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        lanes = [player.lane(), player.lane()]
+        for name, lane in zip("ab", lanes, strict=True):
+            player.push(tape_of(tmp_path / name, call(name)), lane)
+
+        def asked(lane: Lane, prompt: str) -> Step:
+            LANE.set(lane)
+            return player.ask(ask(prompt))
+
+        for name, lane in zip("ab", lanes, strict=True):
+            assert body_of(copy_context().run(asked, lane, name).served) == b"fine"
+        with pytest.raises(MissError):
+            copy_context().run(asked, lanes[0], "b")
+        assert [len(lane.tapes[0].misses) for lane in lanes] == [1, 0]
+        assert player.tape is None
+
+    def test_outside_of_lanes_all_is_as_ever(self, tmp_path: Path) -> None:
+        player = Player("off")
+        mine, shared = tape_of(tmp_path / "a", mode="off"), tape_of(tmp_path / "b", mode="off")
+        lane = player.lane()
+        player.push(mine, lane)
+
+        def inside() -> list[object]:
+            LANE.set(lane)
+            with player.outside(), player.playing(shared):
+                found = [player.tape]
+            return [*found, player.tape]
+
+        assert copy_context().run(inside) == [shared, mine]
+
+    def test_a_lane_is_that_of_its_own_player(self, tmp_path: Path) -> None:
+        player, around = Player("record"), Player("off")
+        lane, tape = player.lane(), tape_of(tmp_path, mode="record")
+        player.push(tape, lane)
+
+        def inside() -> tuple[Step, Step]:
+            LANE.set(lane)
+            return player.ask(ask("a")), around.ask(ask("a"))
+
+        inner, outer = copy_context().run(inside)
+        assert (inner.record, outer) == (True, Step())
+
+    def test_a_tape_is_closed_from_anywhere(self, tmp_path: Path) -> None:
+        player, tape = Player("off"), tape_of(tmp_path, mode="off")
+        lane = player.lane()
+        player.push(tape, lane)
+        player.pop(tape)
+        assert lane.tapes == []
+        player.push(tape, lane)
+        assert player.clear() == [tape]
+        assert lane.tapes == []
+
+    def test_calls_of_a_case_that_was_called_off_are_refused(self) -> None:
+        player = Player("off")
+        lane = player.lane()
+        lane.over = True
+
+        def inside() -> None:
+            LANE.set(lane)
+            player.ask(ask("a"))
+
+        with pytest.raises(MissError, match="not asked, since its case was called off"):
+            copy_context().run(inside)
+        assert player.strays == []
+
+    def test_a_call_of_nobody_is_told_of_while_cases_run_at_once(self) -> None:
+        player = Player("record")
+        assert player.ask(ask("a")) == Step()
+        assert player.strays == []
+        lane = player.lane()
+        assert player.ask(ask("a")) == Step()
+        assert [stray.partition(": ")[2][:16] for stray in player.strays] == ["was not recorded"]
+        player.leave(lane)
+        player.ask(ask("a"))
+        assert len(player.strays) == 1
+
+    def test_a_kind_holds_in_its_lane_alone(self) -> None:
+        player = Player("off")
+        lane = player.lane()
+
+        def inside() -> list[str]:
+            LANE.set(lane)
+            found = [player.kind]
+            with player.asking("judge"):
+                found.append(player.kind)
+            return [*found, player.kind]
+
+        with player.asking("worker"):
+            assert copy_context().run(inside)[1:] == ["judge", "worker"]
+        assert copy_context().run(inside) == ["agent", "judge", "agent"]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import Any
 
 from pytest_recall.core.case import Case
@@ -37,6 +38,7 @@ class ModelJudge:
         self._strictness = strictness
         self._flown: dict[str, Preflight] | None = None
         self._problem = ""
+        self._lock = Lock()  # Cases that run at once share their judges.
         given = {"known": settings.criteria, "reads": settings.judge_reads}
         takes = inspect.signature(INQUIRIES[kind]).parameters
         self._inquire: preflight.Inquire = partial(
@@ -48,16 +50,18 @@ class ModelJudge:
         """Return the panel's verdict. Raises RecallError where there is none, ValueError for a wrong argument."""
         inquiry: Inquiry = self._inquire(answer, case, **arguments)
         verdict = self._panel.decide(inquiry, case.id, self.kind)
-        if self._flown and verdict.judgement is not None:
-            # It is written down once, with the first verdict that there is.
-            verdict = replace(verdict, judgement=verdict.judgement._replace(preflights=self._flown))
-            self._flown = {}
+        with self._lock:
+            if self._flown and verdict.judgement is not None:
+                # It is written down once, with the first verdict that there is.
+                verdict = replace(verdict, judgement=verdict.judgement._replace(preflights=self._flown))
+                self._flown = {}
         return verdict
 
     def ready(self) -> None:
         """Put the known answers to each model, once. Raises RecallError if one of them must not judge."""
-        if self._flown is None:
-            self._flown = {} if self._strictness == "off" else self._fly()
+        with self._lock:
+            if self._flown is None:
+                self._flown = {} if self._strictness == "off" else self._fly()
         if self._problem:
             raise RecallError(self._problem)
 

@@ -7,6 +7,7 @@ free there, so that nothing else of the package is imported before there is an e
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from pytest_recall.core.errors import MissError
 from pytest_recall.plugin import options, recording
-from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TAPE
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE
 from pytest_recall.store.find import SUFFIXES
 
 if TYPE_CHECKING:
@@ -78,9 +79,10 @@ class Hooks:
 
         xdist.brief(node)
 
-    def pytest_report_header(self) -> str | None:
-        """Say what was chosen, and why the rest is not run."""
-        return self.run.header_line() if self.run else None
+    def pytest_report_header(self) -> list[str]:
+        """Say what was chosen, why the rest is not run, and how many cases run at once."""
+        lines = (self.run.header_line(), self.run.concurrency_line()) if self.run else ()
+        return [line for line in lines if line]
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Turn a case file into items, one for each chosen case."""
@@ -115,6 +117,10 @@ class Hooks:
         """Write down what this run is going to do."""
         if self.run:
             self.run.collected([item.stash[CASE_ID] for item in session.items if CASE_ID in item.stash])
+            if options.concurrency(self.config) > 1:
+                from pytest_recall.plugin import overlap
+
+                overlap.begin(session, self.run)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
@@ -137,9 +143,9 @@ class Hooks:
     ) -> Generator[None, object, object]:
         """Open a cassette for a fixture that several tests share."""
         deck = self.config.stash.get(DECK, None)
-        if deck is None or deck.mode == "off" or fixturedef.scope == "function":
+        if deck is None or fixturedef.scope == "function":
             return (yield)
-        with deck.fixture(fixturedef, request):
+        with deck.player.outside(), nullcontext() if deck.mode == "off" else deck.fixture(fixturedef, request):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -148,8 +154,11 @@ class Hooks:
         deck = self.config.stash.get(DECK, None)
         if deck is None or CASE_ID not in item.stash:
             return (yield)
-        deck.open(item)
-        if deck.mode == "off":
+        ahead = item.stash.get(AHEAD, None)
+        if ahead is None:
+            deck.open(item)
+        if deck.mode == "off" or (ahead is not None and ahead.job is not None):
+            # An agent that was asked already may have missed something since: that is for the call to say.
             return (yield)
         with deck.answerable(item, "setup"):
             return (yield)

@@ -20,7 +20,7 @@ from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin.calls import call_of
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
-from pytest_recall.replay.player import Player
+from pytest_recall.replay.player import Lane, Player
 from pytest_recall.replay.tape import Made, Mode, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.store.cassette import Cassette
@@ -91,11 +91,11 @@ class Deck:
 
     # What is open
 
-    def open(self, item: pytest.Item) -> None:
-        """Open the cassette of the case that `item` runs, for one attempt at it."""
+    def open(self, item: pytest.Item, lane: Lane | None = None) -> None:
+        """Open the cassette of the case that `item` runs, for one attempt at it; in a `lane`, if it has one."""
         item.stash[OUTCOME] = Outcome.ERROR
         item.stash[TAPE] = tape = self._tape_of(item)
-        self.player.push(tape)
+        self.player.push(tape, lane)
 
     def shut(self, item: pytest.Item) -> None:
         """Close the cassette of `item`; its recording takes its place if there was a verdict."""

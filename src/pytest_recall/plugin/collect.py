@@ -12,9 +12,10 @@ import pytest
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
-from pytest_recall.core.trial import Outcome
+from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import judging, options, start
-from pytest_recall.plugin.stash import CASE_ID, DECK, RUN, TAPE, TRIAL
+from pytest_recall.plugin.ahead import NARROW
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
@@ -157,32 +158,50 @@ class CaseItem(pytest.Function):
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))
 
+    def setup(self) -> None:
+        """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""
+        ahead = self.stash.get(AHEAD, None)
+        if ahead is None:
+            super().setup()
+            return
+        for name in self.fixturenames:
+            definitions = self._fixtureinfo.name2fixturedefs.get(name)
+            if definitions and definitions[-1].scope not in NARROW:
+                self._request.getfixturevalue(name)
+        ahead.enter().run(super().setup)
+
     def runtest(self) -> None:
         """Run the case; raises CaseFailed for a fail and CaseError where there is no verdict."""
-        run = self.config.stash[RUN]
+        __tracebackhide__ = True
         if TRIAL in self.stash:
             del self.stash[TRIAL]
-        fixtures: dict[str, Any] = self.funcargs
+        ahead = self.stash.get(AHEAD, None)
         try:
-            trial = run_case(
-                self.case,
-                fixtures["agent"],
-                {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
-                thresholds=run.plan.rubric.thresholds,
-                wait=run.wait,
-                clock=time.perf_counter,
-                ends=(pytest.exit.Exception, MissError),
-                asking=self.config.stash[DECK].player.asking,
-            )
+            trial = self.trial() if ahead is None else ahead.trial()
         except CaseError as error:
             if error.stage == PREFLIGHT:
                 # A judge that is wrong about what is known would be wrong about the rest as well.
-                run.halt(str(error))
+                self.config.stash[RUN].halt(str(error))
                 self.session.shouldstop = str(error)
             raise
         self.stash[TRIAL] = trial
         if trial.outcome is Outcome.FAILED:
             raise CaseFailed(trial.note)
+
+    def trial(self) -> Trial:
+        """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
+        run = self.config.stash[RUN]
+        fixtures: dict[str, Any] = self.funcargs
+        return run_case(
+            self.case,
+            fixtures["agent"],
+            {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
+            thresholds=run.plan.rubric.thresholds,
+            wait=run.wait,
+            clock=time.perf_counter,
+            ends=(pytest.exit.Exception, MissError),
+            asking=self.config.stash[DECK].player.asking,
+        )
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the row's place: file, line counted from 0, id."""

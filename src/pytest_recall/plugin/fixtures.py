@@ -62,6 +62,15 @@ def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractConte
 
 
 @pytest.fixture(scope="session")
+def recall_alone() -> None:
+    """Run a case alone, with `--recall-concurrency`: for a fixture that changes what the whole process shares.
+
+    That is the working directory or the environment, for example. Cases with `monkeypatch`, `capsys` and the
+    like run alone without it.
+    """
+
+
+@pytest.fixture(scope="session")
 def judge_exact() -> Judge:
     """Pass if the answer is `expected`, white space collapsed; a list accepts any of it.
 

@@ -80,6 +80,13 @@ def add(parser: pytest.Parser) -> None:
         help="the model whose verdict takes the place of one that fails an answer, in place of `appellate_judge` in"
         " rubric.yaml",
     )
+    group.addoption(
+        "--recall-concurrency",
+        metavar="N",
+        help="let up to N cases of a case file wait for their answers at once, in each process (default: 1); reports"
+        " come in order, one by one",
+    )
+    parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
     parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
     parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
 
@@ -127,6 +134,16 @@ def wanted(config: pytest.Config) -> Wanted:
         explicit=reason,
         update=option.recall_update,
     )
+
+
+def concurrency(config: pytest.Config) -> int:
+    """Return how many cases may run at once. Raises pytest.UsageError."""
+    given, name = config.option.recall_concurrency, "--recall-concurrency"
+    if given is None:
+        given, name = config.getini("recall_concurrency") or "1", "recall_concurrency"
+    if not (given.isascii() and given.isdigit() and int(given) > 0):
+        raise pytest.UsageError(f"{name}: {given!r} is no number of cases; give 1 or more")
+    return int(given)
 
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:

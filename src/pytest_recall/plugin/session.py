@@ -20,7 +20,7 @@ from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.stash import DECK
 from pytest_recall.render import scorecard as render
-from pytest_recall.render.sentences import plural, slice_line
+from pytest_recall.render.sentences import alone_line, plural, slice_line
 from pytest_recall.run import finish
 from pytest_recall.run.plan import Plan
 from pytest_recall.store.find import SUFFIXES
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from pytest_recall.plugin.recording import Recording
+    from pytest_recall.run.loop import Loop
 
 
 class Run:
@@ -60,6 +61,8 @@ class Run:
         self._refused: list[str] = []
         self._halted = ""
         self._runner: asyncio.Runner | None = None
+        self.loop: Loop | None = None
+        self.alone: Counter[str] = Counter()
         self.recording: Recording | None = None
 
     @property
@@ -78,6 +81,18 @@ class Run:
             return f"recall: {context.mode} {context.date}: chosen from what -m {self.config.option.markexpr!r} leaves"
         self._announced = True
         return self._slice_line()
+
+    def concurrency_line(self) -> str | None:
+        """Return how many cases run at once, or why none do though it was asked for."""
+        from pytest_recall.plugin import options
+
+        limit = options.concurrency(self.config)
+        if limit == 1 or not self.plan.files or self.config.option.collectonly:
+            return None
+        from pytest_recall.plugin.overlap import obstacle
+
+        reason = obstacle(self.config)
+        return f"recall: up to {limit} cases at once" if reason is None else f"recall: cases run one by one, {reason}"
 
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
@@ -194,6 +209,8 @@ class Run:
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Run `awaitable` on the session's one event loop, so that clients keep their connections."""
+        if self.loop is not None:
+            return self.loop.wait(awaitable)
         import asyncio
 
         if self._runner is None:
@@ -228,8 +245,9 @@ class Run:
 
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
-        if self._runner is not None:
-            self._runner.close()
+        for loop in (self._runner, self.loop):
+            if loop is not None:
+                loop.close()
         if self.follows:
             if "recall_errors" in self.config.workeroutput:  # type: ignore[attr-defined]
                 return
@@ -241,6 +259,7 @@ class Run:
                 "notes": self._notes,
                 "halted": self._halted,
                 "calls": [call.to_json() for call in self._deck_calls()],
+                "alone": self.alone,
             }
             self.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
             return
@@ -314,6 +333,8 @@ class Run:
             reporter.line(line)
         if self._state_line:
             reporter.line(self._state_line)
+        if self.alone:
+            reporter.line(alone_line(self.alone))
         if self._journal is not None:
             reporter.line(f"details: {self.plan.place.name(self._journal.folder)}/scorecard.md")
         for note in self._notes:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.trial import Outcome, Trial
     from pytest_recall.judges.panel import Panel
     from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.overlap import Ahead
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
     from pytest_recall.replay.watch import Watch
@@ -32,3 +33,5 @@ PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
 TAPE: pytest.StashKey[Tape] = pytest.StashKey()
 """On an item: the cassette that was open while it last ran."""
+AHEAD: pytest.StashKey[Ahead] = pytest.StashKey()
+"""On an item: what was begun before its turn, with --recall-concurrency, from then to its end."""

@@ -97,6 +97,7 @@ def debrief(node: Any, run: Run) -> None:
     run.note(*found["notes"])
     run.halt(found["halted"])
     run.calls += map(Call.from_json, found["calls"])
+    run.alone.update(found["alone"])
     if run.late:
         return
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pytest_recall.core.record import Header
 from pytest_recall.core.scorecard import Result, Scorecard
@@ -34,6 +34,13 @@ def not_run(header: Header) -> str:
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
+
+
+def alone_line(alone: Mapping[str, int]) -> str:
+    """Return how many cases ran alone though others ran at once, and for the sake of which fixtures."""
+    names = ", ".join(f"`{name}`" for name in sorted(alone))
+    count = plural(sum(alone.values()), "case")
+    return f"{count} ran alone, since what {names} gives or changes belongs to the whole process"
 
 
 def title(header: Header) -> str:

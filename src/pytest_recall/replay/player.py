@@ -90,6 +90,17 @@ class Tap:
         self._tape.keep(exchange, record=self.record)
 
 
+class Lane:
+    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused."""
+
+    __slots__ = ("over", "player", "tapes")
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.tapes: list[Tape] = []
+        self.over = False
+
+
 class Step(NamedTuple):
     """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one."""
 
@@ -124,6 +135,7 @@ class Player:
         self._is_ours: Callable[[], bool] | None = None
         self.know(ways, ignored=ignored, error=error, redact=redact)
         self._tapes: list[Tape] = []
+        self._lanes: list[Lane] = []
         self._phases: list[tuple[str, frozenset[int]]] = []
         self._lock = threading.Lock()
 
@@ -151,8 +163,42 @@ class Player:
 
     @property
     def tape(self) -> Tape | None:
-        """The tape that calls made now belong to, in whichever thread: the one opened last."""
-        return self._tapes[-1] if self._tapes else None
+        """The tape that calls made now belong to: the one opened last, of the lane or else in whichever thread."""
+        tapes = self._here
+        return tapes[-1] if tapes else None
+
+    @property
+    def _here(self) -> list[Tape]:
+        lane = self._lane
+        return self._tapes if lane is None else lane.tapes
+
+    @property
+    def _lane(self) -> Lane | None:
+        """The lane that this is in; one of another player, of a session around this one, is none."""
+        lane = LANE.get()
+        return lane if lane is not None and lane.player is self else None
+
+    def lane(self) -> Lane:
+        """Return a lane for a case that runs beside others: where `LANE` is set to it, its tapes alone are open."""
+        lane = Lane(self)
+        with self._lock:
+            self._lanes.append(lane)
+        return lane
+
+    def leave(self, lane: Lane) -> None:
+        """End a lane; threads that are left in it belong to no case any more."""
+        with self._lock:
+            self._lanes.remove(lane)
+            lane.tapes.clear()
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Be in no lane: what is done in this block is done for all cases."""
+        token = LANE.set(None)
+        try:
+            yield
+        finally:
+            LANE.reset(token)
 
     @property
     def kind(self) -> str:
@@ -162,8 +208,8 @@ class Player:
         the phase in which it began: one that the agent left behind is no judge later on.
         """
         own = _KIND.get()
-        if own is not None:
-            return own
+        if own is not None or self._lane is not None:
+            return own or "agent"
         thread = threading.get_ident()
         phases = list(self._phases)
         return next((kind for kind, earlier in reversed(phases) if thread not in earlier), "agent")
@@ -177,26 +223,38 @@ class Player:
         finally:
             self.pop(tape)
 
-    def push(self, tape: Tape) -> None:
-        """Open `tape` above the one that is open now."""
+    def push(self, tape: Tape, lane: Lane | None = None) -> None:
+        """Open `tape` above the one that is open now, here or in `lane`."""
         with self._lock:
-            self._tapes.append(tape)
+            (self._here if lane is None else lane.tapes).append(tape)
 
     def pop(self, tape: Tape) -> None:
         """Close `tape`; those below it are open again."""
         with self._lock:
-            if tape in self._tapes:
-                self._tapes.remove(tape)
+            for tapes in (self._tapes, *(lane.tapes for lane in self._lanes)):
+                if tape in tapes:
+                    tapes.remove(tape)
 
     def clear(self) -> list[Tape]:
         """Close all tapes that are open, and return them."""
         with self._lock:
-            tapes, self._tapes = self._tapes, []
+            opened = [self._tapes, *(lane.tapes for lane in self._lanes)]
+            tapes = [tape for some in opened for tape in some]
+            for some in opened:
+                some.clear()
         return tapes
 
     @contextmanager
     def asking(self, kind: str) -> Iterator[None]:
         """Calls made in this block, and by threads that it starts, are of `kind`."""
+        if self._lane is not None:
+            # Threads take the kind along, and those of other cases are none of this one's.
+            token = _KIND.set(kind)
+            try:
+                yield
+            finally:
+                _KIND.reset(token)
+            return
         earlier = frozenset(thread.ident for thread in threading.enumerate() if thread.ident is not None)
         phase = (kind, earlier - {threading.get_ident()})
         with self._lock:
@@ -216,7 +274,9 @@ class Player:
             return Step()
         if self._ignored and self._is_ignored(*_place(request.url)):
             return Step()
-        tape, kind = self.tape, self.kind
+        tape, kind, lane = self.tape, self.kind, self._lane
+        if lane is not None and lane.over:
+            raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         way = self.ways.get(kind, "cassette")
         if way == "forbidden":
             raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
@@ -225,6 +285,11 @@ class Player:
                 raise self._refused(
                     None,
                     f"{request.method} {request.url}: called outside of any case, and {_NOTHING_SENT}",
+                )
+            if self._lanes and self.mode != "off" and way == "cassette":
+                self.refuse(
+                    f"{request.method} {request.url}: was not recorded, since it is made by a thread that belongs to"
+                    " none of the cases that run at once; record it without --recall-concurrency",
                 )
             return Step()
         if way == "live" or tape.mode == "off":
@@ -287,3 +352,7 @@ def _place(url: str) -> tuple[str, int | None]:
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
 _LOOPBACK = ("127.0.0.1", "::1")
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
+LANE: ContextVar[Lane | None] = ContextVar("recall_lane", default=None)
+"""The lane of the case that runs here, if others run beside it."""
+CARRIED: tuple[ContextVar[Any], ...] = (LANE, _KIND)
+"""What a thread has to take along of where it was started."""

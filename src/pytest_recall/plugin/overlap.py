@@ -1,0 +1,309 @@
+"""Overlap: cases of one file that wait for their answers at once, while pytest takes them one by one.
+
+pytest's protocol stays as it is. Before an item has its turn, the ones behind it are begun: their
+fixtures are set up in the main thread, and a thread each asks and judges. At its turn an
+item finds its fixtures there, and `runtest` waits for the trial.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_recall.core.trial import Trial
+from pytest_recall.plugin import options
+from pytest_recall.plugin.ahead import GLOBAL, Entry, NeedsAlone, put_back, set_up, tear_down, unfit
+from pytest_recall.plugin.collect import CaseItem
+from pytest_recall.plugin.output import SINK, Output, Sink
+from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
+from pytest_recall.replay import threads
+from pytest_recall.replay.player import CARRIED, LANE, Lane
+from pytest_recall.run.loop import Loop
+from pytest_recall.run.pool import Job, Pool
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+
+
+AHEAD_OF = 4
+"""Cases are begun for each that may run at once, so that one that takes long does not leave the rest without work."""
+
+
+class Ahead:
+    """What was begun of one case before its turn."""
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.context = Context()
+        self.sink = Sink()
+        self.said = self.sink.taken()
+        self.entry: Entry | None = None
+        self.job: Job | None = None
+        self.begin = time.time()
+        self.seconds = 0.0
+
+    def enter(self) -> Context:
+        """Return the context of the case: what holds here, which is set up for all, and what is its own."""
+        self.context = copy_context()
+        self.context.run(LANE.set, self.lane)
+        self.context.run(SINK.set, self.sink)
+        return self.context
+
+    @property
+    def exits(self) -> bool:
+        """Whether its setup ends the session, when its turn comes."""
+        return self.entry is not None and isinstance(self.entry.error, pytest.exit.Exception)
+
+    def trial(self) -> Trial:
+        """Wait for the trial; raises what the agent or a judge raised."""
+        __tracebackhide__ = True
+        assert self.job is not None
+        trial: Trial = self.job.result()
+        return trial
+
+
+def obstacle(config: pytest.Config) -> str | None:
+    """Return why no cases can run at once in this session, as the end of a sentence; None if they can."""
+    option = config.option
+    if option.usepdb or getattr(option, "trace", False):
+        return "since a debugger stops at one case"
+    if option.setuponly or option.setupshow:
+        return "since fixtures are shown as they are set up"
+    if getattr(option, "dist", "no") == "worksteal":
+        return "since --dist=worksteal takes cases away that were begun; another --dist lets them run at once"
+    session = config.pluginmanager.getplugin("session")
+    if isinstance(session, pytest.Session) and unfit(session):
+        return f"since pytest {pytest.__version__} keeps its fixtures in another way than pytest-recall knows"
+    return None
+
+
+def begin(session: pytest.Session, run: Run) -> None:
+    """Let the cases of this process run at once, if there are any."""
+    first = next((item for item in session.items if isinstance(item, CaseItem)), None)
+    if first is None or obstacle(session.config) is not None:
+        return
+    session.config.pluginmanager.register(Overlap(session, run), "recall-overlap")
+
+
+class Overlap:
+    """The hooks of a session whose cases run at once."""
+
+    def __init__(self, session: pytest.Session, run: Run) -> None:
+        config = session.config
+        self._session = session
+        self._run = run
+        self._deck = config.stash[DECK]
+        limit = options.concurrency(config)
+        # With -x what is begun may be in vain, and costs.
+        self._most = limit if config.option.maxfail or getattr(config.option, "stepwise", False) else AHEAD_OF * limit
+        self._pool = Pool(limit)
+        self._places = {id(item): place for place, item in enumerate(session.items)}
+        self._begun: dict[CaseItem, Ahead] = {}
+        self._needs: dict[str, str] = {}
+        run.loop = Loop()
+        self._output = Output(config)
+        self._undo = threads.carry(*CARRIED, SINK)
+
+    # Ahead of its turn
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Begin the item and the ones behind it, within what other plugins put around a protocol."""
+        if isinstance(item, CaseItem):
+            self._look_ahead(item, nextitem)
+        return (yield)
+
+    def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
+        for upcoming in self._upcoming(item, nextitem):
+            if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):
+                break
+            ahead = self._begun.get(upcoming)
+            if ahead is not None and ahead.exits:
+                break
+            if ahead is not None or _may_be_skipped(upcoming):
+                continue
+            if len(self._begun) >= self._most or not self._begin(upcoming):
+                break
+        need = self._need(item)
+        if need is not None:
+            self._run.alone[need] += 1
+
+    def _upcoming(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.Item]:
+        """Yield the items in the order of their turns, as far as it is known."""
+        items = self._session.items
+        yield item
+        if nextitem is None:
+            return
+        yield nextitem
+        if options.is_worker(self._session.config):
+            yield from (items[place] for place in _queued(self._session.config))
+            return
+        place = self._places.get(id(nextitem), len(items))
+        if items[place - 1] is item:
+            yield from items[place + 1 :]
+
+    def _need(self, item: CaseItem) -> str | None:
+        """Return the fixture for which the case has to be alone in the process; None if there is none."""
+        return next((name for name in item.fixturenames if name in GLOBAL), self._needs.get(item.nodeid))
+
+    def _begin(self, item: CaseItem) -> bool:
+        """Set up the fixtures of a case and start its trial; return whether the next one may be begun as well."""
+        ahead = item.stash[AHEAD] = Ahead(self._deck.player.lane())
+        self._deck.open(item, ahead.lane)
+        try:
+            with self._captured(item, ahead):
+                ahead.entry = set_up(item, lambda: ahead.context)
+        except NeedsAlone as need:
+            self._needs[item.nodeid] = str(need)
+            self._end(item)
+            return False
+        except BaseException:
+            self._end(item)
+            raise
+        if ahead.entry is None:
+            self._end(item)
+            return False
+        ahead.said = ahead.sink.taken()
+        ahead.seconds = time.time() - ahead.begin
+        self._begun[item] = ahead
+        if ahead.entry.raised is None and not item.stash[TAPE].misses:
+            ahead.job = self._pool.submit(item.trial, ahead.context, f"recall {item.name}")
+        return not ahead.exits
+
+    @contextmanager
+    def _captured(self, item: CaseItem, ahead: Ahead) -> Iterator[None]:
+        """Keep what is printed while `item` is set up: its own text for its turn, and that of processes as well."""
+        capture = getattr(self._output.capture, "item_capture", None)
+        with nullcontext() if capture is None else capture("setup", item):
+            token = SINK.set(ahead.sink)
+            try:
+                yield
+            finally:
+                SINK.reset(token)
+
+    # At its turn
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Hand pytest the fixtures that are set up, within its capture."""
+        ahead = item.stash.get(AHEAD, None)
+        if ahead is None or ahead.entry is None:
+            return
+        ahead.said.again(self._output.handlers)
+        entry, ahead.entry = ahead.entry, None
+        try:
+            put_back(item, entry)
+        except BaseException:
+            tear_down(entry)
+            raise
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Print and log what the case did, once it has ended."""
+        ahead = item.stash.get(AHEAD, None)
+        try:
+            return (yield)
+        finally:
+            if ahead is not None:
+                ahead.sink.over = True
+                ahead.sink.taken().again(self._output.handlers)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Report the time that the case took itself, and not for how long its turn waited."""
+        ahead = item.stash.get(AHEAD, None)
+        if ahead is not None and call.when == "setup":
+            call.start, call.duration = ahead.begin, ahead.seconds + call.duration
+            call.stop = call.start + call.duration
+        elif ahead is not None and call.when == "call" and ahead.job is not None and ahead.job.is_done:
+            call.start, call.stop, call.duration = ahead.job.begin, ahead.job.end, ahead.job.seconds
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Take down what was begun in vain, before pytest takes down what it stands on; then the item's own."""
+        session = self._session
+        ends = nextitem is None or nextitem.parent is not item.parent or session.shouldfail or session.shouldstop
+        self._call_off([other for other in self._begun if other is not item] if ends else [])
+        ahead = item.stash.get(AHEAD, None)
+        if not isinstance(item, CaseItem) or ahead is None:
+            return (yield)
+        self._stop([ahead])
+        ahead.sink.over = True
+        self._take_down(item, ahead)
+        try:
+            return (yield)
+        finally:
+            self._end(item)
+
+    # In vain
+
+    def _call_off(self, items: list[CaseItem]) -> None:
+        """End cases that are not going to have their turn; nothing is reported of them."""
+        begun = [(item, self._begun[item]) for item in items]
+        self._stop([ahead for _, ahead in begun])
+        for item, ahead in reversed(begun):
+            self._take_down(item, ahead)
+            self._end(item)
+            item._initrequest()
+
+    def _take_down(self, item: CaseItem, ahead: Ahead) -> None:
+        """Take down the fixtures of a case that pytest was not handed."""
+        if ahead.entry is not None:
+            for error in tear_down(ahead.entry):
+                self._deck.problems.append(f"{item.nodeid}: was not run, and its teardown failed: {error!r}")
+
+    def _stop(self, begun: list[Ahead]) -> None:
+        """Let trials that run come to an end, which those of coroutines do at once."""
+        running = [ahead for ahead in begun if ahead.job is not None and not ahead.job.is_done]
+        for ahead in running:
+            ahead.lane.over = True
+        self._pool.cancel([ahead.job for ahead in running if ahead.job is not None])
+        for ahead in running:
+            ahead.lane.over = False  # Fixtures may still have something to call.
+
+    def _end(self, item: CaseItem) -> None:
+        """Forget what was begun of `item`."""
+        ahead = item.stash[AHEAD]
+        del item.stash[AHEAD]
+        self._begun.pop(item, None)
+        self._deck.player.leave(ahead.lane)
+        ahead.lane.over = ahead.job is not None and not ahead.job.is_done
+        item.stash[TAPE].close()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Take down what is left after -x or Ctrl-C, before the fixtures that it stands on."""
+        self._call_off(list(self._begun))
+        for undo in self._undo:
+            undo()
+        self._output.close()
+
+
+def _may_be_skipped(item: pytest.Item) -> bool:
+    """Whether a mark may keep the item from running, which pytest finds out at its turn."""
+    marks = list(item.iter_markers())
+    return any(
+        mark.name in ("skip", "skipif") or (mark.name == "xfail" and not mark.kwargs.get("run", True)) for mark in marks
+    )
+
+
+def _queued(config: pytest.Config) -> list[int]:
+    """Return the places of the items that a worker of xdist has in its queue, as far as it shows them."""
+    for plugin in config.pluginmanager.get_plugins():
+        lock = getattr(getattr(plugin, "torun", None), "lock", None)
+        if lock is not None:
+            with lock() as queue:
+                return [place for place in queue if isinstance(place, int)]
+    return []

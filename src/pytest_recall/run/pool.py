@@ -1,0 +1,121 @@
+"""Pool: trials that run at once, up to a number, each on a thread and in a context of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any
+
+from pytest_recall.run.loop import PATIENCE, TASKS, Tasks
+
+
+class Cancelled(BaseException):
+    """The job was called off before it began."""
+
+
+class Job:
+    """One trial that was handed to a pool. `begin` and `end` are times since the epoch, `seconds` what it took."""
+
+    def __init__(self, work: Callable[[], Any], context: Context, name: str) -> None:
+        self.begin = self.end = self.seconds = 0.0
+        self._work = work
+        self._context = context
+        self._tasks = Tasks()
+        self._done = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+        # A daemon: Python does not wait at its exit for an agent that never comes back.
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.ended: Callable[[Job], None] = lambda job: None
+
+    def _run(self) -> None:
+        clock, self.begin = time.perf_counter(), time.time()
+        try:
+            self._context.run(TASKS.set, self._tasks)
+            self._result = self._context.run(self._work)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self.seconds = time.perf_counter() - clock
+            self.end = self.begin + self.seconds
+            self._done.set()
+            self.ended(self)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has come to its end."""
+        return self._done.is_set()
+
+    def result(self) -> Any:
+        """Wait for the end, and return what the work returned or raise what it raised."""
+        __tracebackhide__ = True
+        self._done.wait()
+        if self._error is not None:
+            error, self._error = self._error, None
+            try:
+                raise error
+            finally:
+                del error  # Its traceback holds this frame.
+        return self._result
+
+    def call_off(self) -> None:
+        """End it without a thread, as it never began."""
+        self._error = Cancelled()
+        self._done.set()
+
+    def cancel(self) -> None:
+        """Cancel its tasks. A thread cannot be cancelled: it is told by what it calls next."""
+        self._tasks.cancel()
+
+    def join(self, deadline: float) -> bool:
+        """Wait until `deadline`, by the monotonic clock, and return whether it has ended."""
+        return self._done.wait(max(0.0, deadline - time.monotonic()))
+
+
+class Pool:
+    """Runs up to `limit` jobs at once, first come, first served."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting: deque[Job] = deque()
+        self._running: set[Job] = set()
+        self._lock = threading.Lock()
+
+    def submit(self, work: Callable[[], Any], context: Context, name: str) -> Job:
+        """Run `work` in `context` as soon as there is room."""
+        job = Job(work, context, name)
+        job.ended = self._ended
+        with self._lock:
+            self._waiting.append(job)
+        self._fill()
+        return job
+
+    def _fill(self) -> None:
+        with self._lock:
+            while self._waiting and len(self._running) < self._limit:
+                job = self._waiting.popleft()
+                self._running.add(job)
+                job.thread.start()
+
+    def _ended(self, job: Job) -> None:
+        with self._lock:
+            self._running.discard(job)
+        self._fill()
+
+    def cancel(self, jobs: list[Job]) -> None:
+        """Call off what waits, cancel what runs, and give it a moment; what does not end by then is left behind."""
+        with self._lock:
+            for job in jobs:
+                if job in self._waiting:
+                    self._waiting.remove(job)
+                    job.call_off()
+        for job in jobs:
+            if not job.is_done:
+                job.cancel()
+        deadline = time.monotonic() + PATIENCE
+        for job in jobs:
+            if not job.join(deadline):
+                self._ended(job)

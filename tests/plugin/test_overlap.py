@@ -1,0 +1,277 @@
+"""`--recall-concurrency`: cases of a file wait for their answers at once, and all else is as ever."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.helpers.overlapping import ASYNC, IDS, SYNC, due, overlapping, result_of, told
+from tests.helpers.project import ECHOING, WORKERS, case, cases_yaml, crashing, failing, row
+
+KINDS = pytest.mark.parametrize("agent", [SYNC, ASYNC], ids=["sync", "async"])
+MEMORY = """
+import collections
+
+ASKED = collections.Counter()
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(question)
+        ASKED[question] += 1
+        return question if ASKED[question] > 1 or question != "b" else "not yet"
+
+    return answer
+"""
+
+
+@KINDS
+def test_as_many_as_asked_for_run_at_once_and_no_more(pytester: pytest.Pytester, agent: str) -> None:
+    most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
+    checkout = overlapping(agent + most).at(pytester)
+    result = checkout.run("eval", "--recall-concurrency=4")
+    result.assert_outcomes(passed=8)
+    result.stdout.fnmatch_lines(["recall: up to 4 cases at once"])
+    assert told(checkout) == ["4"]
+
+
+@KINDS
+def test_each_worker_lets_its_own_run_at_once(pytester: pytest.Pytester, agent: str) -> None:
+    other = cases_yaml(*(case(f"{name}2") for name in IDS[:4]))
+    project = overlapping(agent, *IDS[:4]).with_files({"eval/other.cases.yaml": other})
+    result = project.at(pytester).run("eval", "--recall-concurrency=4", "-n2", "--dist=loadfile")
+    result.assert_outcomes(passed=8)
+    result.stdout.fnmatch_lines(["recall: up to 4 cases at once", "2 workers *"])
+
+
+@WORKERS
+def test_the_ini_file_may_say_it(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    project = overlapping(SYNC, gate=2)
+    ini = project.files["pytest.ini"] + "recall_concurrency = 2\n"
+    dist = [*workers, "--dist=loadfile"] if workers else []
+    project.with_files({"pytest.ini": ini}).at(pytester).run("eval", *dist).assert_outcomes(passed=8)
+
+
+@WORKERS
+def test_reports_state_and_scorecard_are_those_of_one_by_one(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    cases = (case("a"), failing("b"), crashing("c"), case("d", judges=["broken"]), failing("e"), case("f"))
+    source = """
+@pytest.fixture
+def judge_broken():
+    def judge(answer, case):
+        raise ValueError("no idea")
+
+    return judge
+"""
+    conftest = ECHOING.files["eval/conftest.py"] + source
+    project = ECHOING.with_cases(*cases).with_files({"eval/conftest.py": conftest})
+    checkout = project.with_state(a=row(2), b=row(3, 3), c=row(2), e=row(1, 0)).at(pytester)
+    before = checkout.state_text()
+    one_by_one = checkout.run("eval", "-v", *workers)
+    expected = result_of(checkout)
+    checkout.forget()
+    assert before is not None
+    (checkout.path / "eval/recall.yaml").write_text(before)
+    at_once = checkout.run("eval", "-v", "--recall-concurrency=8", *workers)
+    assert at_once.parseoutcomes() == one_by_one.parseoutcomes() == {"passed": 2, "failed": 2, "errors": 2}
+    found = result_of(checkout)
+    if workers:  # Their reports come as they come.
+        expected[2].sort(key=str)
+        found[2].sort(key=str)
+    else:
+        shown = [[line for line in run.outlines if "::" in line] for run in (one_by_one, at_once)]
+        assert shown[0] == shown[1]
+    assert found == expected
+
+
+def test_two_files_have_their_turns_one_after_the_other(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture(scope="module")
+def module(request):
+    told(f"up {request.node.name}")
+    yield
+    told(f"down {request.node.name}")
+
+
+@pytest.fixture
+def agent(module):
+    def answer(question):
+        GATE.sync()
+        told(f"asked")
+        return question
+
+    return answer
+"""
+    other = cases_yaml(*(case(f"{name}2") for name in IDS[:4]))
+    checkout = overlapping(source, *IDS[:4]).with_files({"eval/other.cases.yaml": other}).at(pytester)
+    checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=8)
+    lines = [f"{way} {name}" for name in ("cases.yaml", "other.cases.yaml") for way in ("up", *["asked"] * 4, "down")]
+    assert told(checkout) == [line.removesuffix(" cases.yaml").removesuffix(" other.cases.yaml")
+                              if line.startswith("asked") else line for line in lines]  # fmt: skip
+
+
+@WORKERS
+def test_k_chooses_as_ever(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = due(ECHOING, "one", "two", "six").at(pytester)
+    checkout.run("eval", "-k", "two or six", "--recall-concurrency=4", *workers).assert_outcomes(passed=2)
+    assert checkout.asked() == ["six", "two"]
+
+
+def test_lf_runs_what_failed_last(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a"), failing("b"), case("c"), failing("d")).at(pytester)
+    checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, failed=2)
+    checkout.run("eval", "--recall-concurrency=4", "--lf").assert_outcomes(failed=2)
+    assert checkout.asked() == ["a", "b", "b", "c", "d", "d"]
+
+
+def test_ordinary_tests_beside_them_run_alone(pytester: pytest.Pytester) -> None:
+    test = "import pytest\n\n\n@pytest.mark.recall('marked')\ndef test_marked():\n    pass\n"
+    project = overlapping(SYNC).with_files({"eval/test_marked.py": test})
+    checkout = project.at(pytester)
+    checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=9)
+    assert set(checkout.outcomes()) == {*IDS, "marked"}
+
+
+def test_a_rerun_asks_anew(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    checkout = overlapping(MEMORY).at(pytester)
+    result = checkout.run("eval", "--recall-concurrency=4", "--reruns=2", "-p", "no:xdist")
+    assert result.parseoutcomes() == {"passed": 8, "rerun": 1}
+    assert checkout.asked() == ["a", "b", "b", *IDS[2:]]
+    assert [trial.outcome.value for trial in checkout.journal().trials if trial.case_id == "b"] == ["failed", "passed"]
+
+
+def test_durations_are_the_cases_own(pytester: pytest.Pytester) -> None:
+    source = """
+STARTED = threading.Event()
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        if question == "a":
+            STARTED.wait(30)
+            time.sleep(0.4)  # b is done by then, and its turn takes no time.
+        else:
+            time.sleep(0.2)
+            STARTED.set()
+        return question
+
+    return answer
+"""
+    checkout = overlapping(source, "a", "b").at(pytester)
+    checkout.run("eval", "--recall-concurrency=2", "--junitxml=report.xml").assert_outcomes(passed=2)
+    taken = {
+        one.get("name"): one.get("time") for one in ElementTree.parse(checkout.path / "report.xml").iter("testcase")
+    }
+    assert float(taken["b"] or 0) >= 0.2
+    assert {trial.case_id: (trial.seconds or 0) >= 0.2 for trial in checkout.journal().trials} == {"a": True, "b": True}
+
+
+class TestSkips:
+    """What keeps a case from running keeps it from being asked."""
+
+    @pytest.mark.parametrize(
+        ("mark", "outcome"), [("skip(reason='no')", "skipped"), ("skipif(True, reason='no')", "skipped"),
+                              ("xfail(run=False)", "xfailed")], ids=["skip", "skipif", "xfail"]
+    )  # fmt: skip
+    def test_a_mark(self, pytester: pytest.Pytester, mark: str, outcome: str) -> None:
+        hook = (
+            "\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
+            f"        if item.name == 'b':\n            item.add_marker(pytest.mark.{mark})\n"
+        )
+        conftest = ECHOING.files["eval/conftest.py"] + hook
+        project = due(ECHOING, *IDS).with_files({"eval/conftest.py": conftest})
+        checkout = project.at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4")
+        assert result.parseoutcomes() == {"passed": 7, outcome: 1}
+        assert "b" not in checkout.asked()
+
+    def test_a_hook_that_skips_at_its_turn_is_obeyed(self, pytester: pytest.Pytester) -> None:
+        source = """
+@pytest.fixture
+def agent(request):
+    told(f"up {request.node.name}")
+    yield lambda question: question
+    told(f"down {request.node.name}")
+
+
+def pytest_runtest_setup(item):
+    if item.name == "b":
+        pytest.skip("not today")
+"""
+        checkout = overlapping(source, "a", "b", "c").at(pytester)
+        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, skipped=1)
+        assert checkout.outcomes() == {"a": "passed", "b": "skipped", "c": "passed"}
+        assert told(checkout) == ["up a", "up b", "up c", "down a", "down b", "down c"]
+
+
+class TestRefusals:
+    """What is no number, and what cannot be."""
+
+    @pytest.mark.parametrize("given", ["0", "-1", "many", "1.5", ""])
+    def test_what_is_no_number_of_cases(self, pytester: pytest.Pytester, given: str) -> None:
+        result = ECHOING.with_cases(case("a")).at(pytester).run("eval", f"--recall-concurrency={given}")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        said = f"--recall-concurrency: {given!r} is no number of cases; give 1 or more"
+        assert [line for line in result.errlines if line] == [f"ERROR: {said}"]
+
+    def test_what_is_no_number_in_the_ini_file(self, pytester: pytest.Pytester) -> None:
+        ini = ECHOING.files["pytest.ini"] + "recall_concurrency = all\n"
+        result = ECHOING.with_cases(case("a")).with_files({"pytest.ini": ini}).at(pytester).run("eval")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["ERROR: recall_concurrency: 'all' is no number of cases; give 1 or more"])
+
+    @pytest.mark.parametrize(
+        ("args", "reason"),
+        [
+            (("--pdb",), "since a debugger stops at one case"),
+            (("--setup-show",), "since fixtures are shown as they are set up"),
+            (("-n2", "--dist=worksteal"), "since --dist=worksteal takes cases away that were begun; *"),
+        ],
+        ids=["pdb", "setup-show", "worksteal"],
+    )
+    def test_what_needs_them_one_by_one_is_said(
+        self, pytester: pytest.Pytester, args: tuple[str, ...], reason: str
+    ) -> None:
+        most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
+        checkout = overlapping(SYNC + most, gate=1).at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4", *args)
+        result.assert_outcomes(passed=8)
+        result.stdout.fnmatch_lines([f"recall: cases run one by one, {reason}"])
+        assert set(told(checkout)) <= {"0", "1"}
+
+    def test_a_pytest_of_another_shape_runs_them_one_by_one(self, pytester: pytest.Pytester) -> None:
+        source = "from pytest_recall.plugin import overlap\n\noverlap.unfit = lambda session: True\n"
+        most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
+        checkout = overlapping(source + SYNC + most, gate=1).at(pytester)
+        result = checkout.run_apart("eval", "--recall-concurrency=4")
+        result.assert_outcomes(passed=8)
+        result.stdout.fnmatch_lines(
+            ["recall: cases run one by one, since pytest * keeps its fixtures in another way *"]
+        )
+        assert told(checkout) == ["1"]
+
+    def test_one_says_nothing(self, pytester: pytest.Pytester) -> None:
+        result = ECHOING.with_cases(case("a")).at(pytester).run("eval", "--recall-concurrency=1")
+        result.stdout.no_fnmatch_line("recall: *at once*")
+
+
+def test_what_pytest_had_is_back_afterwards(pytester: pytest.Pytester) -> None:
+    import concurrent.futures
+    import logging
+    import sys
+    import threading
+
+    before = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit, sys.stdout, sys.stderr)
+    handlers = list(logging.getLogger().handlers)
+    overlapping(ASYNC).at(pytester).run("eval", "--recall-concurrency=4").assert_outcomes(passed=8)
+    after = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit, sys.stdout, sys.stderr)
+    assert after == before
+    assert logging.getLogger().handlers == handlers
+    assert not [thread.name for thread in threading.enumerate() if re.match("recall", thread.name)]

@@ -1,0 +1,362 @@
+"""Fixtures of cases that run at once: each case has its own, and all are taken down, in order."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers.overlapping import IDS, due, overlapping, told
+from tests.helpers.project import BARE, WORKERS, failing
+
+SCOPES = """
+@pytest.fixture(scope="session")
+def session():
+    told("up session")
+    yield
+    told("down session")
+
+
+@pytest.fixture(scope="module")
+def module(session):
+    told("up module")
+    yield
+    told("down module")
+
+
+@pytest.fixture
+def inner(request, module):
+    told(f"up inner {request.node.name}")
+    yield request.node.name
+    told(f"down inner {request.node.name}")
+
+
+@pytest.fixture
+def outer(request, inner):
+    request.addfinalizer(lambda: told(f"down outer {inner}"))
+    return inner
+
+
+"""
+WAITING = """
+@pytest.fixture
+def agent(outer):
+    async def answer(question):
+        if question not in ("a", "b"):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                told(f"cancelled {question}")
+        if question == "b":
+            return "wrong"
+        return question
+
+    return answer
+"""
+SOLO = """
+RUNNING = []
+
+
+@pytest.fixture
+def agent(recall_case, request):
+    if recall_case.id == "c":
+        {setup}
+
+    def answer(question):
+        RUNNING.append(question)
+        if question == "c":
+            assert RUNNING == ["c"], RUNNING
+        time.sleep(0.05)
+        RUNNING.remove(question)
+        return question
+
+    return answer
+"""
+
+
+def test_each_case_has_its_own_and_wider_ones_are_shared(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture(scope="class")
+def narrow():
+    return []
+
+
+@pytest.fixture
+def agent(outer, narrow, tmp_path, request, recall_case):
+    place = request.getfixturevalue("own_place")
+    narrow.append(recall_case.id)
+
+    def answer(question):
+        (tmp_path / "it").write_text(question)
+        GATE.sync()
+        assert request.node.name == outer == recall_case.id == place.name == question
+        assert narrow == [question]
+        assert [path.read_text() for path in tmp_path.iterdir()] == [question]
+        return question
+
+    return answer
+
+
+@pytest.fixture
+def own_place(request, tmp_path):
+    return tmp_path.with_name(request.node.name)
+"""
+    checkout = overlapping(SCOPES + source).at(pytester)
+    checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=8)
+    lines = told(checkout)
+    assert lines[:2] == ["up session", "up module"]
+    assert lines[-2:] == ["down module", "down session"]
+    downs = [line for line in lines if line.startswith("down")]
+    assert downs[:-2] == [f"down {name} {case_id}" for case_id in IDS for name in ("outer", "inner")]
+    assert sorted(line for line in lines if line.startswith("up inner")) == [f"up inner {case_id}" for case_id in IDS]
+
+
+def test_values_of_context_variables_are_the_cases_own(pytester: pytest.Pytester) -> None:
+    source = """
+import contextvars
+
+WHO = contextvars.ContextVar("who")
+ALL = contextvars.ContextVar("all")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def everybody():
+    token = ALL.set("everybody")
+    yield
+    ALL.reset(token)
+
+
+@pytest.fixture
+def agent(recall_case):
+    token = WHO.set(recall_case.id)
+
+    async def answer(question):
+        await GATE.wait()
+        assert ALL.get() == "everybody"
+        return WHO.get()
+
+    yield answer
+    WHO.reset(token)
+"""
+    overlapping(source).at(pytester).run("eval", "--recall-concurrency=4").assert_outcomes(passed=8)
+
+
+@WORKERS
+@pytest.mark.parametrize("options", [("-x",), ("--maxfail=1",), ("--sw",)], ids=["x", "maxfail", "sw"])
+def test_what_was_begun_in_vain_is_taken_down_and_not_reported(
+    pytester: pytest.Pytester, workers: tuple[str, ...], options: tuple[str, ...]
+) -> None:
+    checkout = overlapping(SCOPES + WAITING, *"abcd").at(pytester)
+    if workers:
+        workers = ("-n1", "--dist=loadfile")
+    result = checkout.run("eval", "--recall-concurrency=4", *options, *workers)
+    assert result.parseoutcomes() == {"passed": 1, "failed": 1}
+    assert checkout.outcomes() == {"a": "passed", "b": "failed"}
+    moved = {} if "--sw" in options else {"a": 3, "b": 1}
+    assert checkout.boxes() == {**dict.fromkeys("abcd", 2), **moved}
+    lines = told(checkout)
+    # Trials end before any fixture is taken down, and every fixture before the wider ones.
+    begun = lines.index("up inner d")
+    assert lines[begun + 1 :] == [
+        "down outer a",
+        "down inner a",
+        *sorted(line for line in lines if line.startswith("cancelled")),
+        *("down outer d", "down inner d", "down outer c", "down inner c"),
+        *("down outer b", "down inner b", "down module", "down session"),
+    ]
+    assert len([line for line in lines if line.startswith("cancelled")]) == 2
+
+
+@pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])
+def test_ctrl_c_takes_down_what_was_begun(pytester: pytest.Pytester, asynchronous: bool) -> None:
+    waits = "async def answer" if asynchronous else "def answer"
+    wait = "await asyncio.Event().wait()" if asynchronous else "threading.Event().wait()"
+    source = f"""
+@pytest.fixture
+def agent(outer):
+    {waits}(question):
+        if question == "a":
+            return question
+        if question == "d":
+            print("asked", file=sys.__stdout__, flush=True)
+        {wait}
+
+    return answer
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "teardown":
+        print("reported", file=sys.__stdout__, flush=True)
+"""
+    checkout = overlapping(SCOPES + source, *"abcd").at(pytester)
+    command = [sys.executable, "-m", "pytest", "-s", "eval", "--recall-date=2026-03-10", "--recall-concurrency=4"]
+    process = pytester.popen(command, stdin=subprocess.DEVNULL)
+    assert process.stdout is not None
+    seen = b""
+    while b"asked" not in seen or b"reported" not in seen:
+        line = process.stdout.readline()
+        assert line, "pytest ended before all were asked"
+        seen += line
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert b"recall scorecard" in output
+    assert checkout.outcomes() == {"a": "passed"}
+    assert checkout.boxes() == {"a": 3, "b": 2, "c": 2, "d": 2}
+    lines = told(checkout)
+    for case_id in "abcd":
+        assert lines.count(f"down outer {case_id}") == lines.count(f"down inner {case_id}") == 1
+    assert lines[-2:] == ["down module", "down session"]
+
+
+class TestErrors:
+    """A fixture that fails does so for its own case."""
+
+    BREAKING = """
+@pytest.fixture
+def agent(outer, recall_case):
+    yield lambda question: question
+    if recall_case.id == "b":
+        raise ValueError("no")
+"""
+
+    @pytest.mark.parametrize("statement", ["raise ValueError('no')", "pytest.fail('no')"], ids=["raise", "fail"])
+    def test_in_setup(self, pytester: pytest.Pytester, statement: str) -> None:
+        source = f"""
+@pytest.fixture
+def agent(outer, recall_case):
+    if recall_case.id == "b":
+        {statement}
+
+    return lambda question: question
+"""
+        checkout = overlapping(SCOPES + source, *"abc").at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4")
+        result.assert_outcomes(passed=2, errors=1)
+        result.stdout.fnmatch_lines(["*ERROR at setup of b*"])
+        assert checkout.outcomes() == {"a": "passed", "b": "error", "c": "passed"}
+        assert [line for line in told(checkout) if line.startswith("down outer")] == [f"down outer {i}" for i in "abc"]
+
+    def test_a_skip_in_setup(self, pytester: pytest.Pytester) -> None:
+        source = """
+@pytest.fixture
+def agent(recall_case):
+    if recall_case.id == "b":
+        pytest.skip("no")
+
+    return lambda question: question
+"""
+        checkout = overlapping(source, *"abc").at(pytester)
+        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, skipped=1)
+
+    def test_in_setup_of_one_that_is_shared(self, pytester: pytest.Pytester) -> None:
+        source = "@pytest.fixture(scope='module')\ndef agent():\n    told('up')\n    raise ValueError('no')\n"
+        checkout = overlapping(source, *"abc").at(pytester)
+        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(errors=3)
+        assert told(checkout) == ["up"]
+
+    def test_an_exit_in_setup_ends_the_session_at_its_turn(self, pytester: pytest.Pytester) -> None:
+        source = """
+@pytest.fixture
+def agent(outer, recall_case):
+    if recall_case.id == "b":
+        pytest.exit("spent", returncode=7)
+
+    return lambda question: question
+"""
+        checkout = overlapping(SCOPES + source, *"abc").at(pytester)
+        assert checkout.run("eval", "--recall-concurrency=4").ret == 7
+        assert checkout.outcomes() == {"a": "passed"}
+        assert [line for line in told(checkout) if line.startswith("up inner")] == ["up inner a", "up inner b"]
+        assert told(checkout)[-4:] == ["down outer b", "down inner b", "down module", "down session"]
+
+    def test_in_teardown(self, pytester: pytest.Pytester) -> None:
+        checkout = overlapping(SCOPES + self.BREAKING, *"abc").at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4")
+        result.assert_outcomes(passed=3, errors=1)
+        result.stdout.fnmatch_lines(["*ERROR at teardown of b*"])
+        assert checkout.outcomes() == dict.fromkeys("abc", "passed")
+
+    def test_in_teardown_of_what_was_not_run(self, pytester: pytest.Pytester) -> None:
+        project = due(overlapping(SCOPES + self.BREAKING), *"ab").with_cases(failing("a"), failing("b"))
+        checkout = project.at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4", "-x")
+        result.assert_outcomes(failed=1)
+        said = "eval/cases.yaml::b: was not run, and its teardown failed: ValueError('no')"
+        result.stdout.fnmatch_lines([said])
+        assert told(checkout).count("down inner b") == 1
+
+    def test_a_plugin_that_fails_around_the_setup_leaves_nothing_standing(self, pytester: pytest.Pytester) -> None:
+        source = """
+@pytest.fixture
+def agent(outer):
+    return lambda question: question
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_setup(item):
+    if item.name == "b":
+        raise ValueError("no")
+    return (yield)
+"""
+        checkout = overlapping(SCOPES + source, *"abc").at(pytester)
+        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, errors=1)
+        assert [line for line in told(checkout) if line.startswith("down inner")] == [f"down inner {i}" for i in "abc"]
+
+    def test_one_that_is_asked_for_too_late_says_what_to_do(self, pytester: pytest.Pytester) -> None:
+        source = """
+@pytest.fixture
+def late():
+    return 1
+
+
+@pytest.fixture
+def agent(request):
+    return lambda question: request.getfixturevalue("late")
+"""
+        checkout = overlapping(source, "a").at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4")
+        result.assert_outcomes(errors=1)
+        result.stdout.fnmatch_lines(
+            ["*agent: asked for the fixture `late` while it ran, which has to be set up before *"]
+        )
+
+
+class TestAlone:
+    """What belongs to the whole process is for a case that has it to itself."""
+
+    @pytest.mark.parametrize(
+        ("name", "workers"),
+        [("monkeypatch", ()), ("monkeypatch", ("-n2",)), ("capsys", ()), ("caplog", ()), ("recall_alone", ())],
+    )
+    def test_a_case_with_such_a_fixture(self, pytester: pytest.Pytester, name: str, workers: tuple[str, ...]) -> None:
+        source = f"""
+@pytest.fixture
+def judge_one({name}):
+    return lambda answer, case: True
+
+
+{SOLO.format(setup="pass")}"""
+        project = overlapping(source)
+        cases = project.files["eval/cases.yaml"].replace(
+            'id: "c"\n  scenario: "one"\n  dimension: "facts"\n  input: "c"\n  judges: ["exact"]',
+            'id: "c"\n  scenario: "one"\n  dimension: "facts"\n  input: "c"\n  judges: ["one"]',
+        )
+        checkout = project.with_files({"eval/cases.yaml": cases}).at(pytester)
+        assert '["one"]' in cases
+        result = checkout.run("eval", "--recall-concurrency=4", *workers)
+        result.assert_outcomes(passed=8)
+        said = f"1 case ran alone, since what `{name}` gives or changes belongs to the whole process"
+        result.stdout.fnmatch_lines([said])
+
+    def test_one_that_asks_for_it_as_it_is_set_up(self, pytester: pytest.Pytester) -> None:
+        source = SOLO.format(setup='request.getfixturevalue("monkeypatch").setenv("ONE", "1")')
+        result = overlapping(source).at(pytester).run("eval", "--recall-concurrency=4")
+        result.assert_outcomes(passed=8)
+        result.stdout.fnmatch_lines(["1 case ran alone, since what `monkeypatch` *"])
+
+    def test_cases_without_it_say_nothing(self, pytester: pytest.Pytester) -> None:
+        result = due(BARE.with_agent("@pytest.fixture\ndef agent():\n    return lambda question: question\n"), "a")
+        result.at(pytester).run("eval", "--recall-concurrency=4").stdout.no_fnmatch_line("*ran alone*")
