@@ -38,6 +38,9 @@ nasty_rows = st.builds(
     st.none() | nasty,
     st.none() | nasty,
     st.none() | nasty,
+    st.integers(0, 10**6),
+    st.none() | st.dates(date(1, 1, 1)),
+    st.none() | nasty,
     st.sampled_from(["", ", team: anna", ", seen: 3", ', why: "a, b}"', ", seen: 3, at: 2026-01-31, on: true"]),
 )
 states = st.dictionaries(ids, nasty_rows | rows(), max_size=8)
