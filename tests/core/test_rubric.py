@@ -20,6 +20,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "new_traffic_sample": 5,
         "nightly_max_cases": None,
         "thresholds": {},
+        "prices": {},
         "confirm": None,
         "quarantine_lapses": 4,
         "judge": (),

@@ -24,6 +24,7 @@ OPTIONS = (
     "--recall-dir",
     "--judge",
     "--appellate-judge",
+    "--budget",
     "--recall-concurrency",
     "--record",
     "--replay",

@@ -16,12 +16,13 @@ the way through:
   pytest -p recall eval             run today's slice of it and keep the schedule
   recall status                     how the cases stand, and what is due when
   recall select --mode nightly      see a slice without running it
+  recall estimate                   what today's slice will cost
   recall score latest               the scorecard of the newest run, again
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for, or
-`models check` got no reply, 2 nothing was done, and the sentence says why
+`models check` got no reply, or `estimate --budget` is not shown to be within it, 2 nothing was done, and the sentence says why
 """
 
 
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         check,
         compare,
         cost,
+        estimate,
         init,
         models,
         quarantine,
@@ -77,6 +79,20 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (init, select, status, score, compare, apply, check, schema, cassette, cost, quarantine, models):
+    for module in (
+        init,
+        select,
+        estimate,
+        status,
+        score,
+        compare,
+        apply,
+        check,
+        schema,
+        cassette,
+        cost,
+        quarantine,
+        models,
+    ):
         module.add(commands)
     return parser

@@ -52,6 +52,20 @@ KofN = Annotated[
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 
 
+PerMillion = Annotated[float, Field(ge=0)]
+
+
+class Prices(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: PerMillion = Field(description="Tokens that are read.")
+    output: PerMillion = Field(description="Tokens that are written.")
+    cache_read: PerMillion | None = Field(default=None, description="Tokens that the cache had; by default as `input`.")
+    cache_write: PerMillion | None = Field(default=None, description="Tokens that it took in; by default as `input`.")
+
+
 class Rubric(BaseModel):
     """What a run may spend and what it holds answers to."""
 
@@ -70,6 +84,9 @@ class Rubric(BaseModel):
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
+    )
+    prices: dict[Name, Prices] = Field(
+        default={}, description="Prices of models by name, in place of the list prices: of your own, or by contract."
     )
     confirm: KofN | None = Field(
         default=None,

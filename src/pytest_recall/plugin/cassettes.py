@@ -17,13 +17,15 @@ from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.trial import Outcome
-from pytest_recall.plugin.calls import call_of
+from pytest_recall.plugin.calls import call_of, cost_of
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
+from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.player import Lane, Player
 from pytest_recall.replay.tape import Made, Mode, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.store.cassette import Cassette
+from pytest_recall.store.ledger import Ledger
 from pytest_recall.store.library import Library
 
 if TYPE_CHECKING:
@@ -77,13 +79,26 @@ class Deck:
         self._rules = Rules(rubric.volatile_fields)
         self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
         self.calls: list[Call] = []
+        self._prices = rubric.prices
         self._watch = watch or Watch(Player(mode))
         self.player = self._watch.player
         self.player.know(rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
         self._unquiet = quiet_misses(Missed)
 
+    def limit(self, budget: float) -> None:
+        """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
+        ledger = Ledger(self._place.artifacts.folder / f".spent-{self._run}")
+        self.player.meter = Meter(budget, ledger, lambda exchange: cost_of(exchange, self._prices))
+
+    @property
+    def spent_out(self) -> str:
+        """Why no further call may begin; empty if one may."""
+        return "" if self.player.meter is None else self.player.meter.closed()
+
     def close(self) -> None:
         """Take the player away from the clients. What is still open, as the run was interrupted, stays a draft."""
+        if self.player.meter is not None and not self._follows:
+            self.player.meter.close()
         for tape in self.player.clear():
             tape.close()
         self._unquiet()
@@ -260,7 +275,7 @@ class Deck:
 
     def _call(self, made: Made) -> Call:
         try:
-            return call_of(made, made.exchange())
+            return call_of(made.exchange(), made.kind, made.source, self._prices)
         except RecallError as error:
             # What was asked is read here for the first time; what was answered had been whole.
             if str(error) not in self.problems:

@@ -80,6 +80,13 @@ def add(parser: pytest.Parser) -> None:
         help="the model whose verdict takes the place of one that fails an answer, in place of `appellate_judge` in"
         " rubric.yaml",
     )
+    shared(
+        group,
+        "budget",
+        metavar="USD",
+        help="let no model call begin once this run has spent so much, agent and judges together; cases that are left"
+        " are listed as not run",
+    )
     group.addoption(
         "--recall-concurrency",
         metavar="N",

@@ -121,6 +121,8 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
+        if self._deck.spent_out:
+            return
         for upcoming in self._upcoming(item, nextitem):
             if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):
                 break

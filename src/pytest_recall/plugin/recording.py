@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from pytest_recall.core.budget import dollars_of
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import WATCH
 from pytest_recall.store.find import SUFFIXES
@@ -23,13 +24,17 @@ DEFAULT = ""
 
 
 class Recording(NamedTuple):
-    """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them."""
+    """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
+
+    `budget` is what its live calls may cost, in US dollars.
+    """
 
     mode: Mode
     folder: str
     run: str
     max_age: int | None
     trusted: bool
+    budget: float | None = None
 
 
 def add(parser: pytest.Parser) -> None:
@@ -96,7 +101,17 @@ def recording(config: pytest.Config) -> Recording:
         run=f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}",
         max_age=option.replay_max_age,
         trusted=option.recall_trust_replays,
+        budget=_budget(option.recall_budget),
     )
+
+
+def _budget(given: str | None) -> float | None:
+    if given is None:
+        return None
+    try:
+        return dollars_of(given)
+    except ValueError as error:
+        raise pytest.UsageError(f"--budget: {error}") from None
 
 
 def _check_folder(folder: Path, option: str, given: str) -> None:
@@ -138,7 +153,7 @@ def deck_of(run: Run, asked: Recording) -> Deck:
     if asked.mode in ("record", "missing"):
         check_writable(folder, plan.place.name(folder))
     max_age = plan.rubric.max_cassette_age if asked.max_age is None else asked.max_age
-    return Deck(
+    deck = Deck(
         plan.place,
         plan.rubric,
         asked.mode,
@@ -149,3 +164,9 @@ def deck_of(run: Run, asked: Recording) -> Deck:
         follows=run.follows,
         watch=watch,
     )
+    if asked.budget is not None:
+        from pytest_recall.plugin.purse import Purse
+
+        deck.limit(asked.budget)
+        run.config.pluginmanager.register(Purse(deck), "recall-purse")
+    return deck

@@ -20,6 +20,7 @@ from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.stash import DECK
 from pytest_recall.render import scorecard as render
+from pytest_recall.render.cost import dollars
 from pytest_recall.render.sentences import alone_line, plural, slice_line
 from pytest_recall.run import finish
 from pytest_recall.run.plan import Plan
@@ -267,6 +268,7 @@ class Run:
             session.exitstatus = pytest.ExitCode.OK
         if self._refused or self._halted:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        self._tell_of_the_budget(session)
         self._append_crashed_tests()
         self._problems += dict.fromkeys(self._deck_problems())
         self.calls += self._deck_calls()
@@ -288,6 +290,23 @@ class Run:
         self._write_scorecard(folder, self._record)
         if self._problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _tell_of_the_budget(self, session: pytest.Session) -> None:
+        """Say what is left of the budget; a run that was cut short by it is no success."""
+        deck = self.config.stash.get(DECK, None)
+        meter = deck.player.meter if deck is not None else None
+        if meter is None:
+            return
+        spent, unknown = meter.sums()
+        told = f"budget ${meter.budget:,.2f}: {dollars(spent)} spent"
+        if unknown:
+            told += f", and {plural(unknown, 'call')} of unknown cost"
+        why = meter.closed()
+        self.note(f"{told}; {why}" if why else told)
+        ran = {trial.case_id for trial in self.trials}
+        cut = any(case_id not in ran for case_id, _ in self.plan.picks)
+        if why and cut and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _deck_problems(self) -> list[str]:
         deck = self.config.stash.get(DECK, None)

@@ -33,5 +33,7 @@ PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
 TAPE: pytest.StashKey[Tape] = pytest.StashKey()
 """On an item: the cassette that was open while it last ran."""
+UNPAID: pytest.StashKey[str] = pytest.StashKey()
+"""On an item: why there was no money for it; empty if there was."""
 AHEAD: pytest.StashKey[Ahead] = pytest.StashKey()
 """On an item: what was begun before its turn, with --recall-concurrency, from then to its end."""

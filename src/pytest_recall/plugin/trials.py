@@ -10,7 +10,7 @@ from pytest_recall.core.errors import MissError, RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, DECK, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL, UNPAID
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -18,7 +18,12 @@ _TIMEOUT = "Timeout (>"
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Set `report.recall`: the trial, or its JSON text where the report travels between processes."""
-    if call.when == "setup" and report.passed:
+    if (call.when == "setup" and report.passed) or item.stash.get(UNPAID, ""):
+        return
+    if isinstance(call.excinfo and call.excinfo.value, MissError) and (why := _unpaid(item)):
+        item.stash[OUTCOME] = Outcome.SKIPPED
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {why}")
         return
     if call.excinfo is not None and isinstance(call.excinfo.value, MissError) and hasattr(report, "wasxfail"):
         # Whoever expects a test to fail does not expect it to ask for what is not recorded.
@@ -60,6 +65,15 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if rule is None and outcome is Outcome.FAILED:
         set_apart(item, report)
+
+
+def _unpaid(item: pytest.Item) -> str:
+    """Return why there was no money for so much as the first call of a case that had begun; empty if there was."""
+    tape = item.stash.get(TAPE, None)
+    item.stash[UNPAID] = "" if tape is None or tape.made else item.config.stash[DECK].spent_out
+    if item.stash[UNPAID] and tape is not None:
+        tape.misses.clear()
+    return item.stash[UNPAID]
 
 
 def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pytest_recall.core.call import Way
 from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
+from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.tape import TEARDOWN, Mode, Tape
 
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
@@ -29,7 +30,8 @@ class Tap:
     `reading` is whether somebody waits for the next piece of the body right now.
     """
 
-    def __init__(self, tape: Tape, request: Request, kind: str, record: bool) -> None:
+    def __init__(self, tape: Tape, request: Request, kind: str, record: bool, meter: Meter | None = None) -> None:
+        self._meter = meter
         self._tape = tape
         self._request = request
         self._kind = kind
@@ -88,6 +90,8 @@ class Tap:
             phase=self._phase,
         )
         self._tape.keep(exchange, record=self.record)
+        if self._meter is not None:
+            self._meter.count(exchange)
 
 
 class Lane:
@@ -130,6 +134,7 @@ class Player:
         redact: Callable[[str], str] = str,
     ) -> None:
         self.mode = mode
+        self.meter: Meter | None = None
         self.strays: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
         self._is_ours: Callable[[], bool] | None = None
@@ -293,7 +298,7 @@ class Player:
                 )
             return Step()
         if way == "live" or tape.mode == "off":
-            return Step(tap=Tap(tape, request, kind, record=False))
+            return self._tapped(tape, request, kind, record=False)
         if tape.process != os.getpid():
             # What a forked process has of the tape is a copy: nothing that it does there is known here.
             if tape.mode != "replay":
@@ -313,7 +318,13 @@ class Player:
                 return Step(served=served)
             if tape.mode == "replay":
                 raise self._refused(tape, tape.missed(tape.redactor.request(request)))
-        return Step(tap=Tap(tape, request, kind, record=True))
+        return self._tapped(tape, request, kind, record=True)
+
+    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> Step:
+        """Let a live call through and listen to it, if there is money for it."""
+        if self.meter is not None and (why := self.meter.closed()):
+            raise self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
+        return Step(tap=Tap(tape, request, kind, record, self.meter))
 
     def may_connect(self, host: str, port: int) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.call import Tokens
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
+
+    from pytest_recall.core.rubric import Prices
 
 _NOON = (time(12, tzinfo=UTC),)
 _HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
@@ -21,17 +25,40 @@ def available() -> bool:
     return bool(_sellers())
 
 
-def price(model: str | None, provider: str | None, tokens: Tokens | None, on: date | None) -> float | None:
+def price(
+    model: str | None,
+    provider: str | None,
+    tokens: Tokens | None,
+    on: date | None,
+    own: Mapping[str, Prices] = MappingProxyType({}),
+) -> float | None:
     """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
 
+    The prices of `own` models, by name, go before the list.
     Cache writes are at the price of the shortest lifetime. Without a provider there is a price
     if everybody who sells the model under this name asks the same. A price that depends on
     the hour is known if `on` is a datetime.
     """
     if model is None or tokens is None:
         return None
+    if model in own:
+        return _own(own[model], tokens)
     found = {_cost(one, seller, tokens, on) for seller, one in _offers(model.strip().lower(), provider)}
     return found.pop() if len(found) == 1 else None
+
+
+def _own(prices: Prices, tokens: Tokens) -> float | None:
+    if tokens.input is None or tokens.output is None:
+        return None
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    write = prices.input if prices.cache_write is None else prices.cache_write
+    of = (
+        (tokens.input, prices.input),
+        (tokens.output, prices.output),
+        (tokens.cache_read or 0, read),
+        (tokens.cache_write or 0, write),
+    )
+    return sum(count * each for count, each in of) / 1e6
 
 
 @cache

@@ -1,0 +1,127 @@
+"""`--budget`: no call begins once the money is spent, and what is left is listed as not run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import WORKERS, Checkout, Project
+from tests.helpers.talking import agent, asking, talking
+from tests.helpers.upstream import Upstream
+
+pytest.importorskip("openai")
+
+Workers = tuple[str, ...]
+# A call reads 10 tokens and writes 5: one dollar each.
+RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 50000, output: 100000}}\n"
+NAMES = [f"c{number}" for number in range(6)]
+
+
+def project(upstream: Upstream, body: str = "return openai_sync(question)", rubric: str = RUBRIC) -> Project:
+    """Return a project whose cases cost a dollar each."""
+    made = talking(upstream, agent(body)).with_cases(*map(asking, NAMES))
+    return made.with_files({"eval/rubric.yaml": rubric})
+
+
+def left_alone(checkout: Checkout) -> None:
+    """Check that nothing of the ledger is left."""
+    assert list(checkout.artifacts.folder.glob(".spent*")) == []
+
+
+class TestSpent:
+    """A budget that is not enough."""
+
+    def test_what_is_left_is_not_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = project(upstream).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+        result.assert_outcomes(passed=3, skipped=3)
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+        assert upstream.count == 3
+        card = checkout.scorecard()
+        assert len(card["not_run"]) == 3
+        assert card["counts"] == {"passed": 3, "not run": 3}
+        assert len(checkout.boxes()) == 3
+        result.stdout.fnmatch_lines(["budget $3.00: $3.00 spent; the budget of $3.00 is spent"])
+        left_alone(checkout)
+
+    @pytest.mark.parametrize("options", [("-n", "2"), ("--recall-concurrency=4",)], ids=["n2", "at once"])
+    def test_it_is_passed_by_no_more_than_the_calls_in_flight(
+        self, pytester: pytest.Pytester, upstream: Upstream, options: Workers
+    ) -> None:
+        checkout = project(upstream).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=2", *options)
+        assert 2 <= upstream.count <= (3 if "-n" in options else 5)
+        assert len(checkout.journal().trials) == upstream.count
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+        assert len(checkout.scorecard()["not_run"]) == 6 - upstream.count
+        left_alone(checkout)
+
+    def test_a_case_in_the_middle_comes_to_no_verdict(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "try:\n    return openai_sync(question) + openai_sync(question)\nexcept Exception:\n    return 'sorry'"
+        checkout = project(upstream, body).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+        result.assert_outcomes(passed=1, errors=1, skipped=4)
+        assert upstream.count == 3
+        assert len(checkout.boxes()) == 1
+        (told,) = checkout.scorecard()["no_verdict"]
+        assert told["note"].endswith("not asked, since the budget of $3.00 is spent")
+
+    def test_judges_are_paid_from_the_same_purse(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        judge = (
+            "\n\n@pytest.fixture\ndef judge_asked():\n"
+            "    return lambda answer, case: '#' in openai_sync('is it right: ' + answer.text)\n"
+        )
+        made = talking(upstream, agent("return openai_sync(question)") + judge)
+        cases = [asking(name, judges=["asked"]) for name in NAMES]
+        checkout = made.with_cases(*cases).with_files({"eval/rubric.yaml": RUBRIC}).at(pytester)
+        checkout.run("eval", "--recall-mode=all", "--budget=4").assert_outcomes(passed=2, skipped=4)
+        assert upstream.count == 4
+
+
+class TestEnough:
+    """A budget that is kept."""
+
+    @WORKERS
+    def test_it_is_said_what_was_spent(self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
+        checkout = project(upstream).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5", *workers)
+        result.assert_outcomes(passed=6)
+        assert result.ret == pytest.ExitCode.OK
+        result.stdout.fnmatch_lines(["budget $6.50: $6.00 spent"])
+        left_alone(checkout)
+
+    def test_replayed_calls_cost_nothing(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        upstream.close()
+        result = checkout.run("eval", "--replay", "--recall-mode=all", "--budget=1")
+        result.assert_outcomes(passed=6)
+        result.stdout.fnmatch_lines(["budget $1.00: $0.00 spent"])
+
+    def test_spent_to_the_last_cent_with_nothing_left_to_run_is_a_success(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        result = project(upstream).at(pytester).run("eval", "--recall-mode=all", "--budget=6")
+        assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_model_without_a_price_is_asked_no_second_time(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    body = "client = openai_client()\nreturn client.chat.completions.create(model='own', messages=said(question))"
+    checkout = project(upstream, body + ".choices[0].message.content", "owner: ana\n").at(pytester)
+    result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+    result.assert_outcomes(passed=1, skipped=5)
+    assert upstream.count == 1
+    assert "the price of `own` is unknown, so that no budget can be kept" in result.stdout.str()
+
+
+@pytest.mark.parametrize("text", ["0", "much", "-2"])
+def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream, text: str) -> None:
+    result = project(upstream).at(pytester).run("eval", f"--budget={text}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any("is no amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
+    assert upstream.count == 0
+
+
+def test_prices_of_ones_own_are_in_the_scorecard(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = project(upstream).at(pytester)
+    checkout.run("eval", "--recall-mode=all")
+    assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0
