@@ -21,8 +21,9 @@ the way through:
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
 
-exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for, or
-`models check` got no reply, or `estimate --budget` is not shown to be within it, 2 nothing was done, and the sentence says why
+exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for,
+`models check` got no reply, or `estimate --budget` is not shown to be within it, 2 nothing was done, and the sentence
+says why
 """
 
 
