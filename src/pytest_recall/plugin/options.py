@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentError
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,7 @@ def add(parser: pytest.Parser) -> None:
     parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
     parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
     parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
+    parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
 
 
 def shared(group: Any, name: str, **about: Any) -> None:
@@ -151,6 +153,18 @@ def concurrency(config: pytest.Config) -> int:
     if not (given.isascii() and given.isdigit() and int(given) > 0):
         raise pytest.UsageError(f"{name}: {given!r} is no number of cases; give 1 or more")
     return int(given)
+
+
+def progress(config: pytest.Config) -> float:
+    """Return the seconds between two lines of progress; 0 is none at all. Raises pytest.UsageError."""
+    given = config.getini("recall_progress") or "60"
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = -1.0
+    if not (isfinite(seconds) and seconds >= 0):
+        raise pytest.UsageError(f"recall_progress: {given!r} is no number of seconds; give 60, or 0 for no lines")
+    return seconds
 
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:

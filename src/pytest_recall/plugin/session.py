@@ -30,6 +30,7 @@ from pytest_recall.store.journal import Journal
 if TYPE_CHECKING:
     import asyncio
 
+    from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.run.loop import Loop
 
@@ -65,6 +66,8 @@ class Run:
         self.loop: Loop | None = None
         self.alone: Counter[str] = Counter()
         self.recording: Recording | None = None
+        self._watched = False
+        self._ticker: Ticker | None = None
 
     @property
     def waits(self) -> bool:
@@ -133,8 +136,9 @@ class Run:
     def _begin(self, case_ids: Iterable[str]) -> None:
         if not self._runs:
             return
+        expected = set(case_ids)
         if not self.plan.scheduled:
-            self.plan.restrict(case_ids)
+            self.plan.restrict(expected)
         self._amended = False
         now = datetime.now(UTC)
         artifacts = self.plan.place.artifacts
@@ -145,6 +149,15 @@ class Run:
         except OSError as error:
             name = self.plan.place.name(artifacts.folder)
             raise pytest.UsageError(f"{name}: cannot be written ({error.strerror}); nothing was run") from None
+        if expected:
+            self._watch(expected)
+
+    def _watch(self, case_ids: set[str]) -> None:
+        """Begin to tell how far the run is."""
+        from pytest_recall.plugin import progress
+
+        self._watched = True
+        self._ticker = progress.begin(self.config, self.trials, case_ids)
 
     @property
     def _runs(self) -> bool:
@@ -202,6 +215,8 @@ class Run:
             evidence=trial.source != "replayed" or bool(self.recording and self.recording.trusted),
         )
         self.trials.append(trial)
+        if not self._watched:
+            self._watch(set())  # Marked tests on workers: how many there are is not known before the end.
         if self._journal is not None:
             try:
                 self._journal.append(trial)
@@ -249,6 +264,9 @@ class Run:
         for loop in (self._runner, self.loop):
             if loop is not None:
                 loop.close()
+        if self._ticker is not None:
+            self._ticker.stop()
+        self._watched = True
         if self.follows:
             if "recall_errors" in self.config.workeroutput:  # type: ignore[attr-defined]
                 return

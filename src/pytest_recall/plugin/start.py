@@ -30,6 +30,7 @@ def start(config: pytest.Config) -> None:
         xdist.follow(config)
         return
     options.concurrency(config)
+    options.progress(config)
     paths = list(case_files(config))
     asked = recording(config)
     if paths or asked.mode != "off":

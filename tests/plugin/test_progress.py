@@ -1,0 +1,211 @@
+"""Lines of progress: one now and then while cases run, where they disturb nothing, and none after the end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from pytest_recall.plugin.progress import THREAD
+from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Project, case, crashing, failing
+
+# `pytester` writes what a run prints to the file `stdout`: an agent sleeps until it reads there what it waits for.
+WAITING = """
+import time
+import pathlib
+
+
+@pytest.fixture
+def agent(request):
+    printed = request.config.rootpath / "stdout"
+
+    def answer(question):
+        print("said by the case")
+        if question == "crash":
+            raise RuntimeError("boom")
+        patience = time.monotonic() + 60
+        while question.startswith("recall:") and not any(
+            line.startswith(question) for line in printed.read_text().splitlines()
+        ):
+            assert time.monotonic() < patience, printed.read_text()
+            time.sleep(0.02)
+        return question
+
+    return answer
+"""
+OFTEN = {"pytest.ini": SETTINGS + "recall_progress = 0.2\n"}
+
+
+def waiting(*cases: dict[str, object]) -> Project:
+    """Return a project whose agent waits for the line that it is asked for."""
+    return BARE.with_files(OFTEN).with_agent(WAITING).with_cases(*cases)
+
+
+def lines(result: pytest.RunResult) -> list[str]:
+    """Return the lines of progress, each once."""
+    told = [line for line in result.outlines if line.startswith("recall: ") and "seed" not in line]
+    return list(dict.fromkeys(told))
+
+
+@WORKERS
+def test_a_slow_case_does_not_silence_it(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    project = waiting(case("a", input="recall: 0 of 1 case"))
+    result = project.at(pytester).run_apart("eval", *workers)
+    result.assert_outcomes(passed=1)
+    assert lines(result)[0] == "recall: 0 of 1 case"
+
+
+@WORKERS
+def test_it_counts_what_is_done_failed_and_without_a_verdict(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    told = "recall: 4 of 5 cases, 1 failed, 1 without a verdict, less than 1 min left"
+    project = waiting(case("a"), failing("b"), crashing("c"), case("d"), case("e", input=told))
+    # By default a worker is sent two cases at a time, and the second waits for the first.
+    spread = (*workers, "--maxschedchunk=1") if workers else ()
+    result = project.at(pytester).run_apart("eval", *spread)
+    result.assert_outcomes(passed=3, failed=1, errors=1)
+    assert told in lines(result)
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "begun", "ended"),
+    [
+        ("-v", "eval/cases.yaml::b ", "PASSED                                                [100%]"),
+        ("--tb=no", "eval/cases.yaml .", "."),
+        ("-q", ".", "."),
+    ],
+    ids=["verbose", "dots", "quiet"],
+)
+def test_pytest_goes_on_where_it_was(pytester: pytest.Pytester, verbosity: str, begun: str, ended: str) -> None:
+    project = waiting(case("a"), case("b", input="recall: 1 of 2 cases"))
+    result = project.at(pytester).run_apart("eval", verbosity)
+    told = [number for number, line in enumerate(result.outlines) if line == "recall: 1 of 2 cases"]
+    assert told == list(range(told[0], told[-1] + 1))
+    assert result.outlines[told[0] - 1] == begun
+    assert result.outlines[told[-1] + 1].startswith(" " * len(begun) + ended)
+
+
+def test_the_line_is_no_output_of_the_case(pytester: pytest.Pytester) -> None:
+    project = waiting(failing("a", input="recall: 0 of 1 case"))
+    result = project.at(pytester).run_apart("eval", "-rA")
+    result.stdout.fnmatch_lines(["*Captured stdout call*", "said by the case"])
+    captured = next(number for number, line in enumerate(result.outlines) if "Captured stdout call" in line)
+    assert not any(line.startswith("recall: 0") for line in result.outlines[captured:])
+
+
+def test_a_case_that_is_asked_again_is_one_case(pytester: pytest.Pytester) -> None:
+    project = waiting(case("a", trials=3), case("b", input="recall: 1 of 2 cases"))
+    result = project.at(pytester).run_apart("eval")
+    assert "recall: 1 of 2 cases" in lines(result)
+
+
+def test_marked_tests_on_workers_are_counted_without_a_total(pytester: pytest.Pytester) -> None:
+    source = """
+import time
+
+import pytest
+
+
+@pytest.mark.recall("one")
+def test_one():
+    pass
+
+
+@pytest.mark.recall("two")
+def test_two(request):
+    patience = time.monotonic() + 60
+    printed = request.config.rootpath / "stdout"
+    while "\\nrecall: 1 case\\n" not in printed.read_text():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+"""
+    project = BARE.with_files({**OFTEN, "test_marked.py": source})
+    result = project.at(pytester).run_apart("-n", "2")
+    result.assert_outcomes(passed=2)
+    assert lines(result)[0] == "recall: 1 case"
+
+
+@WORKERS
+def test_a_run_that_stops_at_a_fail_says_nothing_more(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    project = waiting(failing("a", input="recall: 0 of 1 case"))
+    result = project.at(pytester).run_apart("eval", "-x", *workers)
+    result.stdout.fnmatch_lines(["recall: 0 of 1 case", "*= recall scorecard =*"])
+    scorecard = next(number for number, line in enumerate(result.outlines) if "recall scorecard" in line)
+    assert not any(line.startswith("recall: ") for line in result.outlines[scorecard:])
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "return question",
+        "raise KeyboardInterrupt",
+        "os.kill(os.getpid(), signal.SIGINT)",
+        "pytest.exit('spent')",
+    ],
+    ids=["end", "interrupt", "sigint", "exit"],
+)
+def test_no_thread_stays_behind(pytester: pytest.Pytester, end: str) -> None:
+    source = f"""
+import os
+import signal
+import threading
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        for thread in threading.enumerate():
+            asked(thread.name)
+        {end}
+
+    return answer
+"""
+    checkout = BARE.with_files(OFTEN).with_agent(source).with_cases(case("a")).at(pytester)
+    checkout.run("eval")
+    assert THREAD in checkout.asked()
+    assert THREAD not in [thread.name for thread in threading.enumerate()]
+
+
+@WORKERS
+def test_a_short_run_prints_no_line(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    result = ECHOING.with_cases(case("a"), case("b")).at(pytester).run("eval", *workers)
+    result.assert_outcomes(passed=2)
+    assert lines(result) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "options"),
+    [("0", ()), ("0.01", ("-q", "-q")), ("0.01", ("-p", "no:terminal"))],
+    ids=["off", "quiet", "no-terminal"],
+)
+def test_where_nobody_wants_to_hear_of_it(pytester: pytest.Pytester, setting: str, options: tuple[str, ...]) -> None:
+    source = """
+import threading
+
+
+@pytest.fixture
+def agent():
+    return lambda question: " ".join(thread.name for thread in threading.enumerate())
+"""
+    ini = {"pytest.ini": SETTINGS + f"recall_progress = {setting}\n"}
+    checkout = BARE.with_files(ini).with_agent(source).with_cases(case("a")).at(pytester)
+    assert lines(checkout.run("eval", *options)) == []
+    answer = checkout.journal().trials[0].answer
+    assert answer is not None
+    assert THREAD not in answer.text
+
+
+def test_where_no_case_runs_there_is_no_line(pytester: pytest.Pytester) -> None:
+    source = f"import threading\n\ndef test_it():\n    assert {THREAD!r} not in map(repr, threading.enumerate())\n"
+    project = ECHOING.with_files({**OFTEN, "test_it.py": source})
+    assert lines(project.at(pytester).run()) == []
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
+def test_a_wrong_setting_is_one_sentence(pytester: pytest.Pytester, given: str) -> None:
+    project = ECHOING.with_cases(case("a")).with_files({"pytest.ini": SETTINGS + f"recall_progress = {given}\n"})
+    result = project.at(pytester).run("eval")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = f"ERROR: recall_progress: {given!r} is no number of seconds; give 60, or 0 for no lines"
+    assert [line for line in result.errlines if line] == [told]
