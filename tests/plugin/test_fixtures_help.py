@@ -57,7 +57,7 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     group = lines[start + 1 : lines.index("", start)]
     assert [line.split("=")[0].split(" ")[2] for line in group if line.startswith("  --")] == list(OPTIONS)
     settings = [line.split(" ")[2] for line in lines if line.startswith("  recall_")]
-    assert settings == ["recall_concurrency", "recall_dir", "recall_files"]
+    assert settings == ["recall_concurrency", "recall_dir", "recall_files", "recall_progress"]
 
 
 def test_the_mark_is_listed(pytester: pytest.Pytester) -> None:
