@@ -29,8 +29,9 @@ from pydantic_core import PydanticUndefined
 import pytest_recall
 from pytest_recall import cli
 from pytest_recall.core.case import Case
+from pytest_recall.core.label import Label
 from pytest_recall.core.rubric import Rubric
-from pytest_recall.judges import asked, number, schema, text
+from pytest_recall.judges import asked, number, schema, similarity, text
 from pytest_recall.plugin import fixtures, options, recording
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,7 +103,7 @@ def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
 def judges() -> dict[str, Callable[..., Any]]:
     """Return the built-in judges: the pure functions behind the fixtures, by name."""
     names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
-    homes = (*map(vars, (text, number, schema)), asked.INQUIRIES)
+    homes = (*map(vars, (text, number, schema, similarity)), asked.INQUIRIES)
     return {name: next(home[name] for home in homes if name in home) for name in names}
 
 
@@ -160,7 +161,7 @@ def judge_part() -> Iterator[str]:
             if parameter.name in ("answer", "case", *asked.GIVEN):
                 continue
             yield f"| `{parameter.name}` | {usual(name, parameter)} |"
-        if name == "token_f1":
+        if name in ("token_f1", "similarity"):
             yield "| `threshold` | the case's, else the rubric's, else `0.5` |"
         yield ""
 
@@ -201,6 +202,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "judges": judge_part,
     "case-fields": lambda: field_part(Case),
     "rubric-fields": lambda: field_part(Rubric),
+    "label-fields": lambda: field_part(Label),
     "names": name_part,
 }
 

@@ -34,7 +34,7 @@ DOORS = {"__init__", "__main__"}
 OUTSIDE = {
     "core": {"pydantic"},
     "metrics": set(),
-    "judges": {"jsonschema", "referencing"},
+    "judges": {"jsonschema", "referencing", "wordllama"},
     "providers": {"anthropic", "openai"},
     "render": set(),
     "store": {"filelock", "pydantic", "pydantic_core", "yaml"},

@@ -28,6 +28,8 @@ COMMANDS = (
     "cost",
     "quarantine",
     "models",
+    "judge",
+    "audit",
 )
 
 

@@ -31,6 +31,8 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "judge_attempts": 3,
         "judge_reads": 24_000,
         "criteria": {},
+        "judge_min_kappa": None,
+        "judge_kappa_bound": "estimate",
         "preflight": "stop",
         "preflight_allowed": 1,
         "preflight_cases": (),

@@ -61,7 +61,11 @@ def test_json() -> None:
     assert json.loads(json.dumps(found)) == found
     assert found is not None
     assert found["uncalibrated_share"] == 0.25
-    assert found["judges"][1] == {**RUBRIC._asdict(), "verdicts": 3, "calibration": {"kappa": 0.812, "n": 120}}
+    assert found["judges"][1] == {
+        **RUBRIC._asdict(),
+        "verdicts": 3,
+        "calibration": {"kappa": 0.812, "n": 120, "low": None},
+    }
     assert found["appeals"] == {"asked": 3, "overturned": 1, "unheard": 0}
     assert found["preflights"][0] == {"judge": "memory", "model": "n|n", "asked": 4, "wrong": 2, "allowed": 1}
 

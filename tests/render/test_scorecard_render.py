@@ -164,6 +164,7 @@ def test_json_of_a_whole_run() -> None:
         },
         "by_scenario": {"fees": {"passed": 1, "failed": 2, "error": 1, "skipped": 1}},
         "by_dimension": {"facts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1}},
+        "unproven": [],
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],
         "model_swapped": 2,
@@ -172,6 +173,7 @@ def test_json_of_a_whole_run() -> None:
         "quarantined": [],
         "sources": {"live": 3},
         "judged_by_models": None,
+        "regraded": None,
     }
     assert failed[0] == {
         "id": "worse",

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.core.calibration import Calibration, JudgeKey
 from pytest_recall.core.errors import RecallError
-from pytest_recall.store.calibration import read_calibrations
+from pytest_recall.store.calibration import read_calibrations, write_calibrations
 
 NAME = "eval/calibration.yaml"
 
@@ -51,3 +51,38 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, sent
     with pytest.raises(RecallError) as caught:
         read(tmp_path, text)
     assert str(caught.value).startswith(f"{NAME}:{sentence}")
+
+
+ROW = {"judge": "rubric", "model": "m", "version": "v1", "kappa": 0.5, "interval": [0.25, 0.75], "n": 9, "by": "us"}
+
+
+def test_rows_are_sorted_and_take_the_place_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.yaml"
+    write_calibrations(path, NAME, [ROW, {**ROW, "judge": "memory"}])
+    write_calibrations(path, NAME, [{**ROW, "kappa": 0.625}, {**ROW, "version": "12345678"}])
+    assert read_calibrations(path, NAME) == {
+        JudgeKey("memory", "m", "v1"): Calibration(0.5, 9, 0.25),
+        JudgeKey("rubric", "m", "12345678"): Calibration(0.5, 9, 0.25),
+        JudgeKey("rubric", "m", "v1"): Calibration(0.625, 9, 0.25),
+    }
+    rows = [line for line in path.read_text().splitlines() if line.startswith("  - ")]
+    assert rows == sorted(rows)
+    assert all('by: "us"' in line for line in rows)
+
+
+def test_what_others_wrote_stays(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.yaml"
+    path.write_text("owner: us\njudges:\n  - {judge: a, model: m, version: v, kappa: 1, n: 1, note: é}\n")
+    write_calibrations(path, NAME, [ROW])
+    text = path.read_text(encoding="utf-8")
+    assert 'owner: "us"' in text
+    assert 'note: "é"' in text
+    assert len(read_calibrations(path, NAME)) == 2
+
+
+def test_a_file_that_is_broken_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.yaml"
+    path.write_text("judges: [\n")
+    with pytest.raises(RecallError):
+        write_calibrations(path, NAME, [ROW])
+    assert path.read_text() == "judges: [\n"

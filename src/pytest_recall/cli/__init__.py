@@ -22,8 +22,8 @@ the way through:
   recall apply latest               fold in a run that was killed before its end
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for,
-`models check` got no reply, or `estimate --budget` is not shown to be within it, 2 nothing was done, and the sentence
-says why
+`models check` got no reply, `estimate --budget` is not shown to be within it, or a judge falls short in `judge
+calibrate`, 2 nothing was done, and the sentence says why
 """
 
 
@@ -58,12 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     from pytest_recall import __version__
     from pytest_recall.cli import (
         apply,
+        audit,
         cassette,
         check,
         compare,
         cost,
         estimate,
         init,
+        judge,
         models,
         quarantine,
         schema,
@@ -94,6 +96,8 @@ def _parser() -> argparse.ArgumentParser:
         cost,
         quarantine,
         models,
+        judge,
+        audit,
     ):
         module.add(commands)
     return parser

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if changed is None:
         print(f"{folder.name}: already in {name}")
         return 0
-    card = finish.scorecard(record, place)
+    card = finish.scorecard(record, place, folder)
     finish.write_scorecard(place, folder, record, card)
     trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
     print(f"{folder.name}: {trials}; {rows} of {name} changed")

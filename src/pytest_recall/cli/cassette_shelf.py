@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.cli.common import case_paths
-from pytest_recall.core.case import ID_PATTERN
+from pytest_recall.core.case import ID_PATTERN, NAME_PATTERN
 from pytest_recall.core.errors import RecallError, nearest, one_line
 from pytest_recall.core.exchange import Exchange, Response
 from pytest_recall.core.matching import Rules
@@ -29,6 +29,7 @@ state, so that it may be a marked test; `gone` none of these; `mark` a test that
 find, and so may `fixture` be; `damaged` cannot be read.
 """
 _CASE_ID = re.compile(ID_PATTERN)
+_SCENARIO = re.compile(NAME_PATTERN)
 
 
 class Entry(NamedTuple):
@@ -103,8 +104,9 @@ def standing(header: Mapping[str, Any], scenarios: Mapping[str, str], rows: Coll
         return "case" if scenarios[case_id] == scenario else "moved"
     if case_id in rows:
         return "row"
-    # A case file gives each case a scenario, and an id without brackets; the parameters of a marked test have them.
-    return "gone" if scenario and _CASE_ID.match(case_id) else "mark"
+    # A case file gives each case a scenario that begins with a letter, as that of a calibration does not, and an
+    # id without brackets; the parameters of a marked test have them.
+    return "gone" if _SCENARIO.match(str(scenario or "")) and _CASE_ID.match(case_id) else "mark"
 
 
 def titled(header: Mapping[str, Any]) -> str:

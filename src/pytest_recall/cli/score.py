@@ -16,6 +16,7 @@ DETAILS = """\
   regression   a case failed whose last verdict was a pass
   failure      a case failed that is not in quarantine
   incomplete   such a case failed, or a case came to no verdict, or was not run
+A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
 """
 
 
@@ -43,13 +44,14 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    record = read_journal(place.artifacts.find(args.run_name))
-    card = finish.scorecard(record, place)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    card = finish.scorecard(record, place, folder)
     if args.format == "json":
         print(json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False))
     else:
         print(render.markdown(record, card) if args.format == "md" else "\n".join(render.terminal(record, card)))
-    failed = [result for result in card.with_outcome(Outcome.FAILED) if not result.apart]
+    failed = [result for result in card.with_outcome(Outcome.FAILED) if result.blocks]
     found = {
         "never": False,
         "regression": any(result.regression for result in failed),

@@ -1,4 +1,4 @@
-"""Calibration: how well a judging model agrees with people, and what rests on one that nobody has checked."""
+"""Calibration: how well a judging model agrees with people, and what rests on one that does not, or is unchecked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pytest_recall.core.criteria import Bound
 from pytest_recall.core.judgement import Preflight, Vote
-from pytest_recall.core.trial import Trial
+from pytest_recall.core.trial import Outcome, Trial
 
 
 class JudgeKey(NamedTuple):
@@ -19,10 +20,32 @@ class JudgeKey(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Agreement with people over `n` answers: Cohen's kappa, 1 for all, 0 for as much as by chance."""
+    """Agreement with people over `n` answers: Cohen's kappa, 1 for all, 0 for as much as by chance.
+
+    `low` is the lower bound of its 95 % interval, None if nobody knows it.
+    """
 
     kappa: float
     n: int
+    low: float | None = None
+
+
+class Standard(NamedTuple):
+    """What is asked of a judge's kappa before its verdicts count: the minimum, and which figure has to reach it."""
+
+    minimum: float
+    bound: Bound = "estimate"
+
+    def shortfall(self, found: Calibration | None) -> str:
+        """Return what a judge falls short by, in words; empty if its verdicts count."""
+        if found is None:
+            return "is not calibrated"
+        if self.bound == "lower":
+            if found.low is None:
+                return "is calibrated without an interval"
+            if found.low < self.minimum:
+                return f"has a kappa of {found.kappa:.3f} that may be {found.low:.3f}, below {self.minimum:g}"
+        return f"has a kappa of {found.kappa:.3f}, below {self.minimum:g}" if found.kappa < self.minimum else ""
 
 
 class Reviews(NamedTuple):
@@ -61,6 +84,29 @@ class Panels(NamedTuple):
     def uncalibrated(self) -> int:
         """How many of them are of judges that nobody has calibrated."""
         return sum(count for key, count in self.verdicts.items() if key not in self.calibrations)
+
+
+def unproven(trial: Trial, known: Mapping[JudgeKey, Calibration], standard: Standard | None) -> str:
+    """Return why the outcome of `trial` counts for nothing, in words; empty if it counts.
+
+    A fail counts as soon as one judge fails the answer that has to be believed; a pass rests on
+    every verdict. Judges that ask no model are believed.
+    """
+    if standard is None or not trial.outcome.is_verdict:
+        return ""
+    failed = trial.outcome is Outcome.FAILED
+    short: dict[str, None] = {}
+    for verdict in trial.verdicts:
+        if failed and verdict.passed:
+            continue
+        lacks = ""
+        if verdict.judgement is not None:
+            lacks = standard.shortfall(known.get(JudgeKey(verdict.judge, verdict.model, verdict.version)))
+        if lacks:
+            short[f"judge {verdict.judge}, {verdict.model}, version {verdict.version} {lacks}"] = None
+        elif failed:
+            return ""
+    return "; ".join(short)
 
 
 def panels(trials: Iterable[Trial], known: Mapping[JudgeKey, Calibration], earlier: Iterable[Trial] = ()) -> Panels:

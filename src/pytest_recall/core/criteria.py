@@ -10,6 +10,8 @@ Appeals = Literal["on-failure", "on-disagreement", "never"]
 """When the appellate judge is asked: about each fail, where votes differ, or about audited passes only."""
 Strictness = Literal["stop", "warn", "off"]
 JudgeKind = Literal["rubric", "memory", "pairwise"]
+Bound = Literal["estimate", "lower"]
+"""Which figure of a calibration is compared: kappa itself, or the lower bound of its interval."""
 
 _Text = Annotated[str, Field(min_length=1)]
 _Level = Annotated[int, Field(ge=0, le=100)]

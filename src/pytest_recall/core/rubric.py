@@ -5,10 +5,20 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
+from pytest_recall.core.calibration import Standard
 from pytest_recall.core.call import Kind, Way
-from pytest_recall.core.criteria import Appeals, Criterion, KnownVerdict, Strictness
+from pytest_recall.core.criteria import Appeals, Bound, Criterion, KnownVerdict, Strictness
 from pytest_recall.core.series import k_of_n
 
 Mode = Literal["pr", "nightly", "all"]
@@ -121,6 +131,14 @@ class Rubric(BaseModel):
     criteria: dict[CriterionName, Criterion] = Field(
         default={}, description="What the judge `rubric` scores: a question with its scale, by name."
     )
+    judge_min_kappa: Score | None = Field(
+        default=None,
+        description="The lowest kappa with people of a judging model whose verdicts count; without it, all do.",
+    )
+    judge_kappa_bound: Bound = Field(
+        default="estimate",
+        description="What has to reach it: kappa itself (`estimate`), or the `lower` bound of its 95 % interval.",
+    )
     preflight: Strictness = Field(
         default="stop",
         description="What a judging model that misjudges known answers does to the run: `stop`, `warn`, or `off`.",
@@ -164,6 +182,17 @@ class Rubric(BaseModel):
                 alone = host.partition("://")[2] or host
                 raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
         return hosts
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> Rubric:
+        if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
+            raise ValueError("`judge_kappa_bound` has no effect without `judge_min_kappa`; give both, or neither")
+        return self
+
+    @property
+    def standard(self) -> Standard | None:
+        """What is asked of a judging model before its verdicts count; None if nothing is."""
+        return None if self.judge_min_kappa is None else Standard(self.judge_min_kappa, self.judge_kappa_bound)
 
 
 DEFAULT_RUBRIC = Rubric(owner="nobody")

@@ -8,6 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pytest_recall.core.audit import Grading, Regraded, regrade
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
 from pytest_recall.core.schedule import Quarantine, review
@@ -22,8 +23,8 @@ class Result(NamedTuple):
     """What a case came to in a run: its grading trial, and its box before and after.
 
     `before` and `after` are None where the schedule does not know the case, or nothing
-    moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it is in
-    quarantine. `repeats` counts the trials of a case that was asked several times.
+    moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
+    nobody. `repeats` counts the trials of a case that was asked several times.
     """
 
     trial: Trial
@@ -38,6 +39,11 @@ class Result(NamedTuple):
         """Whether the case was in quarantine, so that its fail blocks nobody."""
         return bool(self.trial.row and self.trial.row.quarantined)
 
+    @property
+    def blocks(self) -> bool:
+        """Whether it is a fail that counts, of a case that is not set apart."""
+        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart
+
 
 class Scorecard(NamedTuple):
     """A run in numbers and lists. Counts are by outcome; absent is not zero.
@@ -45,7 +51,8 @@ class Scorecard(NamedTuple):
     `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest
     share of cases that a change could have broken with none of them in the slice;
     `sources` counts verdicts by where the answer came from, `unmoved` those that are no
-    evidence, because it was replayed; `panels` is what models judged.
+    evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
+    to where somebody has looked again.
     """
 
     results: tuple[Result, ...]
@@ -58,6 +65,7 @@ class Scorecard(NamedTuple):
     sources: Mapping[str, int] = MappingProxyType({})
     unmoved: int = 0
     panels: Panels = Panels()
+    regraded: Regraded | None = None
 
     @property
     def by_tries(self) -> list[RepeatSummary]:
@@ -86,11 +94,13 @@ def summarize(
     today: date,
     quarantine: Quarantine | None = None,
     calibrations: Mapping[JudgeKey, Calibration] = MappingProxyType({}),
+    gradings: Mapping[str, Grading] = MappingProxyType({}),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
     With several attempts at a case the last one grades it, with a series all of it.
-    `calibrations` are of the judges that have been compared with people.
+    `calibrations` are of the judges that have been compared with people, `gradings` of cases
+    whose verdicts were looked at again.
     """
     every = list(trials)
     attempts = Counter(trial.case_id for trial in every if trial.repeat == 1)
@@ -117,8 +127,12 @@ def summarize(
         by_dimension=_table(results, lambda trial: trial.dimension),
         unseen=unseen_share(verdicts, total),
         sources=dict(Counter(result.trial.source for result in results if result.trial.outcome.is_verdict)),
-        unmoved=sum(result.trial.outcome.is_verdict and not result.trial.evidence for result in results),
+        unmoved=sum(
+            result.trial.outcome.is_verdict and result.trial.source == "replayed" and not result.trial.evidence
+            for result in results
+        ),
         panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
+        regraded=regrade((result.trial for result in results), gradings),
     )
 
 
@@ -131,7 +145,7 @@ def _result(trial: Trial, asked: list[Trial], attempts: int, today: date, quaran
         attempts=attempts,
         before=row.box if row else None,
         after=after.box if after else None,
-        regression=failed and row is not None and not row.failing and row.quarantined is None,
+        regression=failed and not trial.unproven and row is not None and not row.failing and row.quarantined is None,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
     )
 

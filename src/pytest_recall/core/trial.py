@@ -89,6 +89,8 @@ class Trial(NamedTuple):
     `calls` which upstream calls it took. `evidence` is False for a verdict on a replayed
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
+    `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
+    rubric asks for; its fail blocks nobody.
     """
 
     case_id: str
@@ -111,6 +113,7 @@ class Trial(NamedTuple):
     evidence: bool = True
     repeat: int = 1
     rule: str = ""
+    unproven: str = ""
 
     @property
     def note(self) -> str:

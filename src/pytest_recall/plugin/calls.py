@@ -1,16 +1,14 @@
-"""Calls: what a trial took, what each call costs, and no secret in what is kept or shown of it."""
+"""Calls: what a trial took, what each costs the budget, and no secret in what is kept or shown of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_recall.core.budget import Cost
-from pytest_recall.core.call import Call
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.trial import Trial
@@ -55,30 +53,10 @@ def _clean(trial: Trial, redactor: Redactor) -> Trial:
     return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
 
 
-def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:
-    """Return the call that `exchange` was, with its price; `prices` are those of the rubric."""
-    from pytest_recall.core.usage import provider_of, usage_of
-    from pytest_recall.run.price import price
-
-    response = exchange.response
-    model, tokens = usage_of(exchange.request, response) if response else (None, None)
-    provider = provider_of(exchange.request.url)
-    on = datetime.fromisoformat(exchange.at) if source == "live" else None
-    # Nobody bills for a refusal, nor for what was never sent.
-    refused = response.status >= 400 if response else exchange.failure is not None and exchange.failure.is_unsent
-    return Call(
-        kind=kind,
-        source=source,
-        model=model,
-        provider=provider,
-        tokens=tokens,
-        cost=0.0 if refused else price(model, provider, tokens, on, prices),
-        seconds=round(exchange.seconds, 3),
-    )
-
-
 def cost_of(exchange: Exchange, prices: Mapping[str, Prices]) -> Cost:
     """Return what a live call has cost, for the budget."""
+    from pytest_recall.run.price import call_of
+
     call = call_of(exchange, exchange.kind, "live", prices)
     counted = call.tokens is not None and call.tokens.input is not None
     return Cost(call.cost, (call.model or "a model without a name") if counted and call.cost is None else "")

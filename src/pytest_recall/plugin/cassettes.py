@@ -17,7 +17,7 @@ from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.trial import Outcome
-from pytest_recall.plugin.calls import call_of, cost_of
+from pytest_recall.plugin.calls import cost_of
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
 from pytest_recall.replay.meter import Meter
@@ -274,6 +274,8 @@ class Deck:
         tape.told = len(tape.made)
 
     def _call(self, made: Made) -> Call:
+        from pytest_recall.run.price import call_of
+
         try:
             return call_of(made.exchange(), made.kind, made.source, self._prices)
         except RecallError as error:

@@ -115,6 +115,7 @@ class CaseModule(pytest.Module):
         if name in judging.KINDS:
             try:
                 judging.panel_of(self.config)
+                judging.calibrations_of(self.config)
             except RecallError as error:
                 raise self.CollectError("\n".join(f"{where}: judges: {name}: {m}" for m in error.messages)) from None
 

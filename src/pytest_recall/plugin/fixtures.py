@@ -139,6 +139,17 @@ def judge_token_f1() -> Judge:
 
 
 @pytest.fixture(scope="session")
+def judge_similarity() -> Judge:
+    """Score how near the answer is in meaning to `expected`, the best of a list, from 0 to 1, without a network.
+
+    `{similarity: {threshold: 0.6}}`; without one, as for token_f1. Needs `pytest-recall[similarity]`.
+    """
+    from pytest_recall.judges import on_text, similarity
+
+    return on_text(similarity.similarity)
+
+
+@pytest.fixture(scope="session")
 def judge_rubric(request: pytest.FixtureRequest) -> Judge:
     """Let a model score the answer on `criteria` of rubric.yaml, or check a requirement in words.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from pytest_recall.core.criteria import JudgeKind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import start
-from pytest_recall.plugin.stash import DECK, PANEL
+from pytest_recall.plugin.stash import CALIBRATIONS, DECK, PANEL
 
 if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.core.calibration import Calibration, JudgeKey
+    from pytest_recall.core.trial import Trial
     from pytest_recall.judges.asked import ModelJudge
     from pytest_recall.judges.panel import Panel
 
@@ -48,38 +50,39 @@ def panel_of(config: pytest.Config) -> Panel:
 
 
 def _panel(config: pytest.Config) -> Panel:
-    from pytest_recall.judges.panel import Panel
     from pytest_recall.plugin.models import model_of
+    from pytest_recall.run.panel import panel_of
 
     plan = start.run_of(config).plan
-    rubric = plan.rubric
-    name = plan.place.name(plan.place.rubric)
-    selectors = tuple(config.option.recall_judge or rubric.judge)
-    appellate = config.option.recall_appellate_judge or rubric.appellate_judge
-    if not selectors:
-        raise RecallError(f"asks a model, and none is named; give --judge SELECTOR, or `judge` in {name}")
-    _check(rubric, selectors, appellate, name)
-    return Panel(
-        judges=tuple(model_of(config, selector, "judge") for selector in selectors),
-        appellate=None if appellate is None else model_of(config, appellate, "judge"),
-        votes=rubric.votes,
-        appeal=rubric.appeal,
-        audit=rubric.audit_passes,
-        attempts=rubric.judge_attempts,
-        seed=plan.context.seed,
+    option = config.option
+    return panel_of(
+        plan.rubric,
+        tuple(option.recall_judge or ()),
+        option.recall_appellate_judge,
+        plan.place.name(plan.place.rubric),
+        plan.context.seed,
+        lambda selector: model_of(config, selector, "judge"),
     )
 
 
-def _check(rubric: Rubric, selectors: tuple[str, ...], appellate: str | None, name: str) -> None:
-    """Refuse what would have no effect, or not the one that is meant."""
-    twice = next((selector for selector in selectors if selectors.count(selector) > 1), None)
-    if twice is not None:
-        raise RecallError(f"the judge `{twice}` is named twice; to ask it several times, set `votes` in {name}")
-    if appellate in selectors:
-        raise RecallError(f"the appellate judge `{appellate}` is a primary one as well; name another model")
-    for field in ("appeal", "audit_passes"):
-        if appellate is None and field in rubric.model_fields_set:
-            raise RecallError(
-                f"{name}: `{field}` has no effect without an appellate judge; give --appellate-judge, or"
-                " `appellate_judge`"
-            )
+def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
+    """Return the calibrations that the verdicts of this session are held to, read once. Raises RecallError."""
+    found = config.stash.get(CALIBRATIONS, None)
+    if found is None:
+        from pytest_recall.store.calibration import read_calibrations
+
+        plan = start.run_of(config).plan
+        path = plan.place.calibration
+        asked = plan.rubric.standard is not None
+        found = config.stash[CALIBRATIONS] = read_calibrations(path, plan.place.name(path)) if asked else {}
+    return found
+
+
+def with_standing(config: pytest.Config, trial: Trial) -> Trial:
+    """Return the trial with why its outcome counts for nothing, if a judge falls short of what the rubric asks for."""
+    if not any(verdict.judgement for verdict in trial.verdicts):
+        return trial
+    from pytest_recall.core.calibration import unproven
+
+    standard = start.run_of(config).plan.rubric.standard
+    return trial._replace(unproven=unproven(trial, calibrations_of(config), standard))

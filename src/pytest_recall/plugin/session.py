@@ -212,7 +212,7 @@ class Run:
             where=where,
             pr=self.plan.context.pr,
             model=self.plan.context.model,
-            evidence=trial.source != "replayed" or bool(self.recording and self.recording.trusted),
+            evidence=not trial.unproven and (trial.source != "replayed" or self._trusts_replays),
         )
         self.trials.append(trial)
         if not self._watched:
@@ -222,6 +222,10 @@ class Run:
                 self._journal.append(trial)
             except OSError as error:
                 self._problems.append(f"{self._journal.folder}: {trial.case_id} was not written ({error.strerror})")
+
+    @property
+    def _trusts_replays(self) -> bool:
+        return bool(self.recording and self.recording.trusted)
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Run `awaitable` on the session's one event loop, so that clients keep their connections."""

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_recall.core.calibration import Calibration, JudgeKey
     from pytest_recall.core.trial import Outcome, Trial
     from pytest_recall.judges.panel import Panel
     from pytest_recall.plugin.cassettes import Deck
@@ -25,12 +28,16 @@ OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
 """On an item: what it came to when it last ran; an error until that is known."""
 OUTCOMES: pytest.StashKey[list[Outcome]] = pytest.StashKey()
 """On an item whose case is asked several times: what its trials came to so far."""
+UNPROVEN: pytest.StashKey[str] = pytest.StashKey()
+"""On an item: why its last fail counts for nothing, empty if it counts."""
 WATCH: pytest.StashKey[Watch] = pytest.StashKey()
 """On the config: what stands before the clients of a replay, from before the conftest files on."""
 DECK: pytest.StashKey[Deck] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
+CALIBRATIONS: pytest.StashKey[Mapping[JudgeKey, Calibration]] = pytest.StashKey()
+"""On the config: the calibrations that verdicts are held to, as soon as one is."""
 TAPE: pytest.StashKey[Tape] = pytest.StashKey()
 """On an item: the cassette that was open while it last ran."""
 UNPAID: pytest.StashKey[str] = pytest.StashKey()

@@ -8,9 +8,10 @@ import pytest
 
 from pytest_recall.core.errors import MissError, RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin import judging
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
-from pytest_recall.plugin.stash import CASE_ID, DECK, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL, UNPAID
+from pytest_recall.plugin.stash import CASE_ID, DECK, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL, UNPAID, UNPROVEN
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -52,7 +53,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         trial = Trial(
             case_id=case_id, outcome=outcome, scenario=scenario, dimension=dimension, seconds=seconds, error=error
         )
-    trial = with_calls(trial, item)
+    trial = judging.with_standing(item.config, with_calls(trial, item))
+    if outcome is Outcome.FAILED:
+        item.stash[UNPROVEN] = trial.unproven
     rule = getattr(item, "rule", None)
     if rule is not None:
         trial = trial._replace(repeat=len(item.stash.get(OUTCOMES, ())) + 1, rule=str(rule))
@@ -77,11 +80,17 @@ def _unpaid(item: pytest.Item) -> str:
 
 
 def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Let the fail of a case in quarantine block nobody: pytest knows it as an expected one."""
+    """Let a fail of a case in quarantine, or by a judge that has yet to show that it may, block nobody.
+
+    pytest knows it as an expected one.
+    """
     row = item.config.stash[RUN].plan.rows.get(item.stash[CASE_ID])
-    if row is not None and row.quarantined is not None and not hasattr(report, "wasxfail"):
+    reason = item.stash.get(UNPROVEN, "")
+    if row is not None and row.quarantined is not None:
+        reason = f"in quarantine since {row.quarantined}, {row.owner or 'nobody'} looks at it"
+    if reason and not hasattr(report, "wasxfail"):
         report.outcome = "skipped"
-        report.wasxfail = f"in quarantine since {row.quarantined}, {row.owner or 'nobody'} looks at it"
+        report.wasxfail = reason
 
 
 def missed_at_its_end(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:

@@ -10,7 +10,7 @@ from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import cost, judges, sentences
+from pytest_recall.render import audit, cost, judges, sentences
 from pytest_recall.render.markdown import cell, code
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
@@ -42,6 +42,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     yield from judges.lines(card.panels)
+    yield from audit.lines(card.regraded)
     yield from _notes(header, card)
     yield from cost.lines(of_run(record))
     yield sentences.limit(header, card)
@@ -81,6 +82,9 @@ def markdown(record: Record, card: Scorecard) -> str:
     judged = judges.markdown(card.panels)
     if judged:
         lines += ["## Judged by models", "", *judged, ""]
+    again = audit.markdown(card.regraded)
+    if again:
+        lines += ["## Looked at again", "", *again, ""]
     spent = cost.markdown(of_run(record))
     if spent:
         lines += ["## Cost", "", *spent, ""]
@@ -99,6 +103,7 @@ def _notes(header: Header, card: Scorecard) -> list[str]:
         sentences.tries(card),
         sentences.torn(card),
         sentences.quarantine(header),
+        sentences.unproven(card),
         sentences.replays(card),
         sentences.orphans(header),
         sentences.swap(header),
@@ -134,6 +139,11 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "by_dimension": card.by_dimension,
         "failed": [_result(r) for r in card.with_outcome(Outcome.FAILED)],
         "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
+        "unproven": [
+            {"id": r.trial.case_id, "outcome": r.trial.outcome.value, "why": r.trial.unproven}
+            for r in card.results
+            if r.trial.unproven
+        ],
         "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
         "several_trials": [_repeats(r) for r in card.results if r.repeats is not None],
         "by_tries": [summary._asdict() for summary in card.by_tries],
@@ -142,6 +152,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "model_swapped": header.swapped,
         "sources": card.sources,
         "judged_by_models": judges.as_json(card.panels),
+        "regraded": audit.as_json(card.regraded),
         "cost": cost.as_json(of_run(record)),
     }
 

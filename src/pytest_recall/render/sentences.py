@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from pytest_recall.core.record import Header
 from pytest_recall.core.scorecard import Result, Scorecard
+from pytest_recall.core.trial import Outcome
 
 _MODES = {"pr": "pull request", "nightly": "nightly", "all": "all cases", "explicit": "explicit choice"}
 
@@ -76,6 +77,8 @@ def standing(result: Result) -> str:
     """Return what a fail means: a regression, the first verdict, or nothing new."""
     if result.apart:
         return "in quarantine"
+    if result.trial.unproven:
+        return "does not block"
     if result.regression:
         return "regression"
     return "new" if result.before is None else "still failing"
@@ -97,6 +100,17 @@ def swap(header: Header) -> str:
         return ""
     done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def unproven(card: Scorecard) -> str:
+    """Return which verdicts count for nothing because of who gave them, or nothing."""
+    found = [result.trial for result in card.results if result.trial.unproven]
+    fails = sum(trial.outcome is Outcome.FAILED for trial in found)
+    told = [f"{plural(fails, 'fail')} {'does' if fails == 1 else 'do'} not block"] if fails else []
+    if passes := len(found) - fails:
+        told.append(f"{passes:,} {'pass moves' if passes == 1 else 'passes move'} no box")
+    reasons = dict.fromkeys(reason for trial in found for reason in trial.unproven.split("; "))
+    return f"{', '.join(told)}: {listed(reasons, 3)}" if told else ""
 
 
 def quarantine(header: Header) -> str:

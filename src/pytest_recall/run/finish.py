@@ -15,6 +15,7 @@ from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
 from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.files import locked, write_text
+from pytest_recall.store.grades import read_grades
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import digest, read_state, write_state
 
@@ -22,15 +23,16 @@ APPLIED = "applied.json"
 INTENT = "intent.json"
 
 
-def scorecard(record: Record, place: Place | None = None) -> Scorecard:
+def scorecard(record: Record, place: Place | None = None, run: Path | None = None) -> Scorecard:
     """Return the scorecard of a run from its journal, with the calibrations of judges that are at `place`.
 
-    Raises RecallError if those cannot be read.
+    With its folder `run` also as re-graded. Raises RecallError if those cannot be read.
     """
     header = record.header
     known = {} if place is None else read_calibrations(place.calibration, place.name(place.calibration))
+    gradings = {} if run is None else read_grades(run)
     today = date.fromisoformat(header.date)
-    return summarize(record.trials, header.picks, header.total, today, quarantine(header), known)
+    return summarize(record.trials, header.picks, header.total, today, quarantine(header), known, gradings)
 
 
 def quarantine(header: Header) -> Quarantine | None:
@@ -38,15 +40,16 @@ def quarantine(header: Header) -> Quarantine | None:
     return None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody")
 
 
-def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard) -> None:
-    """Write scorecard.md and scorecard.json of a run, and copies as the newest ones. Raises OSError."""
+def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> None:
+    """Write scorecard.md and scorecard.json of a run, and copies if it is the `newest`. Raises OSError."""
     texts = {
         "scorecard.md": render.markdown(record, card),
         "scorecard.json": json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
         write_text(run / name, text)
-        place.artifacts.write(name, text)
+        if newest:
+            place.artifacts.write(name, text)
 
 
 def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:

@@ -9,7 +9,9 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pytest_recall.core.call import Tokens
+from pytest_recall.core.call import Call, Tokens
+from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.usage import provider_of, usage_of
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
@@ -59,6 +61,25 @@ def _own(prices: Prices, tokens: Tokens) -> float | None:
         (tokens.cache_write or 0, write),
     )
     return sum(count * each for count, each in of) / 1e6
+
+
+def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:
+    """Return the call that `exchange` was, with its price; `prices` are those of the rubric."""
+    response = exchange.response
+    model, tokens = usage_of(exchange.request, response) if response else (None, None)
+    provider = provider_of(exchange.request.url)
+    on = datetime.fromisoformat(exchange.at) if source == "live" else None
+    # Nobody bills for a refusal, nor for what was never sent.
+    refused = response.status >= 400 if response else exchange.failure is not None and exchange.failure.is_unsent
+    return Call(
+        kind=kind,
+        source=source,
+        model=model,
+        provider=provider,
+        tokens=tokens,
+        cost=0.0 if refused else price(model, provider, tokens, on, prices),
+        seconds=round(exchange.seconds, 3),
+    )
 
 
 @cache

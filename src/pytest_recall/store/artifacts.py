@@ -21,9 +21,17 @@ class Artifacts:
     def __init__(self, eval_dir: Path) -> None:
         self.folder = eval_dir / FOLDER
 
+    def make(self) -> None:
+        """Make the folder, and let git pass over it. Raises OSError."""
+        make_ignored(self.folder, _WHY)
+
+    def calibration(self, kind: str) -> Path:
+        """Return the file of the replies that calibrations of the judge `kind` have got."""
+        return self.folder / "calibration" / f"{kind}.ndjson"
+
     def new_run(self, now: datetime) -> Path:
         """Make and return the folder of a new run, named after the time; no two runs share one."""
-        make_ignored(self.folder, _WHY)
+        self.make()
         stamp = now.strftime("%Y-%m-%dT%H%M%S")
         for count in range(1, 10_000):
             run = self.folder / (stamp if count == 1 else f"{stamp}-{count}")
@@ -63,7 +71,7 @@ class Artifacts:
 
     def write(self, name: str, text: str) -> None:
         """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""
-        make_ignored(self.folder, _WHY)
+        self.make()
         write_text(self.folder / name, text)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,6 +13,7 @@ from pytest_recall.core.case import ID_PATTERN, Case
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text
+from pytest_recall.store.lines import strict_json
 from pytest_recall.store.written import MAX_PROBLEMS, SPELLING, explain
 
 LAZY_BYTES = 1024 * 1024
@@ -193,7 +192,7 @@ def _json_rows(text: str, name: str) -> Rows:
         if not row_text.strip():
             continue
         try:
-            row = json.loads(row_text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
+            row = strict_json(row_text)
         except (ValueError, RecursionError) as error:
             marker = strictyaml.conflict_line(row_text)
             problem = "merge-conflict marker; resolve the conflict" if marker else f"not JSON ({error})"
@@ -208,24 +207,6 @@ def _json_rows(text: str, name: str) -> Rows:
             continue
         _add(parts, _Part(case_id, name, line, value=row), problems)
     return parts, problems
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"`{twice}` is written twice")
-    return values
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _refuse_constant(text)
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a JSON value")
 
 
 def _no_id(name: str, line: int, row: Any) -> str:

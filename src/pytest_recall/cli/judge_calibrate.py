@@ -1,0 +1,190 @@
+"""`recall judge calibrate`: judging models beside people who judged the same answers."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.criteria import JudgeKind
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.spend import spend_of
+from pytest_recall.render.calibration import as_json, markdown, terminal
+from pytest_recall.render.sentences import plural
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import Mode
+from pytest_recall.run.calibrate import Bench, Calibrated
+from pytest_recall.run.models import model_of
+from pytest_recall.run.panel import panel_of
+from pytest_recall.run.place import Place
+from pytest_recall.run.price import call_of
+from pytest_recall.run.taped import player_of, taped
+from pytest_recall.store.calibration import write_calibrations
+from pytest_recall.store.files import locked
+from pytest_recall.store.labels import read_labels
+from pytest_recall.store.replies import Replies
+from pytest_recall.store.rubric import read_rubric
+
+DETAILS = """\
+LABELS has one JSON object on each line: an answer, with the verdict of a person.
+  {"id": "1", "question": "…", "expected": "…", "answer": "…", "label": "pass"}
+More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, note. `recall audit
+RUN --to-labels LABELS` adds answers of a run that somebody has graded.
+
+Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is put
+all of them. A judgement that cannot be read or had is listed apart, and is no score.
+
+Replies are kept in eval/_artifacts/calibration, so that a calibration that was killed goes on where
+it was, and one whose prompts have not changed asks nothing. --fresh asks again. With --record
+or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
+
+Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "calibrate", "compare judging models with people, on labelled answers", run, DETAILS)
+    parser.add_argument("labels", type=Path, metavar="LABELS", help="the labelled answers, a .jsonl file")
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        metavar="SELECTOR",
+        help="the model that judges; several are a panel (default: `judge` in the rubric)",
+    )
+    parser.add_argument(
+        "--appellate-judge",
+        metavar="SELECTOR",
+        help="the model that is appealed to (default: `appellate_judge` in the rubric)",
+    )
+    parser.add_argument(
+        "--kind", choices=get_args(JudgeKind), default="rubric", help="which judge it is (default: rubric)"
+    )
+    for name, what in (("record", "record the calls of the judges into"), ("replay", "answer them from")):
+        parser.add_argument(
+            f"--{name}",
+            nargs="?",
+            const="",
+            metavar="DIR",
+            help=f"{what} a cassette below DIR (default: eval/cassettes); no reply is kept elsewhere",
+        )
+    parser.add_argument("--write", action="store_true", help="put the result into eval/calibration.yaml")
+    parser.add_argument("--fresh", action="store_true", help="ask again what has been asked before")
+    parser.add_argument("--dry-run", action="store_true", help="only say how many calls it would make")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print JSON")
+    shape.add_argument("--markdown", action="store_true", help="print Markdown")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    _check(args)
+    place = place_of(args)
+    rubric_name, labels_name = place.name(place.rubric), str(args.labels)
+    rubric = read_rubric(place.rubric, rubric_name)
+    labels = read_labels(args.labels, labels_name)
+    digest = hashlib.sha256(args.labels.read_bytes()).hexdigest()
+    player = player_of(rubric, _mode(args))
+    found = partial(model_of, kind="judge", player=player, root=place.root, say=_say, ready=not args.dry_run)
+    try:
+        # Which passes are audited is drawn by the answers' ids, the same ones each time.
+        panel = panel_of(rubric, tuple(args.judge), args.appellate_judge, rubric_name, "calibration", found)
+    except RecallError as error:
+        raise RecallError(f"calibrate: {error}") from None
+    bench = Bench(labels, labels_name, args.kind, panel, rubric)
+    if bench.left_out:
+        print(f"recall: {plural(bench.left_out, 'label')} of other judges left out", file=sys.stderr)
+    # What a cassette holds is complete, whatever was asked before.
+    by_cassette = player.mode != "off"
+    replies = Replies(None if by_cassette else place.artifacts.calibration(args.kind), fresh=args.fresh)
+    need = bench.need(replies)
+    if args.dry_run:
+        kept = f"; of {need.kept:,} more the reply is kept" if need.kept else ""
+        print(f"{plural(len(bench.labels), 'answer')}: {plural(need.calls, 'call')}, or more where replies fail{kept}")
+        return 0
+    progress = _progress if need.calls else _silent
+    try:
+        if by_cassette:
+            done = _by_cassette(args, player, place, rubric, lambda: bench.judge(replies, progress))
+        else:
+            place.artifacts.make()
+            done = bench.judge(replies, progress)
+    except KeyboardInterrupt:
+        told = "begin again" if by_cassette else "the replies are kept, and the same command goes on from here"
+        raise RecallError(f"stopped; {told}") from None
+    spend = spend_of(done.calls)
+    if args.json:
+        print(json.dumps(as_json(done.agreements, spend), indent=2, ensure_ascii=False))
+    else:
+        print(markdown(done.agreements, spend) if args.markdown else "\n".join(terminal(done.agreements, spend)))
+    if args.write:
+        _write(place, done, digest)
+    short = [told for one in done.agreements if (told := one.shortfall(rubric.standard))]
+    for told in short:
+        print(f"recall: {told}", file=sys.stderr)
+    return int(bool(short))
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that would have no effect."""
+    if args.dry_run and (args.write or args.json or args.markdown):
+        raise RecallError("--dry-run judges nothing, so that there is nothing to print or to write; give it alone")
+    if args.replay is not None and (args.record is not None or args.dry_run):
+        other = "--dry-run counts" if args.record is None else "--record makes"
+        raise RecallError(f"{other} calls, and --replay makes none; give one of them")
+    if args.fresh and (args.record is not None or args.replay is not None):
+        raise RecallError("--fresh has no effect with --record or --replay, which use no kept reply; remove it")
+
+
+def _by_cassette(
+    args: argparse.Namespace, player: Player, place: Place, rubric: Rubric, judged: Callable[[], Calibrated]
+) -> Calibrated:
+    """Return what `judged` comes to with its calls recorded or replayed, and these calls."""
+    given = args.record or args.replay
+    folder = Path.cwd() / given if given else place.cassettes
+    with taped(player, place, rubric, folder, f"{args.labels.stem}-{args.kind}") as tape:
+        done = judged()
+    return done._replace(
+        calls=tuple(call_of(made.exchange(), made.kind, made.source, rubric.prices) for made in tape.made)
+    )
+
+
+def _write(place: Place, done: Calibrated, digest: str) -> None:
+    name = place.name(place.calibration)
+    for one in done.agreements:
+        if one.kappa is None:
+            print(f"recall: {one.name}: its kappa is undefined, and not written", file=sys.stderr)
+    if rows := done.rows(datetime.now(UTC).date().isoformat(), f"sha256:{digest}"):
+        with locked(place.lock):
+            write_calibrations(place.calibration, name, rows)
+        print(f"{name}: {plural(len(rows), 'row')} written", file=sys.stderr)
+
+
+def _mode(args: argparse.Namespace) -> Mode:
+    return "record" if args.record is not None else "off" if args.replay is None else "replay"
+
+
+def _say(sentence: str) -> None:
+    print(f"recall: {sentence}", file=sys.stderr)
+
+
+def _progress(done: int, total: int) -> None:
+    """Say how far it is: in place on a terminal, and a line for each tenth elsewhere."""
+    told = f"judged {done} of {total}, {total - done} left"
+    if sys.stderr.isatty():
+        print(f"\r{told}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+    elif done == total or done * 10 // total > (done - 1) * 10 // total:
+        print(told, file=sys.stderr, flush=True)
+
+
+def _silent(done: int, total: int) -> None:
+    pass

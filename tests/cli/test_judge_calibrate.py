@@ -1,0 +1,350 @@
+"""`recall judge calibrate`: judges beside people, by the installed command."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.helpers.project import Checkout, Project
+from tests.helpers.scripted import asks, judged, model, scores, sections, times_asked
+from tests.helpers.upstream import Upstream, running
+from tests.providers.endpoint import Answer, Asked, chat, endpoint
+
+COMMAND = ("judge", "calibrate", "labels.jsonl")
+KEPT = "eval/_artifacts/calibration/rubric.ndjson"
+
+DYING = '''
+import os
+import signal
+
+
+class Dying(Judge):
+    """One whose process is killed while it is asked for the fourth time, as long as there is a file `die`."""
+
+    def ask(self, ask):
+        log = pathlib.Path(__file__).with_name("judged.txt")
+        if pathlib.Path(__file__).with_name("die").exists() and log.exists() and len(log.read_text().split()) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().ask(ask)
+
+
+dying = Dying("dying")
+'''
+REMOTE = '''
+import httpx
+
+
+class Remote(Judge):
+    """One whose every reply comes from an upstream, which echoes it."""
+
+    def ask(self, ask):
+        said = super().ask(ask)
+        url = pathlib.Path(__file__).with_name("url.txt").read_text()
+        body = {"model": "gpt-4o-mini", "messages": [{"role": "user", "content": "echo " + said.text}]}
+        reply = httpx.post(url + "/v1/chat/completions", json=body).json()
+        return Reply(text=reply["choices"][0]["message"]["content"], model=reply["model"])
+
+
+remote = Remote("remote")
+'''
+
+
+def label(number: int, answer: str, verdict: str, **more: Any) -> dict[str, Any]:
+    """Return a label for the judge `rubric`."""
+    plain = {"id": f"a{number}", "question": "Is it?", "answer": f"{number} {answer}", "label": verdict}
+    return {**plain, "arguments": {"expected": "is right"}, **more}
+
+
+LABELS = [label(n, *(("right", "pass") if n % 2 else ("no", "fail"))) for n in range(10)]
+
+
+def with_labels(project: Project, labels: Iterable[dict[str, Any]] = LABELS) -> Project:
+    """Return the project with a labels file."""
+    return project.with_files({"labels.jsonl": "".join(json.dumps(one) + "\n" for one in labels)})
+
+
+def calibrating(judge: Any = "oracle", labels: Iterable[dict[str, Any]] = LABELS, **rubric: Any) -> Project:
+    """Return a project with a judge and labels."""
+    return with_labels(judged(asks("a", "right"), judge=judge, **rubric), labels)
+
+
+def judges_in(result: pytest.RunResult) -> list[dict[str, Any]]:
+    """Return what the command says of each judge as JSON."""
+    found: list[dict[str, Any]] = json.loads("\n".join(result.outlines))["judges"]
+    return found
+
+
+@pytest.fixture(name="upstream")
+def _upstream() -> Iterator[Upstream]:
+    yield from running()
+
+
+class TestReport:
+    """What is said of a judge."""
+
+    def test_agreement_mistakes_and_reasons(self, pytester: pytest.Pytester) -> None:
+        wrong = [label(10, "right, but no", "fail"), label(11, "good", "pass", score=1.0)]
+        checkout = calibrating(labels=[*LABELS, *wrong]).at(pytester)
+        result = checkout.recall(*COMMAND)
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(
+            [
+                f"rubric, {model('oracle')}, version ????????",
+                "  12 answers, agreement 83.3 %, kappa 0.67 (0.24 to 1.00)",
+                "  false passes 1 of 6 (3.0 % to 56.4 %); false fails 1 of 6 (3.0 % to 56.4 %)",
+                "  scores are 1.00 apart in the mean",
+                "  false passes (1):",
+                "    a10: oracle says so.",
+                "  false fails (1):",
+                "    a11: requirement 0 of 1, 1 needed: oracle says so.",
+                "made 12 calls, price unknown",
+            ]
+        )
+
+    @pytest.mark.parametrize("judge", ["refusing", "prose", "slow"])
+    def test_what_cannot_be_read_or_had_is_no_score(self, pytester: pytest.Pytester, judge: str) -> None:
+        checkout = calibrating(judge, judge_min_kappa=0.6).at(pytester)
+        result = checkout.recall(*COMMAND, "--json", "--write")
+        (found,) = judges_in(result)
+        assert (found["n"], found["kappa"], found["agreement"], found["wrong"]) == (0, None, None, [])
+        assert len(found["unjudged"]) == 10
+        assert result.ret == 1
+        assert not (checkout.path / "eval/calibration.yaml").exists()
+        result.stderr.fnmatch_lines(["recall: * its kappa is undefined, and not written"])
+
+    def test_a_panel_its_members_its_appellate_and_the_whole(self, pytester: pytest.Pytester) -> None:
+        rubric: dict[str, Any] = {"appellate_judge": "third", "audit_passes": 0}
+        checkout = calibrating(["oracle", "generous", "second"], **rubric).at(pytester)
+        found = judges_in(checkout.recall(*COMMAND, "--json"))
+        names = [model(name) for name in ("oracle", "generous", "second")]
+        panel = " + ".join(names)
+        third = model("third")
+        assert [(one["model"], one["role"]) for one in found] == [
+            *((name, "votes") for name in names),
+            (panel, "stands"),
+            (third, "stands"),
+            (f"{panel}, appeals to {third}", "whole"),
+        ]
+        assert [one["n"] for one in found] == [10] * 6
+        assert found[1]["false_passes"]["count"] == 5
+        assert found[4]["kappa"] == found[5]["kappa"] == 1.0
+        # No judge is asked twice for what several of them need.
+        assert sorted(times_asked(checkout)) == sorted(["oracle", "second", "third"] * 10)
+
+    def test_a_version_for_each_shape_of_the_question(self, pytester: pytest.Pytester) -> None:
+        tone = [label(20, "right", "pass", arguments={}, criteria=["tone"])]
+        checkout = calibrating(labels=[*LABELS, *tone], criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
+        found = judges_in(checkout.recall(*COMMAND, "--json"))
+        assert sorted(one["n"] for one in found) == [1, 10]
+        assert len({one["version"] for one in found}) == 2
+
+    @pytest.mark.parametrize(
+        ("kind", "arguments"), [("memory", {}), ("pairwise", {"against": "nothing of use", "threshold": 1})]
+    )
+    def test_the_other_kinds(self, pytester: pytest.Pytester, kind: str, arguments: dict[str, Any]) -> None:
+        labels = [{**one, "arguments": arguments, "expected": "it is right"} for one in LABELS]
+        checkout = calibrating(labels=labels).at(pytester)
+        (found,) = judges_in(checkout.recall(*COMMAND, "--kind", kind, "--json"))
+        assert (found["judge"], found["kappa"], found["n"]) == (kind, 1.0, 10)
+
+    def test_labels_of_other_judges_are_left_out(self, pytester: pytest.Pytester) -> None:
+        checkout = calibrating(labels=[*LABELS, label(20, "x", "pass", judge="memory")]).at(pytester)
+        result = checkout.recall(*COMMAND, "--json")
+        assert judges_in(result)[0]["n"] == 10
+        result.stderr.fnmatch_lines(["recall: 1 label of other judges left out"])
+
+    def test_markdown(self, pytester: pytest.Pytester) -> None:
+        result = calibrating(labels=[*LABELS, label(11, "<b>", "pass")]).at(pytester).recall(*COMMAND, "--markdown")
+        result.stdout.fnmatch_lines(["# Judges beside people", "| rubric |*", "- `a11`: requirement 0 of 1*"])
+
+
+class TestWriting:
+    """eval/calibration.yaml, and the run that goes by it."""
+
+    def test_a_run_goes_by_what_was_written(self, pytester: pytest.Pytester) -> None:
+        project = calibrating(judge_min_kappa=0.6)
+        checkout = project.with_cases(asks("a", "wrong")).at(pytester)
+        checkout.run("eval").assert_outcomes(xfailed=1)
+        assert checkout.recall(*COMMAND, "--write").ret == 0
+        checkout.run("eval").assert_outcomes(failed=1)
+        assert checkout.boxes() == {"a": 1}
+        text = (checkout.path / "eval/calibration.yaml").read_text()
+        assert "kappa: 1.0, interval: [0." in text
+        assert "n: 10, false_passes: 0, false_fails: 0, unjudged: 0, date: " in text
+        assert 'labels: "sha256:' in text
+
+    def test_an_entry_replaces_its_own_and_no_other(self, pytester: pytest.Pytester) -> None:
+        other = 'judges:\n  - {judge: memory, model: "m", version: "v", kappa: 0.5, n: 3, note: "keep"}\n'
+        checkout = calibrating().with_files({"eval/calibration.yaml": other}).at(pytester)
+        for _ in range(2):
+            checkout.recall(*COMMAND, "--write").stderr.fnmatch_lines(["eval/calibration.yaml: 1 row written"])
+        rows = (checkout.path / "eval/calibration.yaml").read_text().splitlines()
+        assert len(rows) == 4
+        assert rows[2] == '  - {judge: "memory", model: "m", version: "v", kappa: 0.5, n: 3, note: "keep"}'
+
+    def test_the_whole_is_not_written_but_those_who_vote_are(self, pytester: pytest.Pytester) -> None:
+        checkout = calibrating(["oracle", "second"], appellate_judge="third").at(pytester)
+        checkout.recall(*COMMAND, "--write").stderr.fnmatch_lines(["eval/calibration.yaml: 4 rows written"])
+
+    def test_a_judge_below_the_minimum_is_exit_code_1(self, pytester: pytest.Pytester) -> None:
+        checkout = calibrating("generous", judge_min_kappa=0.6).at(pytester)
+        result = checkout.recall(*COMMAND)
+        assert result.ret == 1
+        result.stderr.fnmatch_lines([f"recall: rubric, {model('generous')}, * has a kappa of 0.000, below 0.6"])
+        assert calibrating("generous").at(pytester).recall(*COMMAND).ret == 0
+
+
+class TestGoingOn:
+    """Nothing that was paid for is asked again."""
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+    def test_a_calibration_that_was_killed_goes_on_where_it_was(self, pytester: pytest.Pytester) -> None:
+        project = calibrating("dying")
+        checkout = project.with_files({"judge.py": project.files["judge.py"] + DYING, "die": ""}).at(pytester)
+        assert checkout.recall(*COMMAND).ret == -signal.SIGKILL
+        assert len((checkout.path / KEPT).read_bytes().splitlines()) == 3
+        (checkout.path / "die").unlink()
+        checkout.recall(*COMMAND, "--dry-run").stdout.fnmatch_lines(["10 answers: 7 calls, *; of 3 more the reply *"])
+        result = checkout.recall(*COMMAND)
+        result.stdout.fnmatch_lines(["  10 answers, agreement 100.0 %*", "made 7 calls, price unknown"])
+        assert len(times_asked(checkout)) == 10
+
+    def test_what_is_kept_is_not_asked_again_unless_it_shall_be_fresh(self, pytester: pytest.Pytester) -> None:
+        checkout = calibrating().at(pytester)
+        checkout.recall(*COMMAND)
+        again = checkout.recall(*COMMAND)
+        again.stdout.fnmatch_lines(["no calls were made: every reply was kept from before"])
+        again.stderr.no_fnmatch_line("judged *")
+        assert len(times_asked(checkout)) == 10
+        checkout.recall(*COMMAND, "--fresh")
+        assert len(times_asked(checkout)) == 20
+
+    def test_another_prompt_is_another_question(self, pytester: pytest.Pytester) -> None:
+        checkout = calibrating().at(pytester)
+        checkout.recall(*COMMAND)
+        with_labels(Project(), [{**one, "arguments": {"expected": "is kind"}} for one in LABELS]).at(pytester)
+        checkout.recall(*COMMAND)
+        assert len(times_asked(checkout)) == 20
+
+    def test_what_failed_is_asked_again(self, pytester: pytest.Pytester) -> None:
+        checkout = calibrating("slow").at(pytester)
+        for _ in range(2):
+            (found,) = judges_in(checkout.recall(*COMMAND, "--json"))
+            assert "no reply within 60 s" in found["unjudged"][0]["reason"]
+        assert not (checkout.path / KEPT).exists()
+
+    def test_a_line_for_each_tenth_where_there_is_no_terminal(self, pytester: pytest.Pytester) -> None:
+        labels = [label(n, "right", "pass") for n in range(40)]
+        result = calibrating(labels=labels).at(pytester).recall(*COMMAND)
+        told = [line for line in result.errlines if line.startswith("judged ")]
+        assert told == [f"judged {n} of 40, {40 - n} left" for n in range(4, 41, 4)]
+
+    def test_a_dry_run_counts_and_asks_nothing(self, pytester: pytest.Pytester) -> None:
+        labels = [{**one, "arguments": {"against": "nothing of use"}} for one in LABELS]
+        checkout = calibrating(["oracle", "second"], labels, appellate_judge="third", votes=3).at(pytester)
+        result = checkout.recall(*COMMAND, "--kind", "pairwise", "--dry-run")
+        # Two judges three times and the appellate once, each in both orders.
+        result.stdout.fnmatch_lines(["10 answers: 140 calls, or more where replies fail"])
+        assert times_asked(checkout) == []
+        assert not (checkout.path / "eval/_artifacts").exists()
+
+
+class TestCassettes:
+    """The calls of judges, recorded and replayed."""
+
+    @pytest.fixture(name="checkout")
+    def _checkout(self, pytester: pytest.Pytester, upstream: Upstream) -> Checkout:
+        project = calibrating("remote")
+        files = {"judge.py": project.files["judge.py"] + REMOTE, "url.txt": upstream.url}
+        return project.with_files(files).at(pytester)
+
+    def test_a_replay_asks_nobody_and_comes_to_the_same(self, checkout: Checkout, upstream: Upstream) -> None:
+        recorded = checkout.recall(*COMMAND, "--record", "--json")
+        assert upstream.count == 10
+        upstream.close()
+        replayed = checkout.recall(*COMMAND, "--replay", "--json")
+        assert judges_in(replayed) == judges_in(recorded)
+        cost = json.loads("\n".join(replayed.outlines))["cost"]
+        assert (cost["calls"], cost["replayed"]) == (10, 10)
+        assert (checkout.path / "eval/cassettes/_calibration/labels-rubric.ndjson").exists()
+        assert not (checkout.path / KEPT).exists()
+        assert checkout.recall("cassette", "verify").ret == 0
+        checkout.recall("cassette", "prune", "--dry-run").stdout.fnmatch_lines(["nothing to delete"])
+
+    def test_another_folder(self, checkout: Checkout, upstream: Upstream) -> None:
+        checkout.recall(*COMMAND, "--record", "tapes")
+        assert (checkout.path / "tapes/_calibration/labels-rubric.ndjson").exists()
+        assert checkout.recall(*COMMAND, "--replay", "tapes").ret == 0
+        assert upstream.count == 10
+
+    def test_a_call_that_is_not_recorded_ends_it_in_one_sentence(self, checkout: Checkout, upstream: Upstream) -> None:
+        missing = checkout.recall(*COMMAND, "--replay")
+        missing.stderr.fnmatch_lines(["recall: eval/cassettes/_calibration/labels-rubric.ndjson: no such recording; *"])
+        checkout.recall(*COMMAND, "--record")
+        with_labels(Project(), [label(n, "right", "pass") for n in range(4)]).at(checkout.pytester)
+        (checkout.path / "judge.py").write_text(
+            (checkout.path / "judge.py").read_text().replace("gpt-4o-mini", "gpt-4o")
+        )
+        changed = checkout.recall(*COMMAND, "--replay")
+        assert changed.ret == 2
+        changed.stderr.fnmatch_lines(["recall: *labels-rubric.ndjson: POST * is not recorded; *--record records it*"])
+        assert upstream.count == 10
+
+
+def grading(asked: Asked) -> Answer:
+    """Grade the answer in the prompt: full marks if it says `right`."""
+    answer = sections(asked.body["messages"][-1]["content"])["ANSWER"]
+    return chat(scores(requirement=int("right" in answer)))
+
+
+def test_a_model_of_a_provider_is_asked_kept_recorded_and_replayed(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("openai")
+    prose = chat("Ten of ten.")
+    with endpoint(prose, grading) as upstream:
+        selector = f"openai:m;{upstream.url}/v1"
+        command = (*COMMAND, "--judge", selector, "--json")
+        checkout = calibrating().at(pytester)
+        found = checkout.recall(*command)
+        (judge,) = judges_in(found)
+        assert (judge["model"], judge["n"], judge["kappa"]) == (selector, 10, 1.0)
+        cost = json.loads("\n".join(found.outlines))["cost"]
+        # One reply could not be used, and was asked for again.
+        assert (cost["calls"], cost["tokens"]["output"], len(upstream.asked)) == (11, 55, 11)
+        assert judges_in(checkout.recall(*command)) == [judge]
+        assert len(upstream.asked) == 11
+        checkout.recall(*command, "--record")
+        assert len(upstream.asked) == 21
+    assert judges_in(checkout.recall(*command, "--replay")) == [judge]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--dry-run", "--write"), "recall: --dry-run judges nothing, *"),
+        (("--record", "--replay"), "recall: --record makes calls, and --replay makes none; give one of them"),
+        (("--dry-run", "--replay"), "recall: --dry-run counts calls, and --replay makes none; give one of them"),
+        (("--fresh", "--replay"), "recall: --fresh has no effect with --record or --replay*"),
+        (("--kind", "pairwise"), "recall: labels.jsonl:1: judge pairwise: unknown argument `expected`; *"),
+        (("--judge", "nobody"), "recall: calibrate: 'nobody': no model is selected like this; *"),
+    ],
+)
+def test_a_mistake_is_one_sentence(pytester: pytest.Pytester, arguments: tuple[str, ...], sentence: str) -> None:
+    checkout = calibrating().at(pytester)
+    result = checkout.recall(*COMMAND, *arguments)
+    assert result.ret == 2
+    result.stderr.fnmatch_lines([sentence])
+    assert times_asked(checkout) == []
+
+
+def test_a_label_with_a_wrong_criterion_is_told_by_its_line(pytester: pytest.Pytester) -> None:
+    labels = [LABELS[0], label(1, "x", "pass", arguments={}, criteria=["tome"])]
+    checkout = calibrating(labels=labels, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
+    result = checkout.recall(*COMMAND)
+    assert result.ret == 2
+    result.stderr.fnmatch_lines(["recall: labels.jsonl:2: the criterion `tome` is not in rubric.yaml; did you mean *"])
+    assert times_asked(checkout) == []

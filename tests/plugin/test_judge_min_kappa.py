@@ -1,0 +1,130 @@
+"""A judge that has not been shown to agree with people blocks nobody, where the rubric asks for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.helpers.project import WORKERS, Checkout, case, row
+from tests.helpers.scripted import asks, judged, model
+
+
+def version_in(checkout: Checkout) -> str:
+    """Return the version of the judge in the newest run."""
+    return next(verdict.version for trial in checkout.journal().trials for verdict in trial.verdicts)
+
+
+def calibrate(checkout: Checkout, version: str, kappa: float, **more: Any) -> None:
+    """Write a calibration of the oracle."""
+    fields = "".join(f", {name}: {value}" for name, value in more.items())
+    text = f"{{judge: rubric, model: '{model('oracle')}', version: '{version}', kappa: {kappa}, n: 90{fields}}}"
+    (checkout.path / "eval/calibration.yaml").write_text(f"judges:\n  - {text}\n")
+
+
+@WORKERS
+def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    checkout = judged(asks("bad", "wrong"), asks("good", "right"), judge_min_kappa=0.6).at(pytester)
+    result = checkout.run("eval", *workers)
+    result.assert_outcomes(passed=1, xfailed=1)
+    assert result.ret == 0
+    assert checkout.outcomes() == {"bad": "failed", "good": "passed"}
+    assert checkout.boxes() == {}
+    assert [trial.evidence for trial in checkout.journal().trials] == [False, False]
+    result.stdout.fnmatch_lines(
+        ["  does not block: bad (no box)*", "1 fail does not block, 1 pass moves no box: judge rubric, *not calibrated"]
+    )
+    told = checkout.scorecard()["unproven"]
+    assert {(one["id"], one["outcome"]) for one in told} == {("bad", "failed"), ("good", "passed")}
+    for condition, code in {"regression": 0, "failure": 0, "incomplete": 0}.items():
+        assert checkout.recall("score", "--fail-on", condition).ret == code
+
+
+def test_without_a_minimum_it_blocks(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("bad", "wrong")).at(pytester)
+    checkout.run("eval").assert_outcomes(failed=1)
+    assert checkout.boxes() == {"bad": 1}
+
+
+@pytest.mark.parametrize(
+    ("kappa", "more", "rubric", "outcome"),
+    [
+        (0.6, {}, {}, "failed"),
+        (0.59, {}, {}, "xfailed"),
+        (0.7, {"interval": "[0.5, 0.9]"}, {}, "failed"),
+        (0.7, {"interval": "[0.5, 0.9]"}, {"judge_kappa_bound": "lower"}, "xfailed"),
+        (0.9, {"interval": "[0.6, 1.0]"}, {"judge_kappa_bound": "lower"}, "failed"),
+        (0.9, {}, {"judge_kappa_bound": "lower"}, "xfailed"),
+    ],
+)
+def test_the_kappa_decides_or_its_lower_bound(
+    pytester: pytest.Pytester, kappa: float, more: dict[str, Any], rubric: dict[str, Any], outcome: str
+) -> None:
+    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6, **rubric).at(pytester)
+    checkout.run("eval")
+    calibrate(checkout, version_in(checkout), kappa, **more)
+    checkout.run("eval", "--recall-mode", "all").assert_outcomes(**{outcome: 1})
+    assert checkout.boxes() == ({"bad": 1} if outcome == "failed" else {})
+
+
+def test_another_version_is_another_judge(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6).at(pytester)
+    calibrate(checkout, "00000000", 0.99)
+    checkout.run("eval").assert_outcomes(xfailed=1)
+
+
+def test_a_judge_that_asks_no_model_still_blocks(pytester: pytest.Pytester) -> None:
+    both = ["exact", {"rubric": "is right"}]
+    cases = (
+        case("both-fail", input="wrong", expected="x", judges=both),
+        case("only-exact", input="right", expected="x", judges=both),
+        case("only-rubric", input="wrong", expected="wrong", judges=both),
+        case("no-model", input="wrong", expected="x"),
+    )
+    checkout = judged(*cases, judge_min_kappa=0.6).at(pytester)
+    checkout.run("eval").assert_outcomes(failed=3, xfailed=1)
+    assert sorted(checkout.boxes()) == ["both-fail", "no-model", "only-exact"]
+
+
+def test_it_is_no_regression(pytester: pytest.Pytester) -> None:
+    project = judged(asks("bad", "wrong"), judge_min_kappa=0.6).with_state(bad=row(3))
+    checkout = project.at(pytester)
+    before = checkout.state_text()
+    checkout.run("eval").assert_outcomes(xfailed=1)
+    assert checkout.scorecard()["regressions"] == []
+    assert checkout.state_text() == before
+
+
+def test_a_crash_stays_the_third_outcome(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "wrong"), judge="prose", judge_min_kappa=0.6, preflight="off").at(pytester)
+    checkout.run("eval").assert_outcomes(errors=1)
+    assert checkout.outcomes() == {"a": "error"}
+
+
+@WORKERS
+def test_a_broken_calibration_ends_the_run_before_anything_is_asked(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    project = judged(asks("a", "wrong"), judge_min_kappa=0.6)
+    checkout = project.with_files({"eval/calibration.yaml": "judges:\n  - {judge: rubric}\n"}).at(pytester)
+    result = checkout.run("eval", *workers)
+    result.stdout.fnmatch_lines(["*eval/calibration.yaml:2: judges.0.model: is missing; add it"])
+    assert checkout.asked() == []
+    assert result.ret != 0
+
+
+def test_a_bound_without_a_minimum_is_refused(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "right"), judge_kappa_bound="lower").at(pytester)
+    result = checkout.run("eval")
+    result.stderr.fnmatch_lines(["*`judge_kappa_bound` has no effect without `judge_min_kappa`; give both, or neither"])
+    assert result.ret == 4
+
+
+def test_a_fail_that_was_confirmed_blocks_nobody_either(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6, confirm="2of3").at(pytester)
+    checkout.run("eval").assert_outcomes(xfailed=1)
+    assert [trial.unproven != "" for trial in checkout.journal().trials] == [True, True]
+    assert checkout.boxes() == {}
+    assert checkout.recall("score", "--fail-on", "failure").ret == 0
