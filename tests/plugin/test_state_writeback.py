@@ -243,4 +243,6 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "by_tries": [],
         "quarantined": [],
         "judged_by_models": None,
+        "unproven": [],
+        "regraded": None,
     }

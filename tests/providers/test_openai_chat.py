@@ -255,7 +255,7 @@ def test_what_is_not_tried_again(answer: Answer, sentence: str) -> None:
         one.ask(asks())
     assert len(server.asked) == 1
     assert not caught.value.temporary
-    assert "4711" not in str(caught.value)
+    assert "secret-4711" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
