@@ -113,7 +113,7 @@ prose = Says(Reply(text="I would give it full marks, 3 out of 3."))
 cut_off = Says(Reply(text='{"reasoning": "Well', stop="length"))
 quoting = Says(Reply(text='{"reasoning": "It has sesame-4711.", "scores": {"requirement": 0}}'))
 generous = Says(Reply(text='{"reasoning": "Fine.", "scores": {"requirement": 1}}'))
-slow = Says(ModelError("slow: no reply within 60 s; try again later", temporary=True))
+slow = Says(ModelError("slow: no reply within 60 s; try again later"))
 limited = Says(ModelError("limited: the provider answered 429; ask less often", temporary=True))
 '''
 

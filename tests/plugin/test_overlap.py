@@ -275,3 +275,27 @@ def test_what_pytest_had_is_back_afterwards(pytester: pytest.Pytester) -> None:
     assert after == before
     assert logging.getLogger().handlers == handlers
     assert not [thread.name for thread in threading.enumerate() if re.match("recall", thread.name)]
+
+
+READING = """
+import os
+import time
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        until = time.monotonic() + 0.15
+        while time.monotonic() < until:
+            dict(os.environ.items())
+        return question
+
+    return answer
+"""
+
+
+def test_whoever_reads_the_environment_meets_no_variable_that_is_gone(pytester: pytest.Pytester) -> None:
+    names = [f"c{number}" for number in range(40)]
+    checkout = ECHOING.with_agent(READING).with_cases(*map(case, names)).at(pytester)
+    result = checkout.run_apart("eval", "--recall-mode=all", "--recall-concurrency=8")
+    result.assert_outcomes(passed=40)

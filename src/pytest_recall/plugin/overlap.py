@@ -7,8 +7,9 @@ item finds its fixtures there, and `runtest` waits for the trial.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import Context, copy_context
 from typing import TYPE_CHECKING
@@ -107,7 +108,7 @@ class Overlap:
         self._needs: dict[str, str] = {}
         run.loop = Loop()
         self._output = Output(config)
-        self._undo = threads.carry(*CARRIED, SINK)
+        self._undo = [*threads.carry(*CARRIED, SINK), *_steady_environment(config)]
 
     # Ahead of its turn
 
@@ -291,6 +292,29 @@ class Overlap:
         for undo in self._undo:
             undo()
         self._output.close()
+
+
+def _steady_environment(config: pytest.Config) -> list[Callable[[], None]]:
+    """Let the name of the current test stay in the environment between two phases.
+
+    pytest takes it out after each, and whoever reads all variables in another thread just
+    then, as HTTP clients do to find proxies, would meet one that is gone.
+    """
+    runner = config.pluginmanager.getplugin("runner")
+    original = getattr(runner, "_update_current_test_var", None)
+    if original is None:
+        return []
+
+    def update(item: pytest.Item, when: str | None) -> None:
+        if when:
+            original(item, when)
+
+    def undo() -> None:
+        setattr(runner, original.__name__, original)
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+    setattr(runner, original.__name__, update)
+    return [undo]
 
 
 def _may_be_skipped(item: pytest.Item) -> bool:
