@@ -215,8 +215,10 @@ class Player:
         own = _KIND.get()
         if own is not None or self._lane is not None:
             return own or "agent"
-        thread = threading.get_ident()
         phases = list(self._phases)
+        if not phases:
+            return "agent"
+        thread = threading.get_ident()
         return next((kind for kind, earlier in reversed(phases) if thread not in earlier), "agent")
 
     @contextmanager
