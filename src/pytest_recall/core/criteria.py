@@ -20,7 +20,7 @@ USUAL_SCALE = (1, 5)
 
 
 class _Written(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Criterion(_Written):

@@ -68,7 +68,7 @@ PerMillion = Annotated[float, Field(ge=0)]
 class Prices(BaseModel):
     """What a model costs, in US dollars for a million tokens."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     input: PerMillion = Field(description="Tokens that are read.")
     output: PerMillion = Field(description="Tokens that are written.")
@@ -80,7 +80,7 @@ class Rubric(BaseModel):
     """What a run may spend and what it holds answers to."""
 
     # `model_primary` is the published name, and no method of pydantic.
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
 
     owner: str = Field(min_length=1, description="Who answers for this rubric: a person or a team.")
     model_primary: str | None = Field(
@@ -195,5 +195,5 @@ class Rubric(BaseModel):
         return None if self.judge_min_kappa is None else Standard(self.judge_min_kappa, self.judge_kappa_bound)
 
 
-DEFAULT_RUBRIC = Rubric(owner="nobody")
+DEFAULT_RUBRIC = Rubric.model_construct(owner="nobody")  # Not built, where nobody writes one: that takes a while.
 """What holds where there is no `rubric.yaml`."""
