@@ -125,7 +125,7 @@ def legacy(question, **more):
 
 """
 
-WAYS = (
+SDK_WAYS = (
     "openai_sync",
     "openai_async",
     "openai_stream",
@@ -134,6 +134,10 @@ WAYS = (
     "anthropic_async",
     "anthropic_stream",
     "anthropic_async_stream",
+)
+"""Those of the functions above that ask through an SDK."""
+WAYS = (
+    *SDK_WAYS,
     "httpx2_sync",
     "httpx2_async",
     "httpx_sync",
@@ -141,6 +145,24 @@ WAYS = (
     "legacy",
 )
 """The functions above: each asks one question and returns what was answered."""
+
+
+LATE = """\
+TOLD = threading.Event()
+OVER = threading.Event()
+
+
+def late():
+    TOLD.wait(20)
+    try:
+        {call}
+    except BaseException:
+        pass
+    OVER.set()
+
+
+"""
+"""What a thread does that makes its `call` when it is told to, and then says that it is over."""
 
 
 def agent(body: str) -> str:

@@ -8,6 +8,8 @@ import pytest
 
 from tests.helpers.project import ECHOING, WORKERS, Checkout
 from tests.helpers.talking import (
+    LATE,
+    SDK_WAYS,
     agent,
     answers,
     asking,
@@ -52,20 +54,7 @@ def replayed(checkout: Checkout, upstream: Upstream, body: str) -> str:
 class TestWhoeverCatchesIt:
     """An SDK that tries again, an `except Exception`, a task, a thread."""
 
-    @pytest.mark.parametrize(
-        "way",
-        [
-            "openai_sync",
-            "openai_async",
-            "openai_stream",
-            "openai_async_stream",
-            "anthropic_sync",
-            "anthropic_async",
-            "anthropic_stream",
-            "anthropic_async_stream",
-            "legacy",
-        ],
-    )
+    @pytest.mark.parametrize("way", [*SDK_WAYS, "legacy"])
     def test_it_is_seen_through_the_retries_of_each_client(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
     ) -> None:
@@ -287,25 +276,14 @@ class TestSockets:
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert (socket.socket.connect, socket.socket.connect_ex) == before
 
-    STRAY = """\
-TOLD = threading.Event()
-OVER = threading.Event()
-
-
-def stray():
-    TOLD.wait(20)
-    try:
-        {call}
-    except BaseException:
-        pass
-    OVER.set()
-
-
+    STRAY = (
+        LATE
+        + """\
 @pytest.fixture
 def agent():
     def answer(question):
         if question == "a":
-            threading.Thread(target=stray, daemon=True).start()
+            threading.Thread(target=late, daemon=True).start()
         return httpx2_sync(question)
     return answer
 
@@ -315,6 +293,7 @@ def pytest_sessionfinish():
     TOLD.set()
     OVER.wait(20)
 """
+    )
 
     @pytest.mark.parametrize("call", ["httpx2_sync('late')", "openai_sync('late')"])
     def test_a_thread_that_goes_on_after_its_test_is_found_out(

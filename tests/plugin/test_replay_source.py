@@ -6,6 +6,7 @@ import pytest
 
 from tests.helpers.project import WORKERS, Checkout, Project, row, state_yaml
 from tests.helpers.talking import (
+    LATE,
     agent,
     answers,
     asking,
@@ -170,20 +171,9 @@ def agent(recall_kind):
     def test_a_thread_of_the_agent_is_no_judge_when_the_judge_speaks(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
-        source = """\
-TOLD = threading.Event()
-OVER = threading.Event()
-
-
-def late():
-    TOLD.wait(20)
-    try:
-        {call}
-    except BaseException:
-        pass
-    OVER.set()
-
-
+        source = (
+            LATE
+            + """\
 @pytest.fixture
 def agent():
     def answer(question):
@@ -199,6 +189,7 @@ def judge_kind():
         return OVER.wait(20)
     return judge
 """
+        )
         cases = asking("a", judges=["kind"])
         checkout = talking(upstream, source.format(call="pass")).with_cases(cases).at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)

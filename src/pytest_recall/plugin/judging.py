@@ -50,18 +50,20 @@ def panel_of(config: pytest.Config) -> Panel:
 
 
 def _panel(config: pytest.Config) -> Panel:
-    from pytest_recall.plugin.models import model_of
+    from pytest_recall.run.models import model_of
     from pytest_recall.run.panel import panel_of
 
-    plan = start.run_of(config).plan
-    option = config.option
+    run = start.run_of(config)
+    plan, option, player = run.plan, config.option, config.stash[DECK].player
     return panel_of(
         plan.rubric,
         tuple(option.recall_judge or ()),
         option.recall_appellate_judge,
         plan.place.name(plan.place.rubric),
         plan.context.seed,
-        lambda selector: model_of(config, selector, "judge"),
+        lambda selector: model_of(
+            selector, "judge", player=player, root=plan.place.root, say=run.note, ready=not option.collectonly
+        ),
     )
 
 
