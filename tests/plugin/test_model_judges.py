@@ -71,6 +71,16 @@ def test_the_command_line_comes_before_the_rubric(pytester: pytest.Pytester, wor
     assert times_asked(checkout) == ["third", "second"]
 
 
+@pytest.mark.parametrize("option", ["--judge", "--appellate-judge"])
+def test_a_model_that_nobody_finds_is_refused_also_where_no_case_asks_it(
+    pytester: pytest.Pytester, option: str
+) -> None:
+    result = JUDGED.with_cases(case("a")).at(pytester).run("eval", option, "opnai:x")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "ERROR: 'opnai:x': no model is selected like this; did you mean `openai`?"
+    assert [line for line in result.errlines if line] == [said]
+
+
 def test_several_judges_are_a_panel_whose_majority_decides(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("a", "wrong"), judge=["oracle", "second", "generous"], preflight="off").at(pytester)
     result = checkout.run("eval")

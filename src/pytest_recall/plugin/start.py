@@ -40,6 +40,17 @@ def start(config: pytest.Config) -> None:
         wake(config, paths, asked)
 
 
+def _check_selectors(config: pytest.Config) -> None:
+    """Refuse a model that nobody can find, also where no case of this run asks for it. Raises RecallError."""
+    option = config.option
+    given = [*(option.recall_judge or ()), *([option.recall_appellate_judge] if option.recall_appellate_judge else [])]
+    if given:
+        from pytest_recall.core.selector import parse
+
+        for selector in given:
+            parse(selector)
+
+
 def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = None) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.plugin.session import Run
@@ -49,6 +60,7 @@ def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = Non
 
     base = config.option.recall_base_state
     with usage_errors():
+        _check_selectors(config)
         place = place_of(config)
         rubric = read_rubric(place.rubric, place.name(place.rubric))
         plan = make_plan(
