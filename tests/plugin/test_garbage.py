@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.helpers.project import BARE, case
@@ -18,12 +20,28 @@ def agent():
 
 
 def pytest_unconfigure():
-    print("frozen at the end:", gc.get_freeze_count() > 0)
+    print("frozen while pytest looks:", gc.get_freeze_count() > 0)
 
 
 @atexit.register
 def at_the_end():
     print("collecting at the end:", gc.isenabled())
+"""
+LEFT = """
+
+class Left:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        raise ValueError("left in a cycle since collection")
+
+
+left = Left()
+
+
+def pytest_runtest_teardown():
+    globals().pop("left", None)
 """
 EARLIER = "import gc\ngc.freeze()\n"
 SET = BARE.with_cases(case("a", input="x", expected="held"))
@@ -34,8 +52,24 @@ def test_what_stays_is_not_walked_while_cases_run(pytester: pytest.Pytester, bef
     checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
     done = checkout.run_apart("-s")
     assert checkout.outcomes() == {"a": "passed"}
-    assert f"frozen at the end: {after}" in done.outlines
+    assert f"frozen while pytest looks: {after}" in done.outlines
     assert "collecting at the end: True" in done.outlines
+
+
+@pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "somebody-else's"])
+def test_what_the_session_froze_is_free_when_it_is_over(pytester: pytest.Pytester, before: str, after: bool) -> None:
+    script = "import gc, pytest; pytest.main(['-p', 'recall', 'eval']); print('frozen:', gc.get_freeze_count() > 0)"
+    checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
+    done = pytester.run(sys.executable, "-c", script)
+    assert checkout.outcomes() == {"a": "passed"}
+    assert f"frozen: {after}" in done.outlines
+
+
+def test_what_collection_left_in_a_cycle_is_still_found(pytester: pytest.Pytester) -> None:
+    checkout = SET.with_files({"eval/conftest.py": AGENT + LEFT}).at(pytester)
+    done = checkout.run_apart("-W", "error", "--tb=short")
+    assert done.ret != pytest.ExitCode.OK
+    assert "left in a cycle since collection" in done.stdout.str() + done.stderr.str()
 
 
 def test_it_was_off_before_and_stays_off(pytester: pytest.Pytester) -> None:

@@ -151,8 +151,9 @@ def _result(trial: Trial, asked: list[Trial], attempts: int, today: date, quaran
 
 
 def _table(results: Iterable[Result], key: Callable[[Trial], str]) -> dict[str, dict[str, int]]:
-    table: dict[str, Counter[str]] = {}
-    for result in results:
-        if name := key(result.trial):
-            table.setdefault(name, Counter())[result.trial.outcome.value] += 1
-    return {name: dict(table[name]) for name in sorted(table)}
+    counts = Counter((key(result.trial), result.trial.outcome) for result in results)
+    table: dict[str, dict[str, int]] = {name: {} for name in sorted({name for name, _ in counts if name})}
+    for (name, outcome), count in counts.items():
+        if name:
+            table[name][outcome.value] = count
+    return table

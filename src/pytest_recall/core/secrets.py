@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import groupby, pairwise
 from typing import Final
 from urllib.parse import unquote
@@ -160,19 +161,20 @@ _ESCAPE = re.compile(r"\\{1,8}(?:[nrtbf\"'/]|u[0-9a-fA-F]{4})|%(?:25){0,3}[0-9A-
 _VALUE = r"[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:(?:bearer|basic|token)\s)?([\w/+.~-]{20,}=*)"
 
 
-def _patterns(*rows: tuple[str, str, str]) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    """Return a description, a marker and an expression, which begins with the marker, per row.
+@cache
+def _tokens() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    """Return a description, a marker and an expression, which begins with the marker, per kind of token.
 
     The marker leads the expression, as that is what makes a search fast; that no word goes
-    before it is looked up afterwards.
+    before it is looked up afterwards. Most runs write no recording and need none of them.
     """
     return tuple(
         (said, marker, re.compile(rf"{re.escape(marker)}(?<![\w-]{re.escape(marker)}){rest}", re.ASCII))
-        for said, marker, rest in rows
+        for said, marker, rest in _TOKENS
     )
 
 
-_TOKENS = _patterns(
+_TOKENS = (
     ("an Anthropic key", "sk-ant-", r"[\w-]{20,}"),
     ("an OpenRouter key", "sk-or-", r"[\w-]{20,}"),
     ("an OpenAI key", "sk-", r"(?!ant-|or-)[\w-]{20,}"),
@@ -229,7 +231,7 @@ def suspicious(text: str) -> list[str]:
             if _random(token):
                 found[key] = f"{said} ({token[:shown]}…, {len(token)} characters)"
 
-    for said, marker, pattern in _TOKENS:
+    for said, marker, pattern in _tokens():
         if marker in text:
             for match in pattern.finditer(text):
                 note(said, match[0], 5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import comb, exp, inf, lgamma, log, log1p, sqrt
-from statistics import NormalDist
 
 Interval = tuple[float, float]
 """A lower and an upper bound."""
@@ -11,6 +10,8 @@ Interval = tuple[float, float]
 
 def critical(confidence: float) -> float:
     """Return the z that a standard normal variable stays within, on both sides, with probability `confidence`."""
+    from statistics import NormalDist  # most runs show no interval, and it brings decimal and fractions
+
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 

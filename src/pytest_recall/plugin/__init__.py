@@ -52,7 +52,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.addinivalue_line("markers", options.MARK)
     config.pluginmanager.register(fixtures, "recall-fixtures")
-    config.pluginmanager.register(Hooks(config), "recall-hooks")
+    hooks = Hooks(config)
+    config.pluginmanager.register(hooks, "recall-hooks")
+    # What is added first comes last: after pytest has looked once more for what was not closed.
+    config.add_cleanup(hooks.leave)
 
 
 class Hooks:
@@ -236,12 +239,21 @@ class Hooks:
         if self.run:
             self.run.summary(terminalreporter)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_unconfigure(self) -> None:
-        """Leave the garbage collector and the HTTP clients as they were."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_unconfigure(self) -> Generator[None, object, object]:
+        """Leave the HTTP clients as they were, and have pytest look once for what was not closed."""
+        if DECK in self.config.stash:
+            self.config.stash[DECK].close()
+        if self.run is None:
+            return (yield)
+        from pytest_recall.plugin import garbage
+
+        with garbage.walked(self.config):
+            return (yield)
+
+    def leave(self) -> None:
+        """Leave the garbage collector as it was."""
         if self.run:
             from pytest_recall.plugin import garbage
 
             garbage.thaw(self.config)
-        if DECK in self.config.stash:
-            self.config.stash[DECK].close()

@@ -1,14 +1,17 @@
 """Garbage: keep Python's collector from walking, again and again, over what stays to the end.
 
-Reading cases and collecting items makes many objects and leaves hardly any behind, and the
-interpreter walks over all of them twice more as it exits. Without this the collector takes
-a sixth of the time of a large run that calls no model (`benchmarks/`).
+Reading cases and collecting items makes many objects and leaves hardly any behind. As a
+session ends pytest has the collector walk over all of them twice, and the interpreter twice
+more. Without this the collector takes a quarter of the time of a large run that calls no
+model (`benchmarks/`).
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -25,7 +28,10 @@ def pause(config: pytest.Config) -> None:
 
 
 def freeze(config: pytest.Config) -> None:
-    """Take modules, cases and items, all that there is now, out of what is walked until `thaw`."""
+    """Take modules, cases and items, all that there is now, out of what is walked until `thaw`.
+
+    Nothing is, if somebody else has frozen objects, which `thaw` would let go as well.
+    """
     if gc.get_freeze_count() == 0:
         gc.freeze()
         config.stash[_FROZEN] = True
@@ -35,11 +41,22 @@ def freeze(config: pytest.Config) -> None:
     atexit.register(gc.freeze)
 
 
-def thaw(config: pytest.Config) -> None:
-    """Undo `freeze`, before pytest collects everything to find what was not closed."""
-    if config.stash.get(_FROZEN, False):
+@contextmanager
+def walked(config: pytest.Config) -> Iterator[None]:
+    """Undo `freeze` inside, where pytest has everything walked to find what was not closed, and freeze again."""
+    frozen = thaw(config)
+    yield
+    if frozen:
+        freeze(config)
+
+
+def thaw(config: pytest.Config) -> bool:
+    """Undo `freeze`; return whether there was one."""
+    frozen = config.stash.get(_FROZEN, False)
+    if frozen:
         config.stash[_FROZEN] = False
         gc.unfreeze()
+    return frozen
 
 
 def _resume(config: pytest.Config) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from pytest_recall.replay import httpx_family, vcr_stubs
+from pytest_recall.replay import vcr_stubs
 from pytest_recall.replay.finder import once_imported
 from pytest_recall.replay.player import Player
 
+HTTPX_FAMILY = ("httpx2", "httpx")
 Undo = Callable[[], None]
 
 
@@ -26,7 +27,9 @@ def install_httpx(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
     patched: set[type] = set()
 
     def patch(module: ModuleType) -> None:
+        from pytest_recall.replay import httpx_family  # It brings ssl, which an agent without HTTP does not need.
+
         undo.extend(httpx_family.patch(module, player, patched))
 
-    undo.append(once_imported(httpx_family.MODULES, patch))
+    undo.append(once_imported(HTTPX_FAMILY, patch))
     return undo

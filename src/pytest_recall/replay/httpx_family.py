@@ -17,7 +17,6 @@ from pytest_recall.replay.patience import patient
 from pytest_recall.replay.player import Player, Step, Tap
 from pytest_recall.replay.tls import LazyContext
 
-MODULES = ("httpx2", "httpx")
 _OF_A_KEY = (b"content-type", b"content-encoding")
 Undo = Callable[[], None]
 

@@ -49,9 +49,10 @@ def run_case(
     """
     for call in case.judges:
         _check_arguments(call, judges[call.name])
-    with asking("judge"):
-        for judge in judges.values():
-            _readied(judge, ends)
+    if preflights := [ready for judge in judges.values() if callable(ready := getattr(judge, "ready", None))]:
+        with asking("judge"):
+            for preflight in preflights:
+                _called(PREFLIGHT, preflight, ends)
     start = clock()
     with asking("agent"):
         answer = ask(case, agent, wait, ends)
@@ -168,12 +169,6 @@ def _called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
         raise CaseError(stage, f"{type(error).__name__}: {one_line(str(error)) or 'no message'}") from error
 
 
-def _readied(judge: Judge, ends: Ends) -> None:
-    ready = getattr(judge, "ready", None)
-    if callable(ready):
-        _called(PREFLIGHT, ready, ends)
-
-
 def _check_arguments(call: JudgeCall, judge: Judge) -> None:
     """Raise CaseError for arguments that the judge does not take, before anything is spent."""
     if not call.arguments:
@@ -207,8 +202,8 @@ def _judged(
     stage = f"judge {call.name}"
     given = (_number(own), case.threshold, thresholds.get(call.name))
     threshold = next((value for value in given if value is not None), None)
-    compares = "threshold" in (_argument_names(judge) or ())
-    if compares and threshold is not None:
+    compares = threshold is not None and "threshold" in (_argument_names(judge) or ())
+    if compares:
         # It decides from several scores; where no threshold is given, by one of its own.
         arguments["threshold"] = threshold
 

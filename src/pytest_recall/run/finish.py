@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Header, Record
@@ -13,11 +15,13 @@ from pytest_recall.core.schedule import Quarantine, fold, reset
 from pytest_recall.core.scorecard import Scorecard, summarize
 from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
-from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.grades import read_grades
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import digest, read_state, write_state
+
+if TYPE_CHECKING:
+    from pytest_recall.core.calibration import Calibration, JudgeKey
 
 APPLIED = "applied.json"
 INTENT = "intent.json"
@@ -29,10 +33,18 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     With its folder `run` also as re-graded. Raises RecallError if those cannot be read.
     """
     header = record.header
-    known = {} if place is None else read_calibrations(place.calibration, place.name(place.calibration))
+    known = _calibrations(place)
     gradings = {} if run is None else read_grades(run)
     today = date.fromisoformat(header.date)
     return summarize(record.trials, header.picks, header.total, today, quarantine(header), known, gradings)
+
+
+def _calibrations(place: Place | None) -> Mapping[JudgeKey, Calibration]:
+    if place is None or not place.calibration.exists():
+        return {}
+    from pytest_recall.store.calibration import read_calibrations  # Its pydantic models, which most runs do without.
+
+    return read_calibrations(place.calibration, place.name(place.calibration))
 
 
 def quarantine(header: Header) -> Quarantine | None:

@@ -22,7 +22,7 @@ _HEAD = """\
 
 class _Row(BaseModel):
     # A program writes the file; what a later version of it adds is passed over.
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     judge: _Text
     model: _Text
@@ -33,7 +33,7 @@ class _Row(BaseModel):
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     judges: tuple[_Row, ...] = ()
 
