@@ -170,12 +170,10 @@ class Player:
     @property
     def tape(self) -> Tape | None:
         """The tape that calls made now belong to: the one opened last, of the lane or else in whichever thread."""
-        tapes = self._here
+        tapes = self._opened(self._lane)
         return tapes[-1] if tapes else None
 
-    @property
-    def _here(self) -> list[Tape]:
-        lane = self._lane
+    def _opened(self, lane: Lane | None) -> list[Tape]:
         return self._tapes if lane is None else lane.tapes
 
     @property
@@ -213,8 +211,11 @@ class Player:
         A thread that an agent or a judge started knows nothing of contexts. It has the kind of
         the phase in which it began: one that the agent left behind is no judge later on.
         """
+        return self._kind(self._lane)
+
+    def _kind(self, lane: Lane | None) -> str:
         own = _KIND.get()
-        if own is not None or self._lane is not None:
+        if own is not None or lane is not None:
             return own or "agent"
         phases = list(self._phases)
         if not phases:
@@ -234,7 +235,7 @@ class Player:
     def push(self, tape: Tape, lane: Lane | None = None) -> None:
         """Open `tape` above the one that is open now, here or in `lane`."""
         with self._lock:
-            (self._here if lane is None else lane.tapes).append(tape)
+            self._opened(lane or self._lane).append(tape)
 
     def pop(self, tape: Tape) -> None:
         """Close `tape`; those below it are open again."""
@@ -283,7 +284,9 @@ class Player:
             return Step()
         if self._ignored and self._is_ignored(*_place(request.url)):
             return Step()
-        tape, kind, lane = self.tape, self.kind, self._lane
+        lane = self._lane
+        tapes, kind = self._opened(lane), self._kind(lane)
+        tape = tapes[-1] if tapes else None
         if lane is not None and lane.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         way = self.ways.get(kind, "cassette")
