@@ -179,4 +179,5 @@ trials = st.builds(
     evidence=st.booleans(),
     repeat=st.just(1),
     rule=st.just(""),
+    arm=st.just(""),
 )

@@ -41,6 +41,8 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "ignore_hosts": (),
         "secrets": (),
         "max_cassette_age": None,
+        "baselines": (),
+        "baseline_window": 80_000,
     }
 
 

@@ -29,8 +29,9 @@ class Upstream:
     time, `broken` always 500, `drop` breaks off in the middle of a stream, `hang` never
     answers, `slow` starts late, `wait` goes on after the first event when a prompt `go` has
     come, `held` waits for that as well, `comes` waits for `held` to come, `echo` gives the rest
-    of the prompt back. Paths other than those of the two APIs are answered in JSON, by the first
-    word of a field `prompt`.
+    of the prompt back, `find` what its rest, a regular expression, finds in the messages before.
+    Paths other than those of the two APIs are answered in JSON, by the first word of a field
+    `prompt`.
     """
 
     def __init__(self) -> None:
@@ -113,6 +114,9 @@ class Upstream:
             _answer(handler, 500, {"error": {"message": f"broken by {rest}", "type": "server_error"}})
         else:
             text = rest if way == "echo" else f"#{number:04} to {prompt}"
+            if way == "find":
+                said = " ".join(str(message["content"]) for message in body["messages"][:-1])
+                text = " ".join(re.findall(rest, said)) or "nothing is known of that"
             script = _SCRIPTS.get(handler.path.partition("?")[0], _plain)
             events, whole = script(text, number, body)
             if isinstance(body, dict) and body.get("stream"):

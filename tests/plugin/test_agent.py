@@ -51,7 +51,8 @@ def test_without_one_nothing_is_run_and_a_sentence_says_how_to_write_it(
     said = [line for line in result.outlines if "no `agent` fixture" in line and not line.startswith("ERROR")]
     assert said == [
         "eval/cases.yaml:1: no `agent` fixture; write one in eval/conftest.py that returns a function"
-        " from the case input to an answer (`recall init` shows how)"
+        " from the case input to an answer (`recall init` shows how), or name a model to ask plainly"
+        " with --model SELECTOR"
     ]
     assert "Traceback" not in result.stdout.str()
     assert checkout.state_text() is None

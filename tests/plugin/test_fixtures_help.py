@@ -17,7 +17,8 @@ OPTIONS = (
     "--recall-date",
     "--recall-seed",
     "--recall-pr",
-    "--recall-model",
+    "--model",
+    "--baselines",
     "--recall-base-state",
     "--recall-update",
     "--reset-on-model-swap",
@@ -36,7 +37,14 @@ OPTIONS = (
 @pytest.mark.parametrize("options", [(), ("-v",)], ids=["short", "long"])
 def test_fixtures_prints_the_docstring_of_each(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
     lines = BARE.at(pytester).run("--fixtures", *options).outlines
-    for name in ("agent", "recall_case", "recall_kind", "recall_alone", *(f"judge_{name}" for name in JUDGES)):
+    for name in (
+        "agent",
+        "recall_model",
+        "recall_case",
+        "recall_kind",
+        "recall_alone",
+        *(f"judge_{name}" for name in JUDGES),
+    ):
         doc = inspect.getdoc(getattr(fixtures, name)) or ""
         told = (doc if options else doc.partition("\n\n")[0]).splitlines()
         assert told, name

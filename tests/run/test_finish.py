@@ -260,3 +260,13 @@ def test_the_scorecard_is_written_for_the_run_and_as_the_newest(place: Place) ->
         assert (run / name).read_bytes() == (place.artifacts.folder / name).read_bytes()
     assert json.loads((run / "scorecard.json").read_text(encoding="utf-8"))["counts"] == {"failed": 1, "passed": 1}
     assert (run / "scorecard.md").read_text(encoding="utf-8").startswith("# Recall scorecard: 1 passed, 1 failed\n")
+
+
+def test_a_baseline_that_comes_after_a_fold_folds_nothing_twice(place: Place) -> None:
+    remember(place, {"a": row(1, 1)})
+    run = journal(place, trial("a"))
+    finish.apply(place, run)
+    assert boxes(place) == {"a": (2, 2)}
+    record = read_journal(run)
+    finish.apply(place, run, record._replace(trials=(*record.trials, trial("a", FAILED, arm="raw"))))
+    assert boxes(place) == {"a": (2, 2)}

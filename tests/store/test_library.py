@@ -345,3 +345,21 @@ def test_a_damaged_recording_keeps_its_drafts(library: Library) -> None:
     left = draft(library.new_draft(path), call("b"))
     assert "cut off in its last line" in problem(lambda: library.recover(path, RULES))
     assert library.drafts() == [left]
+
+
+def test_a_baseline_has_a_file_of_its_own() -> None:
+    assert SHELF.of_case("late", "loans", arm="tail-window").name == "late@tail-window.ndjson"
+    assert SHELF.of_case("late", "loans", 2, "raw").name == "late@raw~2.ndjson"
+    header = {"case": "late", "scenario": "loans", "baseline": "raw", "repeat": 2}
+    assert SHELF.fits(SHELF.of_case("late", "loans", 2, "raw"), header)
+    assert not SHELF.fits(SHELF.of_case("late", "loans", 2), header)
+
+
+@given(case_id=case_ids, first=case_ids, second=case_ids)
+@example("a", "openai:m;http://127.0.0.1:80/v1", "openai:m;http://127.0.0.1:81/v1")
+@example("a@raw", "raw", "Raw")
+def test_two_baselines_never_have_one_file(case_id: str, first: str, second: str) -> None:
+    names = {SHELF.of_case(case_id, "loans", arm=arm).name.casefold() for arm in ("", first, second)}
+    assert len(names) == len({"", first, second})
+    path = SHELF.of_case("x" * 200, "y" * 100, 100, first)
+    assert len(SHELF.new_draft(path).name) <= 255

@@ -115,10 +115,10 @@ def run_verify(args: argparse.Namespace) -> int:
 
 
 def _misnamed(library: Library, header: dict[str, Any], name: Any) -> str:
-    case_id, scenario = header.get("case"), header.get("scenario", "")
-    if isinstance(case_id, str) and isinstance(scenario, str):
-        place = name(library.of_case(case_id, scenario))
-        return f"is the recording of `{one_line(case_id)}`, which belongs in {place}; move it there, or record it again"
+    own = library.of_header(header)
+    if own is not None:
+        case_id = one_line(header["case"])
+        return f"is the recording of `{case_id}`, which belongs in {name(own)}; move it there, or record it again"
     if isinstance(header.get("fixture"), str):
         return f"is not named after its fixture `{one_line(header['fixture'])}`; record it again"
     return "does not say whose recording it is; record it again"

@@ -112,7 +112,8 @@ def standing(header: Mapping[str, Any], scenarios: Mapping[str, str], rows: Coll
 def titled(header: Mapping[str, Any]) -> str:
     """Return whose cassette has this header, in one line."""
     if isinstance(header.get("case"), str):
-        trial = f" (trial {header['repeat']})" if "repeat" in header else ""
+        trial = f" (baseline {one_line(str(header['baseline']), 60)})" if "baseline" in header else ""
+        trial += f" (trial {header['repeat']})" if "repeat" in header else ""
         return (
             one_line("/".join(part for part in (str(header.get("scenario", "")), header["case"]) if part), 80) + trial
         )

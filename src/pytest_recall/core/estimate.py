@@ -52,13 +52,13 @@ def seen(records: Iterable[Record]) -> list[Seen]:
     """Return what each case took in each of `records`, all its trials of a run together.
 
     A case whose calls have no price has no cost; one without any call cost nothing. Trials
-    that were skipped took nothing that a later run would not.
+    that were skipped took nothing that a later run would not, and those of baselines are of other agents.
     """
     found = []
     for record in records:
         cases: dict[str, list[Seen]] = {}
         for trial in record.trials:
-            if trial.outcome.value == "skipped":
+            if trial.outcome.value == "skipped" or trial.arm:
                 continue
             costs = [call.cost for call in trial.calls]
             known = [cost for cost in costs if cost is not None and isfinite(cost) and cost >= 0]

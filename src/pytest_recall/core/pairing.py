@@ -41,10 +41,11 @@ class Left(NamedTuple):
 
 
 def tries_of(record: Record) -> dict[str, list[Trial]]:
-    """Return all trials of each case, in their order."""
+    """Return all trials of each case by the agent under test, in their order."""
     tries: dict[str, list[Trial]] = {}
     for trial in record.trials:
-        tries.setdefault(trial.case_id, []).append(trial)
+        if not trial.arm:
+            tries.setdefault(trial.case_id, []).append(trial)
     return tries
 
 
@@ -82,7 +83,7 @@ def chosen_after(base: Record, head: Record) -> Iterator[str]:
     asked = later.header
     if not asked.scheduled or asked.mode == "all" or (asked.state and asked.state == earlier.header.state):
         return
-    chosen = {case_id for case_id, _ in asked.picks} | {trial.case_id for trial in later.trials}
+    chosen = {case_id for case_id, _ in asked.picks} | {trial.case_id for trial in later.trials if not trial.arm}
     for case_id, trial in graded(earlier.trials).items():
         if (
             trial.outcome.is_verdict

@@ -15,7 +15,8 @@ class Header(NamedTuple):
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
     `writes` whether the run's trials belong in the state; `total` the cases it chose from;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
-    `lapses` is the number of them that sets a case apart.
+    `lapses` is the number of them that sets a case apart; `baselines` are asked beside the agent
+    under test.
     """
 
     run: str
@@ -42,6 +43,7 @@ class Header(NamedTuple):
     swapped: int = 0
     quarantined: tuple[str, ...] = ()
     lapses: int | None = None
+    baselines: tuple[str, ...] = ()
 
 
 class Record(NamedTuple):

@@ -147,6 +147,14 @@ class Rubric(BaseModel):
     preflight_cases: tuple[KnownVerdict, ...] = Field(
         default=(), description="Answers with known verdicts, in place of the built-in ones of that judge."
     )
+    baselines: WrittenNames = Field(
+        default=(), description="Agents that each run asks the same cases beside the one under test, by name."
+    )
+    baseline_window: Annotated[int, Field(strict=True, ge=1)] = Field(
+        default=80_000,
+        description="Tokens, estimated as a third of the characters, of the turns that the baselines `tail-window` and"
+        " `compaction` send as they are.",
+    )
     cassette_kinds: dict[Kind, Way] = Field(
         default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."
     )

@@ -8,6 +8,7 @@ from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pytest_recall.core.arms import SideBySide, side_by_side
 from pytest_recall.core.audit import Grading, Regraded, regrade
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
@@ -52,7 +53,8 @@ class Scorecard(NamedTuple):
     share of cases that a change could have broken with none of them in the slice;
     `sources` counts verdicts by where the answer came from, `unmoved` those that are no
     evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
-    to where somebody has looked again.
+    to where somebody has looked again. All of this is about the agent under test; `arms` puts it
+    beside the baselines, if there are any.
     """
 
     results: tuple[Result, ...]
@@ -66,6 +68,7 @@ class Scorecard(NamedTuple):
     unmoved: int = 0
     panels: Panels = Panels()
     regraded: Regraded | None = None
+    arms: SideBySide | None = None
 
     @property
     def by_tries(self) -> list[RepeatSummary]:
@@ -95,14 +98,16 @@ def summarize(
     quarantine: Quarantine | None = None,
     calibrations: Mapping[JudgeKey, Calibration] = MappingProxyType({}),
     gradings: Mapping[str, Grading] = MappingProxyType({}),
+    baselines: Iterable[str] = (),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
     With several attempts at a case the last one grades it, with a series all of it.
     `calibrations` are of the judges that have been compared with people, `gradings` of cases
-    whose verdicts were looked at again.
+    whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test.
     """
-    every = list(trials)
+    with_baselines = list(trials)
+    every = [trial for trial in with_baselines if not trial.arm]
     attempts = Counter(trial.case_id for trial in every if trial.repeat == 1)
     grading, asked = graded(every), series(every)
     counting = [trial for some in asked.values() for trial in some]
@@ -133,6 +138,7 @@ def summarize(
         ),
         panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
         regraded=regrade((result.trial for result in results), gradings),
+        arms=side_by_side(with_baselines, baselines),
     )
 
 

@@ -69,19 +69,22 @@ def k_of_n(text: str) -> tuple[int, int]:
     return needed, count
 
 
-def graded(trials: Iterable[Trial]) -> dict[str, Trial]:
+def graded(trials: Iterable[Trial], arm: str = "") -> dict[str, Trial]:
     """Return the trial that grades each case, by case id, in the order in which they began.
 
     That is the last one; of a series the last with the outcome that all of it comes to. A
-    series that was cut off before it was decided has no verdict.
+    series that was cut off before it was decided has no verdict. `arm` is whose trials they are:
+    those of a baseline say nothing of the agent under test, and are left out where it is empty.
     """
-    return {case_id: _grade(last) for case_id, last in series(trials).items()}
+    return {case_id: _grade(last) for case_id, last in series(trials, arm).items()}
 
 
-def series(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
-    """Return the trials that count for each case: all of the last series, or the last one."""
+def series(trials: Iterable[Trial], arm: str = "") -> dict[str, list[Trial]]:
+    """Return the trials of `arm` that count for each case: all of the last series, or the last one."""
     found: dict[str, list[Trial]] = {}
     for trial in trials:
+        if trial.arm != arm:
+            continue
         known = found.get(trial.case_id)
         if not trial.rule or trial.repeat == 1 or known is None:
             found[trial.case_id] = [trial]

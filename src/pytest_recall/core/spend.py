@@ -13,6 +13,10 @@ FIXTURES = "(fixtures)"
 """Stands among the scenarios for calls that are of no trial: of fixtures that tests share, and of teardowns."""
 
 
+BASELINES = "(baselines)"
+"""Stands among the scenarios for calls of the agents that were asked beside the one under test, and their judges'."""
+
+
 class Bill(NamedTuple):
     """Some calls in US dollars: `usd` is the sum of those that have a price, `unpriced` counts the others."""
 
@@ -81,8 +85,11 @@ def by_scenario(made: Iterable[tuple[str, Sequence[Call]]], stays: Collection[st
 
 
 def of_run(record: Record) -> dict[str, Spend]:
-    """Return the spend of each scenario of a run, by name, and at last that of `FIXTURES`, if they called."""
-    spends = by_scenario((trial.scenario, trial.calls) for trial in record.trials)
+    """Return the spend of each scenario of a run, by name, and at last those of `BASELINES` and `FIXTURES`, if any."""
+    spends = by_scenario((trial.scenario, trial.calls) for trial in record.trials if not trial.arm)
+    beside = [call for trial in record.trials if trial.arm for call in trial.calls]
+    if beside:
+        spends[BASELINES] = spend_of(beside)
     return {**spends, FIXTURES: spend_of(record.calls)} if record.calls else spends
 
 

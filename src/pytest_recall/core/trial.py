@@ -90,7 +90,8 @@ class Trial(NamedTuple):
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
     `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
-    rubric asks for; its fail blocks nobody.
+    rubric asks for; its fail blocks nobody. `arm` is the baseline that was asked, empty for the agent
+    under test; the trial of a baseline grades no case.
     """
 
     case_id: str
@@ -114,6 +115,7 @@ class Trial(NamedTuple):
     repeat: int = 1
     rule: str = ""
     unproven: str = ""
+    arm: str = ""
 
     @property
     def note(self) -> str:

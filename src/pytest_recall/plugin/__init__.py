@@ -83,8 +83,13 @@ class Hooks:
         xdist.brief(node)
 
     def pytest_report_header(self) -> list[str]:
-        """Say what was chosen, why the rest is not run, and how many cases run at once."""
-        lines = (self.run.header_line(), self.run.concurrency_line()) if self.run else ()
+        """Say what was chosen, why the rest is not run, who else is asked, and how many cases run at once."""
+        run = self.run
+        if run is None:
+            return []
+        from pytest_recall.plugin import baselines
+
+        lines = (run.header_line(), baselines.header_line(run), run.concurrency_line())
         return [line for line in lines if line]
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -119,7 +124,8 @@ class Hooks:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Write down what this run is going to do."""
         if self.run:
-            self.run.collected([item.stash[CASE_ID] for item in session.items if CASE_ID in item.stash])
+            own = (item for item in session.items if CASE_ID in item.stash and not getattr(item, "arm", ""))
+            self.run.collected([item.stash[CASE_ID] for item in own])
             if options.concurrency(self.config) > 1:
                 from pytest_recall.plugin import overlap
 
@@ -213,6 +219,10 @@ class Hooks:
             return "error", "E", "ERROR"
         if report.outcome == options.AGAIN:
             return "asked again", "a", "ASKED AGAIN"
+        if hasattr(report, "recall_arm"):
+            from pytest_recall.plugin import baselines
+
+            return baselines.status(report)
         return None
 
     @pytest.hookimpl(optionalhook=True)

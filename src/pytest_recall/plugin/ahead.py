@@ -80,13 +80,13 @@ def unfit(session: pytest.Session) -> bool:
     )
     if not has:
         return True
-    known = _definitions(session, "agent") or ()
+    known = definitions(session, "agent") or ()
     return not all(
         isinstance(getattr(one, "_finalizers", None), list) and hasattr(one, "cached_result") for one in known
     )
 
 
-def _definitions(node: pytest.Item | pytest.Session, name: str) -> Sequence[Any] | None:
+def definitions(node: pytest.Item | pytest.Collector, name: str) -> Sequence[Any] | None:
     """Return what pytest knows of the fixture `name` where `node` lies."""
     look_up: Any = node.session._fixturemanager.getfixturedefs
     # Releases of pytest before 8.1 ask for the id.
@@ -110,7 +110,7 @@ class _Own(dict[str, Sequence[Any]]):
                 " name it as an argument of the fixture that uses it"
             )
         if name not in self:
-            found = _definitions(self._item, name)
+            found = definitions(self._item, name)
             if not found:
                 return default
             if name in GLOBAL and self.is_early:

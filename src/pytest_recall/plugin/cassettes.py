@@ -118,7 +118,7 @@ class Deck:
         self.player.pop(tape)
         if tape.mode != "off":
             tape.close()
-            path = self.library.of_case(item.stash[CASE_ID], _scenario(item), _repeat(item))
+            path = self._path(item, _repeat(item))
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
             whole = item.stash[OUTCOME].is_verdict and not tape.misses
@@ -151,19 +151,24 @@ class Deck:
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
             return Tape("", "off", self._rules, self._redactor, "")
-        case_id, scenario = item.stash[CASE_ID], _scenario(item)
-        hint = f"`pytest -p recall '{item.nodeid}' {self._record}` records it"
-        about: dict[str, Any] = {"case": case_id, "scenario": scenario}
+        asked = f" --baselines '{_arm(item)}'" if _arm(item) else ""
+        hint = f"`pytest -p recall '{item.nodeid}'{asked} {self._record}` records it"
+        about: dict[str, Any] = {"case": item.stash[CASE_ID], "scenario": _scenario(item)}
+        if asked:
+            about["baseline"] = _arm(item)
         repeat = _repeat(item)
         if repeat > 1:
             about["repeat"] = repeat
-        return self._tape(self.library.of_case(case_id, scenario, repeat), about, hint)
+        return self._tape(self._path(item, repeat), about, hint)
+
+    def _path(self, item: pytest.Item, repeat: int) -> Path:
+        return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
 
     def forget(self, item: pytest.Item, after: int) -> None:
         """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
         while self.mode == "record":
             after += 1
-            path = self.library.of_case(item.stash[CASE_ID], _scenario(item), after)
+            path = self._path(item, after)
             if not path.exists():
                 return
             path.unlink()
@@ -222,7 +227,7 @@ class Deck:
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:
-        for key in ("case", "fixture"):
+        for key in ("case", "fixture", "baseline"):
             if cassette.header.get(key) != about.get(key):
                 return [f"{cassette.name}: is the recording of `{cassette.header.get(key)}`; record this one again"]
         recorded = str(cassette.header.get("recorded_at", ""))[:10]
@@ -292,6 +297,10 @@ class Deck:
 
 def _repeat(item: pytest.Item) -> int:
     return len(item.stash.get(OUTCOMES, ())) + 1
+
+
+def _arm(item: pytest.Item) -> str:
+    return str(getattr(item, "arm", ""))
 
 
 def _scenario(item: pytest.Item) -> str:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.core.baselines import Baseline, item_name
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import judging, options, start
+from pytest_recall.plugin import baselines, judging, options, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_AGENT = (
     "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
-    " (`recall init` shows how)"
+    " (`recall init` shows how), or name a model to ask plainly with --model SELECTOR"
 )
 
 BUILT_IN = "pytest_recall.plugin.fixtures"
@@ -59,17 +60,28 @@ class CaseModule(pytest.Module):
         except RecallError as error:
             raise self.CollectError("\n".join(error.messages)) from None
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
+        asked = (None, *baselines.of_module(self))
         for case in cases:
-            judges = tuple(dict.fromkeys(call.name for call in case.judges))
-            shared = functions.get(judges)
-            if shared is None:
-                shared = functions[judges] = {"callobj": _function(judges)}
-            item: CaseItem = CaseItem.from_parent(self, name=case.id, case=case, line=lines[case.id], **shared)
-            if "fixtureinfo" not in shared:
-                # What a fixture closure is made of is the same for the same judges.
-                shared["fixtureinfo"] = item._fixtureinfo
-                self._check_fixtures(item, lines[case.id], judges)
-            yield item
+            for baseline in asked:
+                yield self._item(case, lines[case.id], baseline, functions)
+
+    def _item(
+        self, case: Case, line: int, baseline: Baseline | None, functions: dict[tuple[str, ...], dict[str, Any]]
+    ) -> CaseItem:
+        """Return the item in which the agent, or a baseline in its place, is asked the case."""
+        judges = tuple(dict.fromkeys(call.name for call in case.judges))
+        agent = "agent" if baseline is None else baseline.fixture
+        key = (baseline.name if baseline else "", *judges)
+        shared = functions.get(key)
+        if shared is None:
+            shared = functions[key] = {"callobj": _function(agent, judges)}
+        name = case.id if baseline is None else item_name(case.id, baseline.name)
+        item: CaseItem = CaseItem.from_parent(self, name=name, case=case, line=line, baseline=baseline, **shared)
+        if "fixtureinfo" not in shared:
+            # What a fixture closure is made of is the same for the same agent and judges.
+            shared["fixtureinfo"] = item._fixtureinfo
+            self._check_fixtures(item, line, judges)
+        return item
 
     def _chosen(self, run: Run) -> tuple[list[Case], dict[str, int]]:
         plan = run.plan
@@ -107,8 +119,25 @@ class CaseModule(pytest.Module):
             raise self.CollectError(
                 f"{where}: the fixture `{varied[0]}` is parametrized, but a case is one item; write one without params"
             )
-        if found["agent"][-1].func.__module__ == BUILT_IN and not self.config.option.collectonly:
+        if not self.config.option.collectonly:
+            self._check_asked(item, where)
+
+    def _check_asked(self, item: CaseItem, where: str) -> None:
+        """Refuse a model that is to be asked in place of an agent, and that nobody named or finds."""
+        found = item._fixtureinfo.name2fixturedefs
+        plain = "agent" in found and found["agent"][-1].func.__module__ == BUILT_IN
+        if plain and self.config.stash[RUN].plan.context.model is None:
             raise self.CollectError(f"{where}: {NO_AGENT}")
+        what = "no `agent` fixture, so that the model under test is asked" if plain else "recall_model"
+        if item.baseline is not None:
+            what = f"the baseline `{item.baseline.name}`"
+        try:
+            if item.baseline is not None and item.baseline.kind == "model":
+                baselines.model_of(self.config, item.baseline.name)
+            elif plain or ("recall_model" in found and found["recall_model"][-1].func.__module__ == BUILT_IN):
+                baselines.model_under_test(self.config)
+        except RecallError as error:
+            raise self.CollectError("\n".join(f"{where}: {what}: {m}" for m in error.messages)) from None
 
     def _check_model(self, name: str, where: str) -> None:
         """Refuse a judge that asks a model where none is named, or one that nobody finds."""
@@ -134,27 +163,33 @@ def no_judge(config: pytest.Config, name: str) -> str:
     return f"`{name}` is no judge{close or ';'} known: {', '.join(known)}; to add it, write a fixture `judge_{name}`"
 
 
-def _function(judges: tuple[str, ...]) -> Any:
-    """Return a function whose signature asks pytest for the agent and these judges."""
+def _function(agent: str, judges: tuple[str, ...]) -> Any:
+    """Return a function whose signature asks pytest for the fixture of the agent, if it has one, and these judges."""
 
     def case(**fixtures: Any) -> None:
         raise NotImplementedError("CaseItem.runtest runs the case")
 
-    names = ("agent", *(f"judge_{name}" for name in judges))
+    names = (*([agent] if agent else []), *(f"judge_{name}" for name in judges))
     kind = inspect.Parameter.KEYWORD_ONLY
     case.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
     return case
 
 
 class CaseItem(pytest.Function):
-    """A case: pytest sets up the agent and the judges, `run_case` does the rest."""
+    """A case: pytest sets up the agent and the judges, `run_case` does the rest.
 
-    def __init__(self, *, case: Case, line: int, **kwargs: Any) -> None:
+    With a `baseline` that one is asked in place of the agent; `arm` is its name.
+    """
+
+    def __init__(self, *, case: Case, line: int, baseline: Baseline | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
         self.line = line
+        self.baseline = baseline
+        self.arm = baseline.name if baseline else ""
         self.stash[CASE_ID] = case.id
-        self.rule = case.rule(self.config.stash[RUN].plan.rubric.confirm)
+        # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
+        self.rule = case.rule(None if baseline else self.config.stash[RUN].plan.rubric.confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))
@@ -193,9 +228,10 @@ class CaseItem(pytest.Function):
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run = self.config.stash[RUN]
         fixtures: dict[str, Any] = self.funcargs
+        agent = baselines.agent_of(self.config, self.baseline, fixtures) if self.baseline else fixtures["agent"]
         return run_case(
             self.case,
-            fixtures["agent"],
+            agent,
             {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
             thresholds=run.plan.rubric.thresholds,
             wait=run.wait,
@@ -285,6 +321,8 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not late and RUN not in config.stash:
         return
     run = start.run_of(config)
+    if run.unknown_baselines:
+        raise RecallError(*run.unknown_baselines)
     both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
     if both:
         raise RecallError(

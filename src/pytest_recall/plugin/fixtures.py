@@ -19,16 +19,34 @@ Judge = Callable[..., Any]
 
 
 @pytest.fixture
-def agent() -> Callable[[Any], Any]:
-    """The system under test: override it in eval/conftest.py.
+def agent(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    """The system under test: override it in eval/conftest.py. By default it is the model of `--model`, asked plainly.
 
     Return a function, sync or async, from the case's `input` to an answer: text, or an
     object with `text` and, if there are any, `passages` and `usage`. For a case with
     `turns` it gets the messages so far, each `{"role": ..., "content": ...}`.
     """
-    from pytest_recall.plugin.collect import NO_AGENT
+    from pytest_recall.plugin import collect, start
 
-    pytest.fail(NO_AGENT, pytrace=False)
+    if start.run_of(request.config).plan.context.model is None:
+        pytest.fail(collect.NO_AGENT, pytrace=False)
+    model: Callable[[Any], Any] = request.getfixturevalue("recall_model")
+    return model
+
+
+@pytest.fixture(scope="session")
+def recall_model(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    """The model under test, which `--model` or `model_primary` in rubric.yaml names by a selector.
+
+    `recall_model("text")`, or with a list of messages, returns an Answer; `recall_model.ask(Ask(...))` a Reply.
+    """
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.plugin import baselines
+
+    try:
+        return baselines.model_under_test(request.config)
+    except RecallError as error:
+        pytest.fail(f"recall_model: {error}", pytrace=False)
 
 
 @pytest.fixture

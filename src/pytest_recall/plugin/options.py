@@ -45,8 +45,19 @@ def add(parser: pytest.Parser) -> None:
         "--recall-seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)"
     )
     group.addoption("--recall-pr", metavar="N", help="the pull request to note in the state (default: from GITHUB_REF)")
-    group.addoption(
-        "--recall-model", metavar="NAME", help="the model under test (default: `model_primary` in rubric.yaml)"
+    shared(
+        group,
+        "model",
+        metavar="SELECTOR",
+        help="the model under test (default: `model_primary` in rubric.yaml): the fixture `recall_model` asks it, and"
+        " where there is no `agent` it is the agent",
+    )
+    shared(
+        group,
+        "baselines",
+        metavar="A,B",
+        help="ask the same cases of these as well, side by side, in place of `baselines` in rubric.yaml: `raw`,"
+        " `tail-window`, `compaction`, `no-memory`, fixtures `agent_<name>`, or models by selector; `none` for none",
     )
     group.addoption(
         "--recall-base-state",

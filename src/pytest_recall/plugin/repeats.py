@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pytest_recall.core.trial import Outcome
+from pytest_recall.plugin import baselines
 from pytest_recall.plugin.options import AGAIN
-from pytest_recall.plugin.stash import DECK, OUTCOME, OUTCOMES
+from pytest_recall.plugin.stash import DECK, MISSED, OUTCOME, OUTCOMES
 from pytest_recall.plugin.trials import set_apart
 
 
@@ -27,6 +28,7 @@ def run(item: Any, nextitem: pytest.Item | None) -> bool | None:
     outcomes: list[Outcome] = []
     fails: list[Any] = []
     item.stash[OUTCOMES] = outcomes
+    item.stash[MISSED] = False
     try:
         while _once(item, nextitem, outcomes, fails) is None:
             item._initrequest()  # As pytest-rerunfailures does: the fixtures of the next trial are its own.
@@ -73,11 +75,14 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.outcome = "failed"
         report.recall_error = False
         report.longrepr = f"{fails[-1]}\n  {told}"
-        set_apart(item, report)
+        if not item.arm:
+            set_apart(item, report)
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True
         report.longrepr = f"no verdict: {told}"
+    if item.arm:
+        baselines.settle_series(item, report, verdict)
 
 
 def _phase(item: Any, when: Any, **more: Any) -> Any:
@@ -92,7 +97,11 @@ def _phase(item: Any, when: Any, **more: Any) -> Any:
         ends = (*ends, KeyboardInterrupt)
     call = pytest.CallInfo.from_call(lambda: hooks[when](item=item, **more), when=when, reraise=ends)
     report = item.ihook.pytest_runtest_makereport(item=item, call=call)
-    expected = hasattr(report, "wasxfail") or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
+    expected = (
+        hasattr(report, "wasxfail")
+        or hasattr(report, "recall_arm")
+        or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
+    )
     if call.excinfo is not None and not expected:
         item.ihook.pytest_exception_interact(node=item, call=call, report=report)
     return report

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.core.baselines import case_and_baseline
 from pytest_recall.core.call import Call
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
 from pytest_recall.core.scorecard import Scorecard
-from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.stash import DECK
+from pytest_recall.plugin.trials import crashed
 from pytest_recall.render import scorecard as render
 from pytest_recall.render.cost import dollars
 from pytest_recall.render.sentences import alone_line, plural, slice_line
@@ -51,7 +53,8 @@ class Run:
         self._crashes: dict[str, str] = {}
         self.trials: list[Trial] = []
         self.calls: list[Call] = []
-        self._attempts: Counter[str] = Counter()
+        self.unknown_baselines: dict[str, None] = {}
+        self._attempts: Counter[tuple[str, str]] = Counter()
         self._journal: Journal | None = None
         self._record: Record | None = None
         self._card: Scorecard | None = None
@@ -166,9 +169,15 @@ class Run:
         return not (option.collectonly or option.showfixtures or option.show_fixtures_per_test or option.setuponly)
 
     def case_of(self, node_id: str) -> str | None:
-        """Return the case behind the node id of a row; None for any other item."""
-        path, _, case_id = node_id.partition("::")
-        return case_id if path.endswith(SUFFIXES) and case_id in self.plan.declared else None
+        """Return the case that the agent under test is asked under the node id of a row; None for any other item."""
+        case_id, arm = self._asked(node_id)
+        return None if arm else case_id
+
+    def _asked(self, node_id: str) -> tuple[str | None, str]:
+        """Return the case of a row's node id, and the baseline that is asked; no case for any other item."""
+        path, _, name = node_id.partition("::")
+        case_id, arm = case_and_baseline(name)
+        return (case_id, arm) if path.endswith(SUFFIXES) and case_id in self.plan.declared else (None, "")
 
     def record(self, report: pytest.TestReport) -> None:
         """Append the trial that came with `report` to the journal."""
@@ -184,35 +193,38 @@ class Run:
 
     def _crashed(self, node_id: str, error: str) -> None:
         """Append the trial of a case whose worker died under it, unless its verdict had arrived."""
-        case_id = self.case_of(node_id)
+        case_id, arm = self._asked(node_id)
         if case_id is None:
             # It may be a marked test: that is known when another worker has said what it found.
             self._crashes[node_id] = error
-        elif not self._attempts[case_id]:
+        elif not self._attempts[case_id, arm]:
             file = next(file for file in self.plan.files.values() if case_id in file.lines)
             case = file.cases([case_id])[0]
             where = f"{file.name}:{file.lines[case_id]}"
-            self._append(_crash(case_id, case.scenario, case.dimension, error, case.fingerprint), where)
+            crash = crashed(case_id, case.scenario, case.dimension, error, case.fingerprint)
+            self._append(crash._replace(arm=arm), where)
 
     def _append_crashed_tests(self) -> None:
         for node_id, error in self._crashes.items():
             case_id = self.nodes.get(node_id)
-            if case_id is not None and not self._attempts[case_id]:
+            if case_id is not None and not self._attempts[case_id, ""]:
                 scenario, dimension = self.late.get(case_id, ("", ""))
-                self._append(_crash(case_id, scenario, dimension, error), node_id.partition("::")[0])
+                self._append(crashed(case_id, scenario, dimension, error), node_id.partition("::")[0])
 
     def _append(self, trial: Trial, where: str) -> None:
         if self._journal is None:
             self._begin(())
-        self._attempts[trial.case_id] += trial.repeat == 1
+        key = trial.case_id, trial.arm
+        self._attempts[key] += trial.repeat == 1
+        under_test = not trial.arm
         trial = trial.at(
-            self.plan.rows.get(trial.case_id),
-            self._attempts[trial.case_id],
+            self.plan.rows.get(trial.case_id) if under_test else None,
+            self._attempts[key],
             reason=trial.reason or self.plan.reasons.get(trial.case_id, ""),
             where=where,
             pr=self.plan.context.pr,
-            model=self.plan.context.model,
-            evidence=not trial.unproven and (trial.source != "replayed" or self._trusts_replays),
+            model=self.plan.context.model if under_test else None,
+            evidence=under_test and not trial.unproven and (trial.source != "replayed" or self._trusts_replays),
         )
         self.trials.append(trial)
         if not self._watched:
@@ -325,7 +337,7 @@ class Run:
             told += f", and {plural(unknown, 'call')} of unknown cost"
         why = meter.closed()
         self.note(f"{told}; {why}" if why else told)
-        ran = {trial.case_id for trial in self.trials}
+        ran = {trial.case_id for trial in self.trials if not trial.arm}
         cut = any(case_id not in ran for case_id, _ in self.plan.picks)
         if why and cut and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -382,15 +394,3 @@ class Run:
             reporter.line(note)
         for problem in self._problems:
             reporter.line(problem, red=True)
-
-
-def _crash(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:
-    """Return the trial of a case whose worker died under it."""
-    return Trial(
-        case_id=case_id,
-        outcome=Outcome.ERROR,
-        scenario=scenario,
-        dimension=dimension,
-        error=error,
-        fingerprint=fingerprint,
-    )

@@ -33,6 +33,8 @@ def start(config: pytest.Config) -> None:
     options.progress(config)
     paths = list(case_files(config))
     asked = recording(config)
+    if config.option.recall_baselines is not None and not paths:
+        raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
     if paths or asked.mode != "off":
         from pytest_recall.plugin import garbage
 
@@ -53,6 +55,7 @@ def _check_selectors(config: pytest.Config) -> None:
 
 def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = None) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
+    from pytest_recall.plugin import baselines
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import resolve
     from pytest_recall.run.plan import check_names, make_plan
@@ -63,6 +66,7 @@ def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = Non
         _check_selectors(config)
         place = place_of(config)
         rubric = read_rubric(place.rubric, place.name(place.rubric))
+        names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         plan = make_plan(
             place,
             paths,
@@ -73,6 +77,7 @@ def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = Non
             base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.reset_on_model_swap,
         )
+        plan.baselines = names
         if plan.wanted.narrows and not may_hold_marks(config):
             check_names(plan, {})
     run = Run(config, plan)

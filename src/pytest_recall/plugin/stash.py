@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
     from pytest_recall.replay.watch import Watch
+    from pytest_recall.run.arms import PlainModel
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
@@ -36,10 +37,14 @@ DECK: pytest.StashKey[Deck] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
+MODELS: pytest.StashKey[dict[str, PlainModel]] = pytest.StashKey()
+"""On the config: the models that are asked as agents, by selector."""
 CALIBRATIONS: pytest.StashKey[Mapping[JudgeKey, Calibration]] = pytest.StashKey()
 """On the config: the calibrations that verdicts are held to, as soon as one is."""
 TAPE: pytest.StashKey[Tape] = pytest.StashKey()
 """On an item: the cassette that was open while it last ran."""
+MISSED: pytest.StashKey[bool] = pytest.StashKey()
+"""On an item that asks a baseline: whether a trial of its series asked for what is not recorded."""
 UNPAID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why there was no money for it; empty if there was."""
 AHEAD: pytest.StashKey[Ahead] = pytest.StashKey()

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.core.errors import MissError, RecallError, one_line
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import judging
+from pytest_recall.plugin import baselines, judging
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
 from pytest_recall.plugin.stash import CASE_ID, DECK, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL, UNPAID, UNPROVEN
@@ -59,6 +59,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     rule = getattr(item, "rule", None)
     if rule is not None:
         trial = trial._replace(repeat=len(item.stash.get(OUTCOMES, ())) + 1, rule=str(rule))
+    trial = trial._replace(arm=getattr(item, "arm", ""))
     if call.when == "teardown":
         trial = trial._replace(calls=())  # The trial at the end of the call has them, and the run those after it.
     if run.follows:
@@ -66,8 +67,22 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
-    if rule is None and outcome is Outcome.FAILED:
+    if trial.arm:
+        baselines.told(item, call, report)
+    elif rule is None and outcome is Outcome.FAILED:
         set_apart(item, report)
+
+
+def crashed(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:
+    """Return the trial of a case whose worker died under it."""
+    return Trial(
+        case_id=case_id,
+        outcome=Outcome.ERROR,
+        scenario=scenario,
+        dimension=dimension,
+        error=error,
+        fingerprint=fingerprint,
+    )
 
 
 def _unpaid(item: pytest.Item) -> str:

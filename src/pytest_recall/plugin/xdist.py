@@ -46,6 +46,7 @@ def brief(node: Any) -> None:
             "wanted": asdict(plan.wanted),
             "picks": picks,
             "rows": rows,
+            "baselines": plan.baselines,
             "recording": run.recording,
         }
     )
@@ -78,6 +79,7 @@ def follow(config: pytest.Config) -> None:
         rows={case_id: Row.from_json(row) for case_id, row in sent["rows"].items()},
         cases={pick.case_id for pick in picks},
         picks=picks,
+        baselines=tuple(sent["baselines"]),
     )
     run = config.stash[RUN] = Run(config, plan)
     run.recording = Recording(*sent["recording"])

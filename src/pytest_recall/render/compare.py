@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pytest_recall.core.change import Change, Shown
 from pytest_recall.core.compare import Comparison
@@ -11,9 +11,10 @@ from pytest_recall.core.pairing import Pair
 from pytest_recall.core.spend import Spend
 from pytest_recall.metrics.binomial import Interval
 from pytest_recall.render import cost, sentences
+from pytest_recall.render.grid import grid
 from pytest_recall.render.markdown import cell, code
 from pytest_recall.render.scorecard import MAX_MARKDOWN, MAX_TERMINAL
-from pytest_recall.render.sentences import percent, plural
+from pytest_recall.render.sentences import p_value, percent, plural
 
 COLUMNS = ("cases", "BASE", "HEAD", "difference", "p, Holm", "drop it can show")
 LEFT = {
@@ -39,7 +40,7 @@ def terminal(found: Comparison) -> Iterator[str]:
             yield f"  and {len(pairs) - MAX_TERMINAL} more with --json"
     for name, rows in _tables(found):
         yield ""
-        yield from _grid((name, *COLUMNS), rows)
+        yield from grid((name, *COLUMNS), rows)
     if found.by_scenario or found.by_dimension:
         yield _family(found)
     beside = list(_beside(found))
@@ -130,7 +131,7 @@ def _overall(found: Comparison) -> Iterator[str]:
         yield f"{name}  {passed:,} of {one.pairs:,} passed: {rate} ({level}: {_range(interval)} %)"
     yield (
         f"difference {_signed(one.difference)} points ({level}: {_range(one.interval, signed=True)}),"
-        f" {one.lost:,} passed and fail now, {one.gained:,} failed and pass now, McNemar's exact p {_p(one.p)}"
+        f" {one.lost:,} passed and fail now, {one.gained:,} failed and pass now, McNemar's exact p {p_value(one.p)}"
     )
 
 
@@ -158,7 +159,8 @@ def _row(name: str, one: Change, found: Comparison) -> tuple[str, ...]:
         percent(one.base / one.pairs),
         percent(one.head / one.pairs),
         _signed(one.difference),
-        ("too few" if one.adjusted is None else _p(one.adjusted)) + (f" {shown}" if shown is not Shown.NOTHING else ""),
+        ("too few" if one.adjusted is None else p_value(one.adjusted))
+        + (f" {shown}" if shown is not Shown.NOTHING else ""),
         "none" if smallest is None else _points(smallest),
     )
 
@@ -213,12 +215,6 @@ def _notes(found: Comparison) -> Iterator[str]:
 # Numbers
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    first, *widths = (max(map(len, column)) for column in zip(head, *rows, strict=True))
-    for row in (head, *rows):
-        yield f"{row[0]:<{first}}  " + "  ".join(f"{text:>{w}}" for text, w in zip(row[1:], widths, strict=True))
-
-
 def _share(share: float) -> str:
     return f"{100 * share:.10g} %"
 
@@ -234,7 +230,3 @@ def _points(share: float) -> str:
 def _range(interval: Interval, *, signed: bool = False) -> str:
     low, high = (f"{100 * bound:{'+' if signed else ''}z.1f}" for bound in interval)
     return f"{low} to {high}"
-
-
-def _p(p: float) -> str:
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}"

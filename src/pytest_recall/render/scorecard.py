@@ -10,7 +10,7 @@ from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import audit, cost, judges, sentences
+from pytest_recall.render import audit, baselines, cost, judges, sentences
 from pytest_recall.render.markdown import cell, code
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
@@ -41,6 +41,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
             yield f"  and {len(third) - MAX_TERMINAL} more in scorecard.md"
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
+    yield from baselines.lines(card.arms)
     yield from judges.lines(card.panels)
     yield from audit.lines(card.regraded)
     yield from _notes(header, card)
@@ -79,6 +80,9 @@ def markdown(record: Record, card: Scorecard) -> str:
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
             lines += [f"## By {name}", "", *_table(name, table), ""]
+    beside = baselines.markdown(card.arms)
+    if beside:
+        lines += ["## Baselines", "", *beside]
     judged = judges.markdown(card.panels)
     if judged:
         lines += ["## Judged by models", "", *judged, ""]
@@ -151,6 +155,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
+        "baselines": baselines.as_json(card.arms),
         "judged_by_models": judges.as_json(card.panels),
         "regraded": audit.as_json(card.regraded),
         "cost": cost.as_json(of_run(record)),

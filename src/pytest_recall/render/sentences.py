@@ -150,6 +150,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
+def p_value(p: float) -> str:
+    """Return a p-value with two figures."""
+    return "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+
+
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

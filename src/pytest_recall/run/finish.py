@@ -36,7 +36,9 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     known = _calibrations(place)
     gradings = {} if run is None else read_grades(run)
     today = date.fromisoformat(header.date)
-    return summarize(record.trials, header.picks, header.total, today, quarantine(header), known, gradings)
+    return summarize(
+        record.trials, header.picks, header.total, today, quarantine(header), known, gradings, header.baselines
+    )
 
 
 def _calibrations(place: Place | None) -> Mapping[JudgeKey, Calibration]:
@@ -86,7 +88,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         if header.reset and folded is None:
             rows.update(reset(rows, header.model, today))
         # All trials of these cases: a series may have begun before the run was last folded.
-        news = {trial.case_id for trial in record.trials[folded or 0 :]}
+        news = {trial.case_id for trial in record.trials[folded or 0 :] if not trial.arm}
         trials = [trial for trial in record.trials if trial.case_id in news]
         rows.update(fold(rows, trials, today, quarantine(header)))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pytest_recall.core.call import Kind
-from pytest_recall.core.model import Model
-from pytest_recall.providers.provider import Settings
+from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.resolve import resolve
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.programs import through
@@ -19,7 +18,7 @@ _NO_KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_A
 
 def model_of(
     selector: str, kind: Kind, *, player: Player, root: Path, say: Callable[[str], None], ready: bool = True
-) -> Model:
+) -> Provider:
     """Return the model that `selector` names, for calls of `kind` that go by `player`.
 
     Raises RecallError, before anything is spent, if there is none, or something is missing here,

@@ -67,7 +67,7 @@ class Plan:
     """The slice of a run and all that it was chosen from.
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
-    if one was asked for; `picks` the slice.
+    if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test.
     """
 
     place: Place
@@ -83,6 +83,7 @@ class Plan:
     complete: bool = False
     reset: bool = False
     swapped: int = 0
+    baselines: tuple[str, ...] = ()
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -168,6 +169,7 @@ class Plan:
             swapped=self.swapped,
             quarantined=tuple(self.quarantined),
             lapses=self.rubric.quarantine_lapses,
+            baselines=self.baselines,
         )
 
     @property

@@ -21,6 +21,7 @@ from pytest_recall.store.files import locked, make_ignored
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
 AGAIN = "~"  # Before the number of a repeat; in the name of no case.
+ARM = "@"  # Before the name of a baseline; in the name of no case either.
 _BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
 _DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(SUFFIX)}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
@@ -34,20 +35,29 @@ class Library:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def of_case(self, case_id: str, scenario: str, repeat: int = 1) -> Path:
-        """Return the cassette of a case; each trial of a series has its own."""
+    def of_case(self, case_id: str, scenario: str, repeat: int = 1, arm: str = "") -> Path:
+        """Return the cassette of a case; each baseline that is asked has its own, and each trial of a series."""
+        beside = f"{ARM}{_short(_slug(arm), arm)}" if arm else ""
         again = f"{AGAIN}{repeat}" if repeat > 1 else ""
-        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{again}{SUFFIX}"
+        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{beside}{again}{SUFFIX}"
 
     def of_fixture(self, name: str, scope: str, place: str) -> Path:
         """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
         return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{SUFFIX}"
 
+    def of_header(self, header: Mapping[str, Any]) -> Path | None:
+        """Return the cassette of the case that a header names; None if it names none."""
+        case_id, scenario, repeat = header.get("case"), header.get("scenario", ""), header.get("repeat", 1)
+        arm = header.get("baseline", "")
+        if isinstance(case_id, str) and isinstance(scenario, str) and isinstance(arm, str) and type(repeat) is int:
+            return self.of_case(case_id, scenario, repeat, arm)
+        return None
+
     def fits(self, path: Path, header: Mapping[str, Any]) -> bool:
         """Whether the cassette `path` has the name of what its header says it is the recording of."""
-        case_id, scenario, repeat = header.get("case"), header.get("scenario", ""), header.get("repeat", 1)
-        if isinstance(case_id, str) and isinstance(scenario, str) and type(repeat) is int:
-            return path == self.of_case(case_id, scenario, repeat)
+        own = self.of_header(header)
+        if own is not None:
+            return path == own
         fixture, scope = header.get("fixture"), header.get("scope")
         if not isinstance(fixture, str) or not isinstance(scope, str):
             return False
@@ -162,6 +172,11 @@ def _is_writing(draft: Path) -> bool:
     return True
 
 
+def _short(slug: str, text: str) -> str:
+    """Return the slug of `text`, or its hash where a draft's name would become longer than file systems allow."""
+    return slug if len(slug) <= 20 else f"{slug[:7]}-{_digest(text)}"
+
+
 def _slug(text: str, *more: str) -> str:
     """Return a file name that reads like `text` and is no other text's, also where case does not count."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80] or "x"
@@ -170,5 +185,8 @@ def _slug(text: str, *more: str) -> str:
     # What already looks like a name with a hash would be taken for that one's.
     if plain == text and not more and plain == plain.lower() and not _HASHED.fullmatch(plain):
         return plain
-    digest = hashlib.sha256("\0".join((text, *more)).encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{plain}-{digest[:12]}"
+    return f"{plain}-{_digest(text, *more)}"
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -1,0 +1,145 @@
+"""Baselines: which agents a session asks beside the one under test, and what pytest is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_recall.core.baselines import NONE, Baseline, baseline_of, check_names, fixture_of
+from pytest_recall.core.errors import MissError, RecallError
+from pytest_recall.core.trial import Outcome
+from pytest_recall.plugin import start
+from pytest_recall.plugin.ahead import definitions
+from pytest_recall.plugin.stash import DECK, MISSED, MODELS, OUTCOME
+from pytest_recall.render.baselines import summary
+
+if TYPE_CHECKING:
+    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.run.arms import PlainModel
+
+OPTION = "--baselines"
+LETTERS = {Outcome.PASSED: "b", Outcome.FAILED: "B", Outcome.ERROR: "e", Outcome.SKIPPED: "s"}
+"""What pytest prints in a row for each outcome of a baseline."""
+
+
+def checked_names(config: pytest.Config, rubric: Rubric, where: str) -> tuple[str, ...]:
+    """Return the baselines of this session by name: those of the command line, else those of the rubric at `where`.
+
+    Raises RecallError for what can be no list of them, before anything is collected.
+    """
+    given = config.option.recall_baselines
+    names = rubric.baselines if given is None else _named(given)
+    check_names(names, where if given is None else OPTION)
+    return names
+
+
+def _named(given: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    if not names:
+        raise pytest.UsageError(
+            f"{OPTION}: names nothing; give one or more, separated by commas, or `{NONE}` for none of the rubric's"
+        )
+    return () if names == (NONE,) else names
+
+
+def header_line(run: Run) -> str:
+    """Return who is asked beside the agent under test; empty if nobody is."""
+    names = run.plan.baselines
+    return f"recall: {summary(names)}" if names and run.plan.files else ""
+
+
+def of_module(module: pytest.Module) -> list[Baseline]:
+    """Return the baselines that are asked the cases of a file. What is unknown ends the session after collection."""
+    run = start.run_of(module.config)
+    found = []
+    for name in run.plan.baselines:
+        has_fixture = ":" not in name and bool(definitions(module, fixture_of(name)))
+        try:
+            found.append(baseline_of(name, has_fixture=has_fixture, fixtures=_known(module.config)))
+        except RecallError as error:
+            run.unknown_baselines.update(dict.fromkeys(error.messages))
+    return found
+
+
+def _known(config: pytest.Config) -> set[str]:
+    # As for judges: pytest has no public list of fixtures, but the modules that define some are plugins.
+    return {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
+
+
+def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """Return the agent of a baseline, from the `fixtures` of its item. Raises RecallError."""
+    if baseline.kind == "model":
+        return model_of(config, baseline.name)
+    agent: Callable[[Any], Any] = fixtures[baseline.fixture]
+    if baseline.kind == "fixture":
+        return agent
+    from pytest_recall.run.arms import arm
+
+    return arm(baseline.name, fixtures[baseline.fixture], start.run_of(config).plan.rubric.baseline_window)
+
+
+def model_under_test(config: pytest.Config) -> PlainModel:
+    """Return the model under test, to be asked. Raises RecallError if none is named, or its name is no selector."""
+    plan = start.run_of(config).plan
+    if plan.context.model is None:
+        rubric = plan.place.name(plan.place.rubric)
+        raise RecallError(f"no model is named; give --model SELECTOR, or `model_primary` in {rubric}")
+    return model_of(config, plan.context.model)
+
+
+def model_of(config: pytest.Config, selector: str) -> PlainModel:
+    """Return the model of a selector, the same one for all who ask it in this process. Raises RecallError."""
+    models = config.stash.setdefault(MODELS, {})
+    if selector not in models:
+        from pytest_recall.run import models as run_models
+        from pytest_recall.run.arms import PlainModel
+
+        run = start.run_of(config)
+        model = run_models.model_of(
+            selector,
+            "agent",
+            player=config.stash[DECK].player,
+            root=run.plan.place.root,
+            say=run.note,
+            ready=not config.option.collectonly,
+        )
+        config.add_cleanup(model.close)
+        models[selector] = PlainModel(model)
+    return models[selector]
+
+
+def told(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Let the report of a baseline's trial say so, and block nobody unless it asked for what is not recorded."""
+    if isinstance(call.excinfo and call.excinfo.value, MissError):
+        item.stash[MISSED] = True
+        return
+    setattr(report, "recall_arm", item.stash[OUTCOME].value)  # noqa: B010
+    if getattr(item, "rule", None) is None:
+        settle(item, report)
+
+
+def settle(item: Any, report: Any) -> None:
+    """Let the fail or the error of a baseline block nobody. pytest knows it as an expected one."""
+    if report.failed:
+        report.outcome = "skipped"
+        report.wasxfail = f"baseline {item.arm}"
+
+
+def settle_series(item: Any, report: Any, verdict: Outcome) -> None:
+    """The same for a series of trials, one of which may have asked for what is not recorded."""
+    report.recall_arm = verdict.value
+    if not item.stash.get(MISSED, False):
+        settle(item, report)
+    elif report.failed:
+        del report.recall_arm
+
+
+def status(report: Any) -> tuple[str, str, str] | None:
+    """Return the words of a baseline's trial; None for any other report."""
+    word = getattr(report, "recall_arm", None)
+    if word is None:
+        return None
+    return f"baseline {word}", LETTERS[Outcome(word)], f"BASELINE {word.upper()}"

@@ -1,0 +1,405 @@
+"""Baselines: other agents asked the same cases in the same run, beside the one under test."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.trial import Trial
+from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.talking import finished, talking
+from tests.helpers.upstream import Upstream
+
+Workers = tuple[str, ...]
+
+FILLER = "words " * 30
+LONG = [
+    {"user": "My locker has the code code-4711.", "assistant": "I will remember it."},
+    *({"user": f"Day {day}: {FILLER}", "assistant": "Noted."} for day in range(8)),
+    "find code-[0-9]+",
+]
+"""A conversation whose first turn has what its last one asks for."""
+RUBRIC = "owner: me\nbaseline_window: 200\n"
+KNOWS = """\
+@pytest.fixture
+def agent():
+    return lambda question: "It is code-4711."
+"""
+
+
+def remembering(upstream: Upstream, source: str = KNOWS, *more: dict[str, Any]) -> Project:
+    """Return a project with a case that asks for an early detail of a long conversation."""
+    early = case("early", turns=LONG, expected="code-4711", judges=["contains"])
+    del early["input"]
+    return talking(upstream, source).with_cases(early, *more).with_files({"eval/rubric.yaml": RUBRIC})
+
+
+def model(upstream: Upstream) -> str:
+    """Return the selector of the model that `upstream` is."""
+    return f"openai:m;{upstream.url}/v1"
+
+
+def trials(checkout: Checkout) -> dict[tuple[str, str], Trial]:
+    """Return the last trial of each case by each agent."""
+    return {(trial.case_id, trial.arm): trial for trial in checkout.journal().trials}
+
+
+def outcomes(checkout: Checkout) -> dict[str, str]:
+    """Return how the case `early` ended, by agent."""
+    return {arm: trial.outcome.value for (case_id, arm), trial in trials(checkout).items() if case_id == "early"}
+
+
+def ends(result: pytest.RunResult) -> str:
+    """Return what pytest counts in its last line, without the time and what was deselected, in a fixed order."""
+    counts = result.outlines[-1].strip("= ").partition(" in ")[0].split(", ")
+    return ", ".join(sorted((one for one in counts if "deselected" not in one), key=lambda one: one.split(" ", 1)[1]))
+
+
+SHIPPED = "raw,tail-window,compaction,no-memory"
+
+
+@WORKERS
+def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(
+    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
+) -> None:
+    checkout = remembering(upstream).at(pytester)
+    result = checkout.run("eval", "--baselines", SHIPPED, "--model", model(upstream), *workers)
+    assert result.ret == 0
+    assert ends(result) == "2 baseline failed, 2 baseline passed, 1 passed"
+    assert outcomes(checkout) == {
+        "": "passed",
+        "raw": "passed",
+        "tail-window": "failed",
+        "compaction": "passed",
+        "no-memory": "failed",
+    }
+    calls = {arm: len(trial.calls) for (_, arm), trial in trials(checkout).items()}
+    assert (calls["raw"], calls["tail-window"], calls["no-memory"]) == (1, 1, 1)
+    assert calls["compaction"] > 2
+    assert trials(checkout)["early", "compaction"].answer
+    usage = trials(checkout)["early", "compaction"].answer.usage  # type: ignore[union-attr]
+    assert usage == {"input_tokens": 10 * calls["compaction"], "output_tokens": 5 * calls["compaction"]}
+
+
+def test_what_each_sends_to_the_model(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = remembering(upstream).at(pytester)
+    bodies: dict[str, Any] = {}
+    for name in SHIPPED.split(","):
+        begin = upstream.count
+        checkout.run("eval", "--baselines", name, "--model", model(upstream), "--recall-mode=all")
+        bodies[name] = [body["messages"] for body in upstream.bodies[begin:]]
+    ((raw,), (tail,), (alone,)) = bodies["raw"], bodies["tail-window"], bodies["no-memory"]
+    assert len(raw) == 19
+    assert alone == [{"role": "user", "content": LONG[-1]}]
+    assert tail[0]["content"].startswith("[6 earlier turns of this conversation are not shown.]\n\nDay 5: ")
+    assert tail[1:] == raw[-len(tail) + 1 :]
+    *summaries, last = bodies["compaction"]
+    assert [len(messages) for messages in summaries] == [2] * len(summaries)
+    assert last[0] == {"role": "user", "content": "[6 earlier turns of this conversation are summed up here.]"}
+    assert last[1]["role"] == "assistant"
+    assert "code-4711" in last[1]["content"]
+    assert last[2:] == raw[-len(last) + 2 :]
+    settings = [body for body in upstream.bodies if "summary" in str(body["messages"][0])]
+    assert {(body["temperature"], body["max_tokens"]) for body in settings} == {(0.0, 4096)}
+
+
+def test_an_empty_summary_is_an_error_and_no_silent_loss(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    model_py = "def answer(prompt):\n    return ' ' if '<summary>' in prompt else 'code-4711'\n"
+    checkout = remembering(upstream).with_files({"models.py": model_py}).at(pytester)
+    result = checkout.run("eval", "--baselines=compaction,raw", "--model=python:models.py:answer")
+    assert result.ret == 0
+    assert ends(result) == "1 baseline error, 1 baseline passed, 1 passed"
+    error = trials(checkout)["early", "compaction"].error
+    assert error.startswith("agent: python:models.py:answer: replied with nothing, and gave no summary")
+    result.stdout.fnmatch_lines(
+        ["no verdict on a baseline (1), which fails no run:", "  error: early [[]compaction[]]: agent: python:*"]
+    )
+
+
+OWN = """\
+@pytest.fixture
+def agent_always_late():
+    return lambda question: "too late"
+
+
+@pytest.fixture
+def agent_raw():
+    async def answer(question):
+        return "a"
+
+    return answer
+
+
+@pytest.fixture
+def agent_broken():
+    raise RuntimeError("not plugged in")
+"""
+OWNING = ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + OWN})
+
+
+@WORKERS
+def test_fixtures_are_baselines_and_go_before_what_is_shipped(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = OWNING.with_cases(case("a"), case("b")).at(pytester)
+    result = checkout.run("eval", "--baselines", "raw,always-late,broken", *workers)
+    assert result.ret == 0
+    assert ends(result) == "2 baseline error, 3 baseline failed, 1 baseline passed, 2 passed"
+    assert trials(checkout)["a", "raw"].outcome.value == "passed"
+    assert trials(checkout)["b", "broken"].error == "setup: RuntimeError: not plugged in"
+
+
+def test_a_model_by_its_selector_is_a_baseline(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = remembering(upstream).at(pytester)
+    selector = model(upstream)
+    result = checkout.run("eval", "--baselines", selector)
+    assert ends(result) == "1 baseline passed, 1 passed"
+    assert outcomes(checkout) == {"": "passed", selector: "passed"}
+    assert trials(checkout)["early", selector].model is None
+
+
+def test_the_items_stand_beside_their_cases(pytester: pytest.Pytester) -> None:
+    checkout = OWNING.with_cases(case("a"), case("b")).at(pytester)
+    args = ("--recall-mode=all", "--baselines=raw,always-late")
+    result = checkout.run("eval", "--collect-only", "-q", *args)
+    ids = [line for line in result.outlines if "::" in line]
+    assert ids == [f"eval/cases.yaml::{name}" for c in "ab" for name in (c, f"{c}[raw]", f"{c}[always-late]")]
+    assert ends(checkout.run("eval", "-k", "raw", *args)) == "1 baseline failed, 1 baseline passed"
+    assert {arm for _, arm in trials(checkout)} == {"raw"}
+    assert ends(checkout.run("eval/cases.yaml::a", *args)) == "1 baseline failed, 1 baseline passed, 1 passed"
+    assert ends(checkout.run("eval/cases.yaml::b[raw]", *args)) == "1 baseline failed"
+    assert ends(checkout.run("eval", "-x", *args)) == "3 baseline failed, 1 baseline passed, 2 passed"
+    result = checkout.run("eval", "-v", *args)
+    result.stdout.fnmatch_lines(["eval/cases.yaml::b[[]raw[]] BASELINE FAILED (baseline raw)*"])
+
+
+def test_junit_knows_no_failure(pytester: pytest.Pytester) -> None:
+    checkout = OWNING.with_cases(case("a"), failing("b")).at(pytester)
+    checkout.run("eval", "--junitxml=junit.xml", "--baselines=raw,broken")
+    text = (checkout.path / "junit.xml").read_text()
+    assert 'errors="0" failures="1" skipped="3" tests="6"' in text
+    assert 'name="b[raw]"' in text
+
+
+@WORKERS
+def test_neither_the_state_nor_the_exit_code_hears_of_them(pytester: pytest.Pytester, workers: Workers) -> None:
+    project = OWNING.with_cases(case("a"), failing("b"), case("c")).with_state(
+        a=row(2), b=row(1, 0, failure_note="no"), c=row(3, due="2026-05-01")
+    )
+    alone = project.at(pytester)
+    plain = alone.run("eval", *workers)
+    state, counts = alone.state_text(), {k: v for k, v in alone.scorecard().items() if k not in ("run", "baselines")}
+    alone.forget()
+    beside = project.at(pytester)
+    result = beside.run("eval", "--baselines=always-late,broken", *workers)
+    assert (result.ret, beside.state_text()) == (plain.ret, state)
+    assert {k: v for k, v in beside.scorecard().items() if k not in ("run", "baselines")} == counts
+    assert beside.slice().keys() == {"a", "b"}
+    assert {(trial.evidence, trial.row) for trial in beside.journal().trials if trial.arm} == {(False, None)}
+    assert beside.recall("score", "latest", "--fail-on", "regression").ret == 0
+    assert beside.recall("apply", "latest").ret == 0
+    assert beside.state_text() == state
+
+
+def test_the_scorecard_has_the_agents_side_by_side(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = remembering(upstream, KNOWS, case("other", scenario="two", input="echo x", expected="x")).at(pytester)
+    result = checkout.run("eval", "--baselines", "no-memory", "--model", model(upstream))
+    assert result.ret == 1
+    told = [" ".join(line.split()) for line in result.outlines]
+    start = told.index("baselines passed failed pass rate 95 % pairs change p calls tokens cost")
+    assert told[start + 1 : start + 6] == [
+        "agent 1 1 50.0 % 9.5 to 90.5 – – – 0 – –",
+        "no-memory 1 1 50.0 % 9.5 to 90.5 2 +0.0 1 2 30 unknown",
+        "passed by scenario agent no-memory",
+        "one 1 of 1 0 of 1",
+        "two 0 of 1 1 of 1",
+    ]
+    found = checkout.scorecard()["baselines"]
+    assert found["cases"] == 2
+    assert found["arms"]["no-memory"]["change"] == {
+        "pairs": 2,
+        "lost": 1,
+        "gained": 1,
+        "difference": 0.0,
+        "difference_95": found["arms"]["no-memory"]["change"]["difference_95"],
+        "p": 1.0,
+    }
+    assert (found["arms"]["no-memory"]["calls"], found["agent"]["calls"]) == (2, 0)
+    page = (checkout.artifacts.folder / "scorecard.md").read_text()
+    assert "## Baselines" in page
+    assert "| no-memory | 1 | 1 | 50.0 % |" in page
+    assert list(checkout.scorecard()["cost"]["scenarios"]) == ["(baselines)"]
+
+
+def test_several_trials_are_asked_of_a_baseline_as_well_but_no_fail_is_confirmed(pytester: pytest.Pytester) -> None:
+    flips = """\
+@pytest.fixture(scope="session")
+def agent_flips():
+    count = iter(range(100))
+    return lambda question: question if next(count) % 2 else "no"
+"""
+    source = ECHOING.files["eval/conftest.py"] + flips
+    checkout = (
+        ECHOING.with_files({"eval/conftest.py": source, "eval/rubric.yaml": "owner: me\nconfirm: 2of3\n"})
+        .with_cases(case("a", trials="2of4"), case("b"), case("c", trials=2))
+        .at(pytester)
+    )
+    result = checkout.run("eval", "--recall-mode=all", "--baselines=flips")
+    assert result.ret == 0
+    assert ends(result) == "8 asked again, 2 baseline failed, 1 baseline passed, 3 passed"
+    arms = [(trial.case_id, trial.repeat, trial.rule) for trial in checkout.journal().trials if trial.arm]
+    assert [one for one in arms if one[0] == "a"] == [("a", n, "pass 2of4") for n in (1, 2, 3, 4)]
+    assert [one for one in arms if one[0] == "b"] == [("b", 1, "")]
+
+
+@pytest.mark.parametrize("concurrency", [(), ("--recall-concurrency=4",), ("-n", "2")], ids=["one", "four", "n2"])
+def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
+    pytester: pytest.Pytester, upstream: Upstream, concurrency: Workers
+) -> None:
+    project = remembering(upstream, KNOWS, case("other", input="echo code-1", expected="code-1"))
+    checkout = project.at(pytester)
+    args = ("eval", "--baselines", SHIPPED, "--model", model(upstream), "--recall-mode=all", *concurrency)
+    checkout.run(*args, "--record")
+    recorded = {key: trial.answer for key, trial in trials(checkout).items()}
+    assert len(recorded) == 10
+    assert sorted(finished(checkout)) == sorted(
+        f"one/{name}@{arm}.ndjson" for name in ("early", "other") for arm in SHIPPED.split(",")
+    )
+    upstream.close()
+    checkout.forget()
+    result = checkout.run(*args, "--replay")
+    assert {key: trial.answer for key, trial in trials(checkout).items()} == recorded
+    assert {trial.source for (_, arm), trial in trials(checkout).items() if arm} == {"replayed"}
+    assert "baseline error" not in ends(result)
+    assert checkout.recall("cassette", "verify").ret == 0
+    listed = checkout.recall("cassette", "list").stdout.str()
+    assert "one/early (baseline no-memory)" in listed
+    assert "orphan" not in listed
+    assert "nothing to delete" in checkout.recall("cassette", "prune").stdout.str()
+    checkout.forget()
+    assert (
+        "deleted 8 cassettes" in project.with_cases(case("new")).at(pytester).recall("cassette", "prune").stdout.str()
+    )
+
+
+@WORKERS
+def test_a_recording_that_is_missing_fails_the_run(
+    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
+) -> None:
+    checkout = remembering(upstream).at(pytester)
+    args = ("eval", "--model", model(upstream), "--recall-mode=all", *workers)
+    checkout.run(*args, "--baselines=no-memory", "--record")
+    result = checkout.run(*args, "--baselines=no-memory,raw", "--replay")
+    assert result.ret == 1
+    result.assert_outcomes(passed=1, errors=1)
+    assert trials(checkout)["early", "raw"].outcome.value == "error"
+    assert "`pytest -p recall 'eval/cases.yaml::early[raw]' --baselines 'raw' --record` records it" in (
+        trials(checkout)["early", "raw"].error + result.stdout.str()
+    )
+
+
+def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    rubric = f"{RUBRIC}prices: {{m: {{input: 100000, output: 100000}}}}\n"
+    checkout = remembering(upstream).with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    args = ("eval", "--recall-mode=all", "--model", model(upstream), "--budget=1")
+    result = checkout.run(*args, "--baselines=raw,no-memory")
+    assert upstream.count == 1
+    result.stdout.fnmatch_lines(["budget $1.00: $1.50 spent; *"])
+    assert checkout.scorecard()["baselines"]["arms"]["no-memory"]["counts"] == {"not run": 1}
+    assert (result.ret, ends(result)) == (0, "1 baseline passed, 1 passed, 1 skipped")
+
+
+def test_a_case_that_they_leave_no_money_for_is_cut(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    rubric = f"{RUBRIC}prices: {{m: {{input: 100000, output: 100000}}}}\n"
+    checkout = remembering(upstream, KNOWS, case("other")).with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    args = ("eval", "--recall-mode=all", "--model", model(upstream), "--budget=1")
+    assert checkout.run(*args, "--baselines=raw").ret == pytest.ExitCode.INTERRUPTED
+    assert checkout.scorecard()["not_run"] == [{"id": "other", "reason": "all"}]
+
+
+def test_what_is_run_again_when_it_fails_is_no_baseline(pytester: pytest.Pytester) -> None:
+    checkout = OWNING.with_cases(failing("a")).at(pytester)
+    result = checkout.run("eval", "--reruns=1", "--baselines=always-late,broken")
+    assert ends(result) == "1 baseline error, 1 baseline failed, 1 failed, 1 rerun"
+    assert [trial.arm for trial in checkout.journal().trials] == ["", "", "always-late", "broken"]
+
+
+@pytest.mark.parametrize("trials_", [1, 2])
+def test_a_miss_in_a_series_fails_the_run_as_well(pytester: pytest.Pytester, upstream: Upstream, trials_: int) -> None:
+    cases = case("a", input="echo a", expected="a", trials=trials_)
+    checkout = ECHOING.with_agent("@pytest.fixture\ndef agent():\n    return lambda question: 'a'\n").with_cases(cases)
+    ready = checkout.at(pytester)
+    args = ("eval", "--recall-mode=all", "--model", model(upstream), "--baselines=raw")
+    assert ready.run(*args, "--record").ret == 0
+    assert len(finished(ready)) == trials_
+    upstream.close()
+    assert ready.run(*args, "--replay").ret == 0
+    next((ready.path / "eval/cassettes").rglob("a@raw.ndjson")).unlink()
+    result = ready.run(*args, "--replay")
+    assert result.ret == 1
+    assert "1 error" in ends(result)
+
+
+@WORKERS
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("tail-windw", "the baseline `tail-windw` is unknown; did you mean `tail-window`?; to add it, write a fixture"),
+        ("always_lat", "the baseline `always_lat` is unknown; did you mean `always_late`?"),
+        ("raw,raw", "--baselines: the baseline `raw` is named twice; name it once"),
+        ("always-late,always_late", "--baselines: the baseline `always_late` is named twice, as `always-late`"),
+        ("opnai:m", "--baselines: 'opnai:m': no model is selected like this; did you mean `openai`?"),
+        (" , ", "--baselines: names nothing"),
+    ],
+)
+def test_what_is_unknown_ends_the_run_before_anything_is_asked(
+    pytester: pytest.Pytester, workers: Workers, given: str, said: str
+) -> None:
+    checkout = OWNING.with_cases(case("a")).at(pytester)
+    result = checkout.run("eval", "--baselines", given, *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert said in result.stdout.str() + result.stderr.str()
+    assert checkout.asked() == []
+    assert checkout.state_text() is None
+
+
+def test_where_no_case_is_they_have_no_effect_and_are_refused(pytester: pytest.Pytester) -> None:
+    checkout = Project({"test_plain.py": "def test_plain():\n    pass\n"}).at(pytester)
+    result = checkout.run("--baselines=raw")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "--baselines: there is no case file here" in result.stderr.str()
+
+
+def test_the_rubric_names_them_and_the_option_replaces_them(pytester: pytest.Pytester) -> None:
+    rubric = {"eval/rubric.yaml": "owner: me\nbaselines: [raw, always-late]\n"}
+    checkout = OWNING.with_files(rubric).with_cases(case("a")).at(pytester)
+    result = checkout.run("eval", "--recall-mode=all")
+    assert ends(result) == "1 baseline failed, 1 baseline passed, 1 passed"
+    result.stdout.fnmatch_lines(["recall: 2 baselines beside the agent: raw, always-late"])
+    assert ends(checkout.run("eval", "--recall-mode=all", "--baselines=raw")) == "1 baseline passed, 1 passed"
+    assert ends(checkout.run("eval", "--recall-mode=all", "--baselines=none")) == "1 passed"
+    assert json.loads((checkout.artifacts.folder / "scorecard.json").read_text())["baselines"] is None
+
+
+def test_a_worker_that_dies_under_a_baseline_is_seen(pytester: pytest.Pytester) -> None:
+    dies = "import os\n\n\n@pytest.fixture\ndef agent_dies():\n    return lambda question: os._exit(3)\n"
+    source = ECHOING.files["eval/conftest.py"] + dies
+    checkout = ECHOING.with_files({"eval/conftest.py": source}).with_cases(case("a")).at(pytester)
+    result = checkout.run("eval", "--baselines=dies", "-n", "1")
+    assert result.ret == 1
+    found = trials(checkout)
+    assert found["a", ""].outcome.value == "passed"
+    assert found["a", "dies"].error.startswith("the worker died")
+
+
+def test_without_a_model_there_is_nobody_to_ask(pytester: pytest.Pytester) -> None:
+    checkout = OWNING.with_cases(case("a")).at(pytester)
+    result = checkout.run("eval", "--baselines=no-memory")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(
+        [
+            "eval/cases.yaml:1: the baseline `no-memory`: no model is named; give --model SELECTOR,"
+            " or `model_primary` in eval/rubric.yaml"
+        ]
+    )
+    assert checkout.asked() == []
