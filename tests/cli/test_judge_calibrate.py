@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -320,6 +321,88 @@ def test_a_model_of_a_provider_is_asked_kept_recorded_and_replayed(pytester: pyt
         checkout.recall(*command, "--record")
         assert len(upstream.asked) == 21
     assert judges_in(checkout.recall(*command, "--replay")) == [judge]
+
+
+class TestBudget:
+    """A calibration that may cost so much, at a dollar a call."""
+
+    PRICES = {"m-2026": {"input": 50_000, "cache_read": 50_000, "output": 100_000}}  # noqa: RUF012 - nobody changes it
+
+    @pytest.fixture(autouse=True)
+    def _needs_the_sdk(self) -> None:
+        pytest.importorskip("openai")
+
+    def test_what_is_left_is_not_judged_and_comes_next_time(self, pytester: pytest.Pytester) -> None:
+        with endpoint(grading) as upstream:
+            command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--write", "--budget")
+            checkout = calibrating(prices=self.PRICES, judge_min_kappa=0.6).at(pytester)
+            first = checkout.recall(*command, "4")
+            assert (first.ret, len(upstream.asked)) == (2, 4)
+            first.stdout.fnmatch_lines(
+                [
+                    "  4 answers, agreement 100.0 %*",
+                    "not judged (6): a4, a5, a6, a7, a8, a9; the budget of $4.00 is spent",
+                    "*spent $4.00*",
+                ]
+            )
+            first.stderr.fnmatch_lines(
+                [
+                    "recall: budget $4.00: $4.00 spent; the budget of $4.00 is spent",
+                    "recall: eval/calibration.yaml is as it was; the replies are kept, and the same command goes on *",
+                ]
+            )
+            assert not (checkout.path / "eval/calibration.yaml").exists()
+            second = checkout.recall(*command, "100")
+            assert (second.ret, len(upstream.asked)) == (0, 10)
+            second.stdout.fnmatch_lines(["  10 answers, agreement 100.0 %*"])
+            second.stderr.fnmatch_lines(["recall: budget $100.00: $6.00 spent"])
+            assert (checkout.path / "eval/calibration.yaml").exists()
+            assert list(checkout.artifacts.folder.glob(".spent*")) == []
+
+    def test_an_answer_in_the_middle_is_left_and_what_is_kept_is_judged(self, pytester: pytest.Pytester) -> None:
+        with endpoint(grading) as upstream:
+            command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--json", "--budget")
+            checkout = calibrating(prices=self.PRICES, votes=3).at(pytester)
+            for calls, judged in ((4, 1), (8, 2), (12, 4)):
+                result = checkout.recall(*command, "4")
+                found = json.loads("\n".join(result.outlines))
+                assert (result.ret, len(upstream.asked), found["judges"][0]["n"]) == (2, calls, judged)
+                assert found["not_judged"] == [f"a{number}" for number in range(judged, 10)]
+
+    def test_a_model_without_a_price_is_asked_no_second_time(self, pytester: pytest.Pytester) -> None:
+        with endpoint(grading) as upstream:
+            command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--markdown", "--budget", "4")
+            result = calibrating().at(pytester).recall(*command)
+            assert (result.ret, len(upstream.asked)) == (2, 1)
+            result.stdout.fnmatch_lines(["not judged ?(9?): a1, *, a9; the price of ?`m-2026?` is unknown, so that *"])
+
+    @pytest.mark.parametrize(
+        ("option", "why"),
+        [
+            ("--record", "a recording has to be whole"),
+            ("--replay", "--dry-run and --replay ask nobody"),
+            ("--dry-run", "--dry-run and --replay ask nobody"),
+        ],
+    )
+    def test_where_nothing_may_stop_halfway(self, pytester: pytest.Pytester, option: str, why: str) -> None:
+        result = calibrating().at(pytester).recall(*COMMAND, "--budget", "4", option)
+        assert result.ret == 2
+        told = f"recall: --budget is for a calibration that may stop halfway, and {why}; leave one of them out"
+        assert result.errlines == [told]
+
+    def test_rates_hold_for_a_calibration_too(self, pytester: pytest.Pytester) -> None:
+        times: list[float] = []
+
+        def timed(asked: Asked) -> Answer:
+            times.append(time.monotonic())
+            return grading(asked)
+
+        with endpoint(timed) as upstream:
+            limits = {upstream.url.removeprefix("http://"): {"requests_per_minute": 300}}
+            checkout = calibrating(labels=LABELS[:6], rate_limits=limits).at(pytester)
+            assert checkout.recall(*COMMAND, "--judge", f"openai:m;{upstream.url}/v1").ret == 0
+        assert len(times) == 6
+        assert times[-1] - times[0] >= 0.8, "by the rate it is a second"
 
 
 @pytest.mark.parametrize(

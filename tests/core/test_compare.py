@@ -43,7 +43,7 @@ def test_cases_are_paired_or_listed_by_why_not() -> None:
     head = {"a": PASSED, "b": FAILED, "c": PASSED, "d": FAILED, "e": PASSED, "f": SKIPPED, "new": PASSED}
     found = compare(run(base), run(head))
     assert [pair.case_id for pair in found.pairs] == ["a", "b", "c", "d"]
-    assert found.left == (("only",), ("new",), ("e", "f"), ())
+    assert found.left == (("only",), ("new",), ("e", "f"), (), ())
     assert [pair.case_id for pair in found.lost] == ["b"]
     assert [pair.case_id for pair in found.gained] == ["c"]
     one = found.overall
@@ -111,6 +111,86 @@ def test_scenarios_and_dimensions_narrow_it() -> None:
 def test_a_case_that_moved_to_another_scenario_is_still_the_same() -> None:
     found = compare(record([trial("a", scenario="old")]), record([trial("a", scenario="new")]), scenarios=["new"])
     assert found.overall.pairs == 1
+
+
+# Fails that nobody has to believe
+
+UNPROVEN = {"unproven": "judge rubric, m, version v is not calibrated"}
+
+
+def test_a_fail_by_an_unproven_judge_is_no_verdict() -> None:
+    base = record([trial("a", PASSED), trial("b", PASSED), trial("c", FAILED, **UNPROVEN), trial("d", PASSED)])
+    head = record([trial("a", FAILED, **UNPROVEN), trial("b", FAILED), trial("c", PASSED), trial("d", ERROR)])
+    found = compare(base, head)
+    assert [pair.case_id for pair in found.pairs] == ["b"]
+    assert (found.left.unproven, found.left.no_verdict) == (("a", "c"), ("d",))
+    assert [pair.case_id for pair in found.lost] == ["b"]
+
+
+def test_a_pass_that_rests_on_an_unproven_judge_is_a_pass() -> None:
+    """As it blocks nobody: what fails afterwards by a judge that is believed is a loss."""
+    found = compare(record([trial("a", PASSED, **UNPROVEN)]), run({"a": FAILED}))
+    assert [pair.case_id for pair in found.lost] == ["a"]
+
+
+def test_where_only_unproven_fails_are_left_it_is_said() -> None:
+    with pytest.raises(RecallError, match=r"0 have another text, 1 fail by judges that nobody has to believe\)"):
+        compare(record([trial("a", FAILED, **UNPROVEN)]), run({"a": PASSED}))
+
+
+# Series
+
+
+def tried(case_id: str, outcomes: Iterable[Outcome], rule: str = "pass 3of5", **more: Any) -> list[Trial]:
+    """Return the trials of a series."""
+    return [trial(case_id, one, repeat=n, rule=rule, **more) for n, one in enumerate(outcomes, 1)]
+
+
+def times(passed: int, of: int) -> list[Outcome]:
+    """Return so many passes, and then fails."""
+    return [PASSED] * passed + [FAILED] * (of - passed)
+
+
+def test_a_series_is_compared_by_how_often_it_passed() -> None:
+    base = record([*tried("a", times(5, 5)), *tried("b", times(4, 5)), *tried("c", times(3, 5)), trial("d", PASSED)])
+    head = record([*tried("a", times(4, 5)), *tried("b", times(2, 5)), *tried("c", times(3, 5)), trial("d", PASSED)])
+    found = compare(base, head)
+    assert [pair.tried for pair in found.pairs] == [(5, 4, 5), (4, 2, 5), (3, 3, 5), None]
+    assert [pair.case_id for pair in found.lost] == ["b"], "whose verdict flips"
+    assert [pair.case_id for pair in found.fell] == ["a"]
+    assert found.rose == []
+    one = found.overall
+    assert (one.base, one.head, one.lost, one.gained) == pytest.approx((3.4, 2.8, 0.6, 0))
+    assert (one.fell, one.rose, one.p) == (2, 0, 0.5)
+
+
+def test_as_many_trials_are_taken_of_both_runs() -> None:
+    base = record([*tried("a", times(4, 5)), *tried("b", [FAILED, PASSED, PASSED], "pass 1of3"), trial("c", PASSED)])
+    head = record(
+        [*tried("a", [FAILED, ERROR, PASSED, PASSED], "pass 1of4"), trial("b", PASSED), *tried("c", times(0, 5))]
+    )
+    assert [pair.tried for pair in compare(base, head).pairs] == [(3, 2, 3), (0, 1, 1), (1, 0, 1)]
+
+
+def test_a_fail_that_was_asked_again_is_compared_by_its_verdict() -> None:
+    confirmed = tried("a", [FAILED, PASSED, PASSED], "fail 2of3")
+    (pair,) = compare(record(confirmed), run({"a": PASSED})).pairs
+    assert (pair.tried, pair.passed) == (None, (True, True))
+    (pair,) = compare(record(confirmed), record(tried("a", times(5, 5)))).pairs
+    assert pair.tried == (0, 1, 1)
+
+
+def test_unproven_fails_of_a_series_are_none() -> None:
+    unproven = [trial("a", FAILED, repeat=4, rule="pass 3of4", **UNPROVEN)]
+    base = record([*tried("a", times(3, 3), "pass 3of4"), *unproven])
+    (pair,) = compare(base, record(tried("a", times(4, 4), "pass 3of4"))).pairs
+    assert pair.tried == (3, 3, 3)
+
+
+def test_a_small_fall_in_every_case_is_shown_where_no_verdict_flips() -> None:
+    base, head = (record(one for i in range(12) for one in tried(f"c{i}", times(passed, 5))) for passed in (5, 3))
+    found = compare(base, head)
+    assert (found.lost, len(found.fell), found.drops) == ([], 12, ["all cases"])
 
 
 # Groups

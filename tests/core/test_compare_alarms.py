@@ -101,3 +101,68 @@ def test_a_scenario_that_breaks_is_found_among_noise() -> None:
     found = list(alarms(17, base, head, 200))
     assert sum("scenario fees" in drops for drops in found) >= 198
     assert sum("scenario loans" in drops for drops in found) <= 2
+
+
+# Cases that are tried several times
+
+TRIED_RUNS = 1000
+TRIED_CASES = 60
+
+
+def series_of(chance: random.Random, probabilities: list[float], counts: list[int], both: list[list[Ends]]) -> Record:
+    """Return a run in which the cases are tried as often as `counts` says; `both` has the ends by count and repeat."""
+    trials = [
+        both[count][repeat][i][chance.random() < p]
+        for i, (p, count) in enumerate(zip(probabilities, counts, strict=True))
+        for repeat in range(count)
+    ]
+    return Record(header=HEADER, trials=tuple(trials), exit_code=0)
+
+
+def tried_alarms(
+    seed: int, base: list[float], head: list[float], counts: tuple[list[int], list[int]], runs: int
+) -> Iterator[list[str]]:
+    """Yield where a drop is shown, for each of so many pairs of runs."""
+    chance = random.Random(seed)
+    single = ends(len(base))
+    both = [
+        [
+            [
+                (failed._replace(repeat=n, rule=rule), passed._replace(repeat=n, rule=rule))
+                if count > 1
+                else (failed, passed)
+                for failed, passed in single
+            ]
+            for n in range(1, count + 1)
+        ]
+        for count in range(6)
+        for rule in [f"pass {count // 2}of{count}" if count > 1 else ""]
+    ]
+    for _ in range(runs):
+        yield compare(series_of(chance, base, counts[0], both), series_of(chance, head, counts[1], both)).drops
+
+
+COUNTS = {
+    "five times": ([5] * TRIED_CASES, [5] * TRIED_CASES),
+    "a half of them five times": ([5, 1] * (TRIED_CASES // 2), [5, 1] * (TRIED_CASES // 2)),
+    "once and then five times": ([1] * TRIED_CASES, [5] * TRIED_CASES),
+    "as it comes": ([1 + i % 5 for i in range(TRIED_CASES)], [1 + i * i % 5 for i in range(TRIED_CASES)]),
+}
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+def test_an_unchanged_system_that_is_tried_several_times_alarms_as_seldom(counts: str) -> None:
+    rates = [0.8] * TRIED_CASES
+    found = list(tried_alarms(19, rates, rates, COUNTS[counts], TRIED_RUNS))
+    assert sum(map(bool, found)) <= 0.01 * TRIED_RUNS
+
+
+def test_trying_five_times_shows_a_drop_that_single_trials_do_not() -> None:
+    """Every case drops from 80 % to 70 %."""
+    base, head = [0.8] * CASES, [0.7] * CASES
+    shown = {
+        k: sum("all cases" in drops for drops in tried_alarms(23, base, head, ([k] * CASES, [k] * CASES), 100))
+        for k in (1, 5)
+    }
+    assert shown[1] <= 60
+    assert shown[5] >= 98

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pytest_recall.core.rubric import DEFAULT_RUBRIC, MODES, Rubric
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.rate import Rate, Target
+from pytest_recall.core.rubric import DEFAULT_RUBRIC, MODES, RateLimit, Rubric
 
 
 def test_defaults_are_those_of_the_published_design() -> None:
@@ -21,6 +23,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "nightly_max_cases": None,
         "thresholds": {},
         "prices": {},
+        "rate_limits": {},
         "confirm": None,
         "quarantine_lapses": 4,
         "judge": (),
@@ -85,3 +88,14 @@ def test_owner_is_named() -> None:
 def test_none_is_a_count() -> None:
     rubric = Rubric(owner="x", max_due_cases=0, new_traffic_sample=0, nightly_max_cases=0)
     assert (rubric.max_due_cases, rubric.new_traffic_sample, rubric.nightly_max_cases) == (0, 0, 0)
+
+
+def test_workers_share_the_rates_equally() -> None:
+    limit = RateLimit(requests_per_minute=500, tokens_per_minute=100_000)
+    rubric = Rubric(owner="x", rate_limits={"openai": limit, "127.0.0.1:80": RateLimit(tokens_per_minute=9)})
+    assert rubric.rates(3) == {
+        Target("openai"): Rate(requests=166, tokens=33_333),
+        Target("127.0.0.1", 80): Rate(tokens=3),
+    }
+    with pytest.raises(RecallError, match=r"^rate_limits.127.0.0.1:80: less than one in a minute is left for each"):
+        rubric.rates(10)

@@ -30,11 +30,15 @@ class Upstream:
     answers, `slow` starts late, `wait` goes on after the first event when a prompt `go` has
     come, `held` waits for that as well, `comes` waits for `held` to come, `echo` gives the rest
     of the prompt back, `find` what its rest, a regular expression, finds in the messages before.
-    Paths other than those of the two APIs are answered in JSON, by the first word of a field
-    `prompt`.
+    If it is `allowed` so many requests in so many seconds, others are answered with 429, and
+    counted in `refused`. Paths other than those of the two APIs are answered in JSON, by the first
+    word of a field `prompt`.
     """
 
     def __init__(self) -> None:
+        self.allowed: tuple[int, float] | None = None
+        self.refused = 0
+        self._arrivals: list[float] = []
         self.bodies: list[Any] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -84,6 +88,16 @@ class Upstream:
             self._thread.join()
         self._server.server_close()
 
+    def _is_excess(self) -> bool:
+        now = time.monotonic()
+        self._arrivals.append(now)
+        if self.allowed is None:
+            return False
+        times, seconds = self.allowed
+        excess = sum(at > now - seconds for at in self._arrivals) > times
+        self.refused += excess
+        return excess
+
     def _handle(self, handler: BaseHTTPRequestHandler) -> None:
         data = handler.rfile.read(int(handler.headers.get("content-length", 0)))
         try:
@@ -97,6 +111,7 @@ class Upstream:
             self.headers.append({name.lower(): value for name, value in handler.headers.items()})
             self._times[prompt] += 1
             number, time_ = len(self.bodies), self._times[prompt]
+            excess = self._is_excess()
         handler.close_connection = True
         way, _, rest = prompt.partition(" ")
         if way == "go":
@@ -106,7 +121,9 @@ class Upstream:
         if way == "held":
             self._held.set()
             self._go.wait(10)
-        if way == "hang":
+        if excess:
+            _answer(handler, 429, {"error": {"message": "too many", "type": "rate_limit"}}, {"retry-after": "0"})
+        elif way == "hang":
             self._over.wait(30)
         elif way == "busy" and time_ == 1:
             _answer(handler, 429, {"error": {"message": "too many", "type": "rate_limit"}}, {"retry-after": "3"})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from pytest_recall.run import price
 from tests.helpers.project import WORKERS, Checkout, Project
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -124,4 +127,19 @@ def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: 
 def test_prices_of_ones_own_are_in_the_scorecard(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = project(upstream).at(pytester)
     checkout.run("eval", "--recall-mode=all")
+    assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0
+
+
+def test_a_call_is_priced_once(pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    real = price.price
+
+    def counted(model: str | None, *rest: Any) -> float | None:
+        asked.append(model)
+        return real(model, *rest)
+
+    monkeypatch.setattr(price, "price", counted)
+    checkout = project(upstream).at(pytester)
+    checkout.run("eval", "--recall-mode=all", "--budget=10").assert_outcomes(passed=6)
+    assert asked == ["gpt-4o-mini"] * 6
     assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0

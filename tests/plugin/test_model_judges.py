@@ -71,6 +71,33 @@ def test_the_command_line_comes_before_the_rubric(pytester: pytest.Pytester, wor
     assert times_asked(checkout) == ["third", "second"]
 
 
+@WORKERS
+def test_a_judge_that_no_case_asks_is_told_at_the_end(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = judged(asks("a", "right"), case("b"), case("c")).at(pytester)
+    both = ("--judge", model("third"), "--appellate-judge", model("second"))
+    others = ("eval/cases.yaml::b", "eval/cases.yaml::c")
+    told = "--judge and --appellate-judge had no effect: no case of this run asks a model to judge"
+    result = checkout.run(*others, *both, *workers)
+    assert result.ret == 0
+    assert result.outlines.count(told) == 1
+    # One worker has no case that asks a model, and the other has one.
+    result = checkout.run("eval", "--recall-mode", "all", *both, *workers)
+    assert not [line for line in result.outlines if "had no effect" in line]
+    assert not [line for line in checkout.run(*others, *workers).outlines if "had no effect" in line]
+    result = checkout.run(*others, "--judge", model("third"), *workers)
+    assert result.outlines.count(told.replace(" and --appellate-judge", "")) == 1
+
+
+def test_a_judge_that_a_test_asks_for_as_it_runs_has_an_effect(pytester: pytest.Pytester) -> None:
+    source = (
+        "import pytest\n\n\n@pytest.mark.recall('late')\ndef test_late(request):\n"
+        "    request.getfixturevalue('judge_rubric')\n"
+    )
+    result = JUDGED.with_files({"eval/test_late.py": source}).at(pytester).run("eval", "--judge", model("third"))
+    result.assert_outcomes(passed=1)
+    assert not [line for line in result.outlines if "had no effect" in line]
+
+
 @pytest.mark.parametrize("option", ["--judge", "--appellate-judge"])
 def test_a_model_that_nobody_finds_is_refused_also_where_no_case_asks_it(
     pytester: pytest.Pytester, option: str

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_recall.core.model import Ask, Message
-from pytest_recall.core.rate import Rate
 from pytest_recall.core.retry import Retry
-from pytest_recall.providers.limiter import Limits
+from pytest_recall.providers.breaks import Breaks
 from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.resolve import resolve
 from pytest_recall.providers.waiting import Waiting
@@ -44,7 +43,6 @@ def model(
     *,
     environ: dict[str, str] | None = None,
     clock: Clock | None = None,
-    rates: dict[str, Rate] | None = None,
     said: list[str] | None = None,
     attempts: int = 4,
     timeout: float = 20.0,
@@ -52,8 +50,8 @@ def model(
 ) -> Provider:
     """Return a model that waits by `clock`, has `environ` alone and adds what it says to `said`."""
     settings = Settings(timeout=timeout, retry=Retry(attempts=attempts), say=([] if said is None else said).append)
-    limits = Limits(rates, (clock or Clock()).waiting())
-    return resolve(selector, settings=settings, limits=limits, environ=environ or {}, **more)
+    breaks = Breaks((clock or Clock()).waiting())
+    return resolve(selector, settings=settings, breaks=breaks, environ=environ or {}, **more)
 
 
 def asks(text: str = "Is it so?", **given: Any) -> Ask:

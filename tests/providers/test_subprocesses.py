@@ -20,7 +20,7 @@ from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.exchange import Request, Response
 from pytest_recall.core.model import Ask, Message, ModelError
 from pytest_recall.providers import process
-from pytest_recall.providers.limiter import Limits
+from pytest_recall.providers.breaks import Breaks
 from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.resolve import resolve
 from pytest_recall.providers.waiting import Waiting
@@ -301,7 +301,7 @@ def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch:
 def test_a_run_that_is_given_up_ends_its_programs(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(HEAD + CHILD.format(ignore="0") + "time.sleep(60)", encoding="utf-8")
     waiting = Waiting()
-    one = resolve(f"command:{sys.executable} bot.py", limits=Limits(waiting=waiting), root=tmp_path)
+    one = resolve(f"command:{sys.executable} bot.py", breaks=Breaks(waiting), root=tmp_path)
     caught: list[ModelError] = []
 
     def ask() -> None:

@@ -58,6 +58,41 @@ def test_what_could_be_chance_says_what_could_be_shown() -> None:
     assert "is shown" not in told
 
 
+def test_cases_that_are_tried_several_times() -> None:
+    def tried(case_id: str, passed: int) -> list[Trial]:
+        return [trial(case_id, PASSED if n <= passed else FAILED, repeat=n, rule="pass 3of5") for n in range(1, 6)]
+
+    found = compared([*tried("a", 5), *tried("b", 4), *cases(2, 2)], [*tried("a", 4), *tried("b", 1), *cases(2, 2)])
+    told = text(found).splitlines()
+    assert told[4:7] == [
+        "BASE  3.8 of 4 passed: 95.0 % (99 %: 34.0 to 99.9 %)",
+        "HEAD  3.0 of 4 passed: 75.0 % (99 %: 21.8 to 97.0 %)",
+        "difference -20.0 points (99 %: -75.4 to +54.9), 2 pass less often now, 0 more often, p by sign flips 0.5",
+    ]
+    assert "  b (4 → 1 of 5): contains: no “one pound”" in told
+    start = told.index("passes less often in HEAD (1):")
+    assert told[start + 1] == "  a (5 → 4 of 5)"
+    assert "2 of 4 pairs are compared by how often they passed, on as many trials of both runs, the first ones." in told
+    assert "| `b` (4 → 1 of 5) | contains: no “one pound” |" in markdown(found)
+    plain = as_json(found)
+    assert [one["tried"] for one in (*plain["lost"], *plain["fell"])] == [
+        {"base": 4, "head": 1, "of": 5},
+        {"base": 5, "head": 4, "of": 5},
+    ]
+    assert (plain["overall"]["test"], plain["overall"]["fell"], plain["overall"]["p"]) == ("sign flips", 2, 0.5)
+
+
+def test_fails_that_nobody_has_to_believe_are_counted_apart() -> None:
+    found = compared(cases(3, 3), [*cases(2, 2), trial("c002", FAILED, unproven="judge rubric, m is not calibrated")])
+    told = text(found)
+    assert (
+        "2 cases with a verdict in both; not compared: 1 failed only by judges that have not been shown to agree with"
+        " people"
+    ) in told
+    assert "A fail by a judge below `judge_min_kappa` is no verdict: c002; `recall judge calibrate` shows" in told
+    assert as_json(found)["not_compared"]["unproven"] == ["c002"]
+
+
 def test_few_cases_can_show_nothing() -> None:
     told = text(compared(cases(3, 3), cases(0, 3)))
     assert "Could be chance: 3 cases cannot show even that all of them fail; at this level it takes more." in told
@@ -205,6 +240,7 @@ def test_json_is_plain_and_whole() -> None:
         "dimension": "",
         "base": "passed",
         "head": "failed",
+        "tried": None,
         "note": "contains: no “one pound”",
         "where": None,
     }

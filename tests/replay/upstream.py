@@ -15,6 +15,7 @@ from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.replay import hook, sockets
+from pytest_recall.replay.limits import Limits
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode, Tape
 from pytest_recall.store.cassette import Cassette, write_cassette
@@ -106,9 +107,11 @@ class Deck:
         self.tape: Tape
 
     @contextmanager
-    def recording(self, mode: Mode = "record", ways: dict[str, Any] | None = None) -> Iterator[Player]:
+    def recording(
+        self, mode: Mode = "record", ways: dict[str, Any] | None = None, limits: Limits | None = None
+    ) -> Iterator[Player]:
         """Record what is called in this block."""
-        with self._open(mode, ways) as player:
+        with self._open(mode, ways, limits) as player:
             yield player
         write_cassette(self.path, {}, [*self.tape.served(), *self.tape.kept()], RULES)
         self._draft.unlink(missing_ok=True)
@@ -120,8 +123,9 @@ class Deck:
             yield player
 
     @contextmanager
-    def _open(self, mode: Mode, ways: dict[str, Any] | None) -> Iterator[Player]:
+    def _open(self, mode: Mode, ways: dict[str, Any] | None, limits: Limits | None = None) -> Iterator[Player]:
         player = Player(mode, ways)
+        player.limits = limits
         cassette = Cassette(self.path, "case", RULES) if mode in ("replay", "missing") and self.path.exists() else None
         self.tape = Tape("case", mode, RULES, Redactor({}), "record it", cassette, self._draft)
         undo = hook.install(player)

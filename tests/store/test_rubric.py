@@ -66,6 +66,41 @@ thresholds: {token_f1: 0.6, helpful: 1}
         ("owner: me\nvolatile_fields: [input]\n", 2, "volatile_fields: `input` is what is asked"),
         ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
         ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is no host; write `a`"),
+        (
+            "owner: me\nrate_limits:\n  opnai: {requests_per_minute: 5}\n",
+            3,
+            "rate_limits: `opnai` is neither a provider nor a host with its port; did you mean `openai`?",
+        ),
+        (
+            "owner: me\nrate_limits:\n  http://a.b/v1: {requests_per_minute: 5}\n",
+            3,
+            "rate_limits: `http://a.b/v1` is no host; write `a.b`",
+        ),
+        (
+            "owner: me\nrate_limits:\n  a.b: {tokens_per_minute: 5}\n  A.b: {tokens_per_minute: 5}\n",
+            3,
+            "rate_limits: `A.b` is the same as `a.b`; give one of them",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {request_per_minute: 5}\n",
+            3,
+            "rate_limits.openai.request_per_minute: unknown field; did you mean `requests_per_minute`",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {}\n",
+            3,
+            "rate_limits.openai: limits nothing; give `requests_per_minute`, `tokens_per_minute` or both",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {requests_per_minute: 0}\n",
+            3,
+            "rate_limits.openai.requests_per_minute: input should be greater than or equal to 1; got 0",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {tokens_per_minute: many}\n",
+            3,
+            "rate_limits.openai.tokens_per_minute: must be a whole number, not 'many'",
+        ),
         ("owner: 5\n", 1, "owner: 5 is not text; write it in quotes"),
         ("owner: me\nthresholds:\n  exact: 2\n", 3, "thresholds.exact: "),
         ("owner: me\nthresholds:\n  exact: 0.5\n  exact: 0.6\n", 4, "`exact` is written twice"),

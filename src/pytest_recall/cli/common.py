@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_recall.core.budget import dollars_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.run.context import Asked, Context, resolve
 from pytest_recall.run.place import Place, find_place
@@ -57,6 +58,14 @@ def _glob(text: str) -> str:
     if not text.strip(" /"):
         raise argparse.ArgumentTypeError("the pattern is empty; write one like '*.evals.yaml'")
     return text
+
+
+def dollars(text: str) -> float:
+    """Return an amount of US dollars, as an option takes it."""
+    try:
+        return dollars_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def names(given: str) -> tuple[str, ...]:

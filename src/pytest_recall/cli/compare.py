@@ -17,10 +17,13 @@ RUN is a run's name or folder, `latest`, `previous`, or a path to a trials.jsonl
 baseline may be committed or come from another checkout. Cases are paired by id; a case whose
 text or judges changed is another question, and is left out.
 
+A case with `trials` in either run is compared by how often it passed, on as many trials of both.
+A fail by a judge that falls short of `judge_min_kappa` is no verdict, and left out.
+
 A drop is `shown` if the exact McNemar test finds it at level --alpha, over all cases or in a
-scenario or dimension (Holm's adjustment). Two runs of one unchanged system raise an alarm in
-at most --alpha of the comparisons. Otherwise it could be chance, and what is printed says
-how large a drop so many cases can show.
+scenario or dimension (Holm's adjustment); where cases have `trials`, the sign-flip test. Two runs
+of one unchanged system raise an alarm in at most --alpha of the comparisons. Otherwise it could be
+chance, and what is printed says how large a drop so many cases can show.
 
 --fail-on decides on exit code 1:
   drop       a drop is shown

@@ -6,8 +6,7 @@ import argparse
 import json
 import sys
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of
-from pytest_recall.core.budget import dollars_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, dollars, names, place_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.estimate import estimate, seen
 from pytest_recall.core.record import Record
@@ -38,7 +37,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
-    parser.add_argument("--budget", type=_dollars, metavar="USD", help="exit with 1 if the estimate is above this")
+    parser.add_argument("--budget", type=dollars, metavar="USD", help="exit with 1 if the estimate is above this")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
 
@@ -47,13 +46,6 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of runs from 1 up")
     return int(text)
-
-
-def _dollars(text: str) -> float:
-    try:
-        return dollars_of(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:

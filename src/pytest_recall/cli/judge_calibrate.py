@@ -12,13 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.cli.common import Commands, command, dollars, place_of
 from pytest_recall.core.criteria import JudgeKind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.spend import spend_of
 from pytest_recall.render.calibration import as_json, markdown, terminal
+from pytest_recall.render.cost import budget_line
 from pytest_recall.render.sentences import plural
+from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode
 from pytest_recall.run.calibrate import Bench, Calibrated
@@ -26,7 +28,7 @@ from pytest_recall.run.models import model_of
 from pytest_recall.run.panel import panel_of
 from pytest_recall.run.place import Place
 from pytest_recall.run.price import call_of
-from pytest_recall.run.taped import player_of, taped
+from pytest_recall.run.taped import limit, player_of, taped, untaped
 from pytest_recall.store.calibration import write_calibrations
 from pytest_recall.store.files import locked
 from pytest_recall.store.labels import read_labels
@@ -45,6 +47,9 @@ all of them. A judgement that cannot be read or had is listed apart, and is no s
 Replies are kept in eval/_artifacts/calibration, so that a calibration that was killed goes on where
 it was, and one whose prompts have not changed asks nothing. --fresh asks again. With --record
 or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
+
+With --budget no call begins once so much is spent. What was not judged then is listed, nothing is
+written, and the exit code is 2; the same command goes on from there.
 
 Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
 """
@@ -77,6 +82,9 @@ def add(commands: Commands) -> None:
             metavar="DIR",
             help=f"{what} a cassette below DIR (default: eval/cassettes); no reply is kept elsewhere",
         )
+    parser.add_argument(
+        "--budget", type=dollars, metavar="USD", help="let no call begin once this calibration has spent so much"
+    )
     parser.add_argument("--write", action="store_true", help="put the result into eval/calibration.yaml")
     parser.add_argument("--fresh", action="store_true", help="ask again what has been asked before")
     parser.add_argument("--dry-run", action="store_true", help="only say how many calls it would make")
@@ -112,20 +120,30 @@ def run(args: argparse.Namespace) -> int:
         print(f"{plural(len(bench.labels), 'answer')}: {plural(need.calls, 'call')}, or more where replies fail{kept}")
         return 0
     progress = _progress if need.calls else _silent
+    meter = None if args.budget is None else limit(player, place, rubric, args.budget)
     try:
         if by_cassette:
-            done = _by_cassette(args, player, place, rubric, lambda: bench.judge(replies, progress))
+            done = _by_cassette(args, player, place, rubric, lambda: bench.judge(replies, progress, _open))
         else:
             place.artifacts.make()
-            done = bench.judge(replies, progress)
+            with untaped(player, rubric):
+                done = bench.judge(replies, progress, meter.closed if meter else _open)
+        why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
         told = "begin again" if by_cassette else "the replies are kept, and the same command goes on from here"
         raise RecallError(f"stopped; {told}") from None
-    spend = spend_of(done.calls)
+    finally:
+        if meter is not None:
+            meter.close()
+    found_out = done.agreements, spend_of(done.calls), done.left
     if args.json:
-        print(json.dumps(as_json(done.agreements, spend), indent=2, ensure_ascii=False))
+        print(json.dumps(as_json(*found_out), indent=2, ensure_ascii=False))
     else:
-        print(markdown(done.agreements, spend) if args.markdown else "\n".join(terminal(done.agreements, spend)))
+        print(markdown(*found_out, why) if args.markdown else "\n".join(terminal(*found_out, why)))
+    if done.left:
+        unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
+        print(f"recall: {unwritten}the replies are kept, and the same command goes on from here", file=sys.stderr)
+        return 2
     if args.write:
         _write(place, done, digest)
     short = [told for one in done.agreements if (told := one.shortfall(rubric.standard))]
@@ -141,6 +159,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.replay is not None and (args.record is not None or args.dry_run):
         other = "--dry-run counts" if args.record is None else "--record makes"
         raise RecallError(f"{other} calls, and --replay makes none; give one of them")
+    if args.budget is not None and (args.dry_run or args.replay is not None or args.record is not None):
+        other = "--dry-run and --replay ask nobody" if args.record is None else "a recording has to be whole"
+        raise RecallError(f"--budget is for a calibration that may stop halfway, and {other}; leave one of them out")
     if args.fresh and (args.record is not None or args.replay is not None):
         raise RecallError("--fresh has no effect with --record or --replay, which use no kept reply; remove it")
 
@@ -184,6 +205,17 @@ def _progress(done: int, total: int) -> None:
         print(f"\r{told}", end="\n" if done == total else "", file=sys.stderr, flush=True)
     elif done == total or done * 10 // total > (done - 1) * 10 // total:
         print(told, file=sys.stderr, flush=True)
+
+
+def _told(meter: Meter) -> str:
+    """Say what is left of the budget, and return why no further call may begin."""
+    why = meter.closed()
+    print(f"recall: {budget_line(meter.budget, *meter.sums(), why)}", file=sys.stderr)
+    return why
+
+
+def _open() -> str:
+    return ""
 
 
 def _silent(done: int, total: int) -> None:

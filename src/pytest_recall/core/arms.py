@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pytest_recall.core.change import Change, change
+from pytest_recall.core.change import Change, Counts, change
 from pytest_recall.core.series import graded
 from pytest_recall.core.spend import Spend, spend_of
 from pytest_recall.core.trial import Outcome, Trial
@@ -117,5 +117,5 @@ def _change(own: Mapping[str, Trial], other: Mapping[str, Trial]) -> Change | No
         for case_id, trial in own.items()
         if case_id in other and trial.outcome.is_verdict and other[case_id].outcome.is_verdict
     ]
-    counts = (len(pairs), pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
+    counts = Counts(len(pairs), pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
     return change(counts, ALPHA) if pairs else None

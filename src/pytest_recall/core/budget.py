@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_recall.core.call import Call
 
 
-class Cost(NamedTuple):
-    """What one call has cost in US dollars, None if that is not known.
+def unpriced(call: Call) -> str:
+    """Return the model of a call whose tokens are known and whose price is not; else an empty text.
 
-    `unpriced_model` names the model of a call whose tokens are known and whose price is not:
-    no call of that model can be counted.
+    No call of that model can be counted.
     """
-
-    usd: float | None
-    unpriced_model: str = ""
+    counted = call.tokens is not None and call.tokens.input is not None
+    return (call.model or "a model without a name") if counted and call.cost is None else ""
 
 
 def reason(budget: float, spent: float, unpriced_model: str = "") -> str:

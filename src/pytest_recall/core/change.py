@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from fractions import Fraction
 from typing import NamedTuple
 
 from pytest_recall.metrics.binomial import Interval, wilson
 from pytest_recall.metrics.paired import difference_interval, holm, mcnemar, smallest_drop
+from pytest_recall.metrics.signflip import sign_flip
 
 
 class Shown(StrEnum):
@@ -18,31 +20,86 @@ class Shown(StrEnum):
     NOTHING = "nothing"
 
 
-class Change(NamedTuple):
+class Counts(NamedTuple):
     """The verdicts of `pairs` cases in two runs.
 
-    `both` passed in both, `lost` passed in the first only, `gained` in the second only. `p` is
-    the two-sided p-value of the exact McNemar test: the exact one, since it alarms no more often
-    than `alpha` however many cases flip. `adjusted` is the same for a group among `tests`
-    groups, by Holm's method; None where the group has too few cases to show anything.
+    `both` passed in both, `lost` passed in the first only, `gained` in the second only. Of cases
+    that were tried several times these are sums of shares: a case that passed 4 of 5 times and
+    then 1 of 5 has 0.2 in both and 0.6 lost. `differences` are then those of the shares, one for
+    each pair, second minus first; without such cases there are none.
     """
 
     pairs: int
-    both: int
-    lost: int
-    gained: int
+    both: float
+    lost: float
+    gained: float
+    differences: tuple[Fraction, ...] = ()
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value.
+
+        By the exact McNemar test, or by sign flips where there are shares, which for single
+        trials is the same: both alarm no more often than their level, however many cases flip.
+        """
+        return sign_flip(self.differences) if self.differences else mcnemar(int(self.lost), int(self.gained))
+
+
+class Change(NamedTuple):
+    """What `counts` come to. `p` is theirs.
+
+    `adjusted` is the same for a group among `tests` groups, by Holm's method; None where the
+    group has too few cases to show anything.
+    """
+
+    counts: Counts
     alpha: float
     p: float
     adjusted: float | None
     tests: int = 1
 
     @property
-    def base(self) -> int:
+    def pairs(self) -> int:
+        """How many cases there are."""
+        return self.counts.pairs
+
+    @property
+    def both(self) -> float:
+        """How many passed in both runs, shares added up."""
+        return self.counts.both
+
+    @property
+    def lost(self) -> float:
+        """How many passed in the first run only, shares added up."""
+        return self.counts.lost
+
+    @property
+    def gained(self) -> float:
+        """How many passed in the second run only, shares added up."""
+        return self.counts.gained
+
+    @property
+    def shares(self) -> bool:
+        """Whether there are shares among the verdicts."""
+        return bool(self.counts.differences)
+
+    @property
+    def fell(self) -> int:
+        """How many cases passed less often in the second run."""
+        return sum(one < 0 for one in self.counts.differences) if self.shares else int(self.lost)
+
+    @property
+    def rose(self) -> int:
+        """How many cases passed more often in the second run."""
+        return sum(one > 0 for one in self.counts.differences) if self.shares else int(self.gained)
+
+    @property
+    def base(self) -> float:
         """How many passed in the first run."""
         return self.both + self.lost
 
     @property
-    def head(self) -> int:
+    def head(self) -> float:
         """How many passed in the second run."""
         return self.both + self.gained
 
@@ -60,7 +117,10 @@ class Change(NamedTuple):
 
     @property
     def rates(self) -> tuple[Interval, Interval]:
-        """The intervals of both pass rates at level 1 - `alpha` (Wilson)."""
+        """The intervals of both pass rates at level 1 - `alpha` (Wilson).
+
+        For shares they are too wide rather than too narrow: these vary less than single verdicts.
+        """
         confidence = 1 - self.alpha
         base, head = (wilson(passed, self.pairs, confidence) for passed in (self.base, self.head))
         assert base is not None
@@ -69,7 +129,7 @@ class Change(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """The interval of the difference at level 1 - `alpha` (Tango)."""
+        """The interval of the difference at level 1 - `alpha` (Tango); for shares too wide rather than too narrow."""
         found = difference_interval(self.lost, self.gained, self.pairs, 1 - self.alpha)
         assert found is not None
         if self.shown is Shown.NOTHING:
@@ -81,19 +141,15 @@ class Change(NamedTuple):
     def smallest(self) -> float | None:
         """The smallest drop, 0..1, that so many cases show with 80 % power if as many flip; None if none would be.
 
-        For one of several groups it is the drop that holds against all of them.
+        For one of several groups it is the drop that holds against all of them. Shares show a smaller one.
         """
         return smallest_drop(self.pairs, (self.lost + self.gained) / self.pairs, self.alpha / self.tests)
 
 
-Counts = tuple[int, int, int, int]
-"""Pairs, those that passed in both runs, in the first only, in the second only."""
-
-
 def change(counts: Counts, alpha: float) -> Change:
     """Return the change of one set of pairs, of which there is at least one."""
-    p = mcnemar(counts[2], counts[3])
-    return Change(*counts, alpha=alpha, p=p, adjusted=p)
+    p = counts.p
+    return Change(counts, alpha, p, p)
 
 
 def changes(groups: Mapping[str, Counts], alpha: float) -> dict[str, Change]:
@@ -102,10 +158,10 @@ def changes(groups: Mapping[str, Counts], alpha: float) -> dict[str, Change]:
     A group so small that not even a flip of all its cases would be significant is no test,
     and costs the others nothing.
     """
-    able = [name for name, counts in groups.items() if mcnemar(counts[0], 0) <= alpha]
-    values = {name: mcnemar(counts[2], counts[3]) for name, counts in groups.items()}
+    able = [name for name, counts in groups.items() if mcnemar(counts.pairs, 0) <= alpha]
+    values = {name: counts.p for name, counts in groups.items()}
     adjusted = dict(zip(able, holm([values[name] for name in able]), strict=True))
     return {
-        name: Change(*counts, alpha=alpha, p=values[name], adjusted=adjusted.get(name), tests=max(len(able), 1))
+        name: Change(counts, alpha, values[name], adjusted.get(name), max(len(able), 1))
         for name, counts in groups.items()
     }

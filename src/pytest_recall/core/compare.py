@@ -83,6 +83,16 @@ class Comparison:
         return [pair for pair in self.pairs if pair.passed == (False, True)]
 
     @property
+    def fell(self) -> list[Pair]:
+        """The pairs that passed less often in the second run, and whose verdict did not flip, by id."""
+        return [pair for pair in self.pairs if pair.shares[0] > pair.shares[1] and pair.passed != (True, False)]
+
+    @property
+    def rose(self) -> list[Pair]:
+        """The pairs that passed more often in the second run, and whose verdict did not flip, by id."""
+        return [pair for pair in self.pairs if pair.shares[0] < pair.shares[1] and pair.passed != (False, True)]
+
+    @property
     def shown(self) -> Shown:
         """What is shown over all cases."""
         return self.shown_by(self.overall)
@@ -115,8 +125,8 @@ def compare(
 ) -> Comparison:
     """Return the comparison of two runs, of the cases in `scenarios` and `dimensions` if these are given.
 
-    Cases are paired by id, on the trial that grades them, or all of a series. Cases whose text
-    changed between the runs are left out unless `include_changed`.
+    Cases are paired by id, on the trial that grades them; those with `trials` in either run on how
+    often they passed. Cases whose text changed between the runs are left out unless `include_changed`.
 
     Raises RecallError for a scenario or dimension that neither run has, and if no case has
     a verdict in both.
@@ -124,7 +134,7 @@ def compare(
     tries = tries_of(base), tries_of(head)
     first, second = graded(base.trials), graded(head.trials)
     wanted = _wanted(first | second, scenarios, dimensions)
-    pairs, left = pair_up(first, second, wanted, include_changed)
+    pairs, left = pair_up(base, head, wanted, include_changed)
     if not pairs:
         raise RecallError(_nothing_in_common(left))
     by_scenario = _grouped(pairs, lambda trial: trial.scenario)
@@ -175,6 +185,7 @@ def _nothing_in_common(left: Left) -> str:
     counts = (
         f"{len(left.only_base)} are only in BASE, {len(left.only_head)} only in HEAD,"
         f" {len(left.no_verdict)} have no verdict, {len(left.changed)} have another text"
+        + (f", {len(left.unproven)} fail by judges that nobody has to believe" if left.unproven else "")
     )
     fix = "--include-changed compares them" if left.changed else "run the same cases again, such as all of them"
     return f"no case has a verdict on the same question in both runs ({counts}); {fix}"
@@ -192,8 +203,17 @@ def _grouped(pairs: Iterable[Pair], key: Callable[[Trial], str]) -> dict[str, Co
 
 
 def _counts(pairs: Sequence[Pair]) -> Counts:
-    kinds = [pair.passed for pair in pairs]
-    return len(pairs), kinds.count((True, True)), kinds.count((True, False)), kinds.count((False, True))
+    if not any(pair.tried for pair in pairs):
+        kinds = [pair.passed for pair in pairs]
+        return Counts(len(pairs), kinds.count((True, True)), kinds.count((True, False)), kinds.count((False, True)))
+    differences = tuple(head - base for base, head in (pair.shares for pair in pairs))
+    return Counts(
+        pairs=len(pairs),
+        both=float(sum(min(pair.shares) for pair in pairs)),
+        lost=float(-sum(one for one in differences if one < 0)),
+        gained=float(sum(one for one in differences if one > 0)),
+        differences=differences,
+    )
 
 
 # What is beside the verdicts
@@ -232,7 +252,7 @@ def _seconds(pairs: Iterable[Pair]) -> Seconds | None:
     """Return the times of live answers; how long a replay took is nobody's latency."""
     known = [
         (base.seconds, head.seconds)
-        for base, head in pairs
+        for base, head, _ in pairs
         if base.source == head.source == "live" and base.seconds is not None and head.seconds is not None
     ]
     if not known:

@@ -96,6 +96,13 @@ class Exchange(NamedTuple):
     phase: str = ""
 
     @property
+    def is_refused(self) -> bool:
+        """Whether the upstream refused it, or was never sent it, so that nobody bills for it."""
+        if self.response is not None:
+            return self.response.status >= 400
+        return self.failure is not None and self.failure.is_unsent
+
+    @property
     def may_be_left(self) -> bool:
         """Whether nobody has to ask for it again: it was given up before anything had come of it.
 

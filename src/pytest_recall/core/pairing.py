@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
+from fractions import Fraction
 from typing import NamedTuple
 
 from pytest_recall.core.record import Record
-from pytest_recall.core.series import graded
+from pytest_recall.core.series import Rule, graded, series
 from pytest_recall.core.trial import Outcome, Trial
 
 
 class Pair(NamedTuple):
-    """A case with a verdict in both runs: its grading trials."""
+    """A case with a verdict in both runs: its grading trials.
+
+    Of a case that was tried several times, `tried` has how often it passed in the first run, in
+    the second, and of how many trials, which are as many of both runs; else it is None.
+    """
 
     base: Trial
     head: Trial
+    tried: tuple[int, int, int] | None = None
 
     @property
     def case_id(self) -> str:
@@ -26,18 +32,26 @@ class Pair(NamedTuple):
         """Whether it passed in the first run, and in the second."""
         return self.base.outcome is Outcome.PASSED, self.head.outcome is Outcome.PASSED
 
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """How often it passed in the first run, and in the second, 0..1."""
+        base, head, of = self.tried or (*map(int, self.passed), 1)
+        return Fraction(base, of), Fraction(head, of)
+
 
 class Left(NamedTuple):
     """The cases that are not compared, by why: their ids, sorted.
 
     `no_verdict` were asked in both runs and came to no verdict in one of them; the text of
-    `changed` ones is another one by now, so that they are not the same question.
+    `changed` ones is another one by now, so that they are not the same question. `unproven` ones
+    would have a verdict if a fail counted by a judge that falls short of the kappa asked for.
     """
 
     only_base: tuple[str, ...] = ()
     only_head: tuple[str, ...] = ()
     no_verdict: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    unproven: tuple[str, ...] = ()
 
 
 def tries_of(record: Record) -> dict[str, list[Trial]]:
@@ -49,27 +63,58 @@ def tries_of(record: Record) -> dict[str, list[Trial]]:
     return tries
 
 
-def pair_up(
-    base: dict[str, Trial], head: dict[str, Trial], wanted: Set[str], include_changed: bool
-) -> tuple[tuple[Pair, ...], Left]:
+def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool) -> tuple[tuple[Pair, ...], Left]:
     """Return the pairs of the `wanted` cases by id, from their grading trials, and what is left."""
     pairs: list[Pair] = []
-    no_verdict: list[str] = []
-    changed: list[str] = []
-    for case_id in sorted(base.keys() & head.keys() & wanted):
-        pair = Pair(base[case_id], head[case_id])
+    left: dict[str, list[str]] = {"no_verdict": [], "changed": [], "unproven": []}
+    told = graded(base.trials), graded(head.trials)
+    believed = tuple([_believed(trial) for trial in record.trials] for record in (base, head))
+    first, second = map(graded, believed)
+    every = tuple(map(series, believed))
+    for case_id in sorted(first.keys() & second.keys() & wanted):
+        pair = Pair(first[case_id], second[case_id], _tried(*(trials[case_id] for trials in every)))
         if not (pair.base.outcome.is_verdict and pair.head.outcome.is_verdict):
-            no_verdict.append(case_id)
+            would = all(trials[case_id].outcome.is_verdict for trials in told)
+            left["unproven" if would else "no_verdict"].append(case_id)
         elif not include_changed and _is_changed(pair):
-            changed.append(case_id)
+            left["changed"].append(case_id)
         else:
             pairs.append(pair)
     return tuple(pairs), Left(
-        only_base=tuple(sorted((base.keys() - head.keys()) & wanted)),
-        only_head=tuple(sorted((head.keys() - base.keys()) & wanted)),
-        no_verdict=tuple(no_verdict),
-        changed=tuple(changed),
+        only_base=tuple(sorted((first.keys() - second.keys()) & wanted)),
+        only_head=tuple(sorted((second.keys() - first.keys()) & wanted)),
+        **{name: tuple(ids) for name, ids in left.items()},
     )
+
+
+def _believed(trial: Trial) -> Trial:
+    """Return the trial without a fail that blocks nobody, which is no verdict here either."""
+    if trial.outcome is Outcome.FAILED and trial.unproven:
+        return trial._replace(outcome=Outcome.ERROR, error=trial.unproven)
+    return trial
+
+
+def _tried(base: list[Trial], head: list[Trial]) -> tuple[int, int, int] | None:
+    """Return how often a case passed in both runs, of how many trials; None if it was tried once in both.
+
+    As many trials are taken of both runs, the first ones: shares of different numbers do not
+    vary alike, and a run with fewer would look worse or better by that alone.
+    """
+    if not (_is_repeated(base) or _is_repeated(head)):
+        return None
+    passes, others = _passes(base), _passes(head)
+    of = min(len(passes), len(others))
+    return (sum(passes[:of]), sum(others[:of]), of) if of else None
+
+
+def _is_repeated(trials: list[Trial]) -> bool:
+    # A fail that is asked again ends as soon as it is decided: how often it passed depends on that.
+    return bool(trials[-1].rule) and Rule.parse(trials[-1].rule).ends == "pass"
+
+
+def _passes(trials: list[Trial]) -> list[bool]:
+    verdicts = [trial.outcome is Outcome.PASSED for trial in trials if trial.outcome.is_verdict]
+    return verdicts if _is_repeated(trials) else verdicts[:1]
 
 
 def _is_changed(pair: Pair) -> bool:

@@ -1,47 +1,147 @@
-"""Rate: how much may be asked in a minute, as a token bucket that may go into debt.
+"""Rate: when a call may begin, so that no minute has more requests or tokens than a provider allows.
 
-Whoever comes takes what he needs at once and waits until the bucket is level again, so
-that those who wait are served in the order in which they came, and nobody starves.
+Requests are spread evenly over the minute, since providers count by the second as well, and
+tokens are held by a window that slides with the calls. Whoever comes first begins first, so
+that nobody starves.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+import json
+from collections import deque
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-MINUTE = 60.0
+from pytest_recall.core.exchange import Request
+
+MINUTE = 61.0
+"""Seconds in which a minute's worth may begin: one more, as calls arrive later than they begin, and not evenly so."""
+
+_BYTES_A_TOKEN = 4
+# Where the wire formats say how long a reply may be.
+_REPLY = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens")
+_WITHIN = ("generationConfig", "inferenceConfig")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """What a provider may be asked in a minute: `requests`, and `tokens` in and out. None is without a limit."""
+class Rate(NamedTuple):
+    """What may be asked in a minute: `requests`, and `tokens` in and out. None is without a limit."""
 
     requests: float | None = None
     tokens: float | None = None
 
-    def __post_init__(self) -> None:
-        """Raise ValueError for a limit under which nothing would ever be asked."""
-        if any(limit is not None and not 0 < limit < float("inf") for limit in (self.requests, self.tokens)):
-            raise ValueError("a rate is a number above zero, or None for no limit")
+
+class Place:
+    """The place of one call in a line: it begins at the time `at` or later, and takes `tokens`."""
+
+    __slots__ = ("at", "tokens")
+
+    def __init__(self, tokens: int) -> None:
+        self.at = 0.0
+        self.tokens = tokens
 
 
-class Bucket(NamedTuple):
-    """What is left at the time `at`, in seconds; below zero it is owed."""
+class Line:
+    """The calls that one rate is for, in the order in which they came. Times are seconds by a clock that only goes on.
 
-    level: float
-    at: float
-
-
-def full(per_minute: float, now: float) -> Bucket:
-    """Return a full bucket: a minute's worth may come at once."""
-    return Bucket(per_minute, now)
-
-
-def take(bucket: Bucket, per_minute: float, amount: float, now: float) -> tuple[Bucket, float]:
-    """Return the bucket after `amount` was taken, and the seconds to wait before it is used.
-
-    A negative amount gives back what was taken and not used.
+    A call that is larger than the rate alone has a minute for itself.
     """
-    gained = max(0.0, now - bucket.at) * per_minute / MINUTE
-    level = min(per_minute, min(per_minute, bucket.level + gained) - amount)
-    return Bucket(level, max(now, bucket.at)), max(0.0, -level) * MINUTE / per_minute
+
+    def __init__(self, rate: Rate) -> None:
+        self.rate = rate
+        self._begun: deque[Place] = deque()
+        self._waiting: list[Place] = []
+
+    def join(self, tokens: int, now: float) -> Place:
+        """Return the last place in the line, of a call that will take about `tokens`."""
+        place = Place(tokens)
+        self._waiting.append(place)
+        self._plan(now)
+        return place
+
+    def rest(self, place: Place, now: float) -> float:
+        """Return the seconds until the call may begin; if there are none, it begins now."""
+        if place.at <= now:
+            place.at = now
+            self._waiting.remove(place)
+            self._begun.append(place)
+            self._plan(now)
+        return place.at - now
+
+    def leave(self, place: Place, now: float) -> None:
+        """Take a call out of the line that is not going to begin."""
+        if place in self._waiting:
+            self._waiting.remove(place)
+            self._plan(now)
+
+    def settle(self, place: Place, tokens: int, now: float) -> None:
+        """Correct what a call takes by what it has used."""
+        place.tokens = tokens
+        self._plan(now)
+
+    def _plan(self, now: float) -> None:
+        """Set the times of those who wait."""
+        # What began a minute ago counts no more. The last one stays: the next keeps its distance from it.
+        while len(self._begun) > 1 and self._begun[0].at + MINUTE <= now:
+            self._begun.popleft()
+        window = deque(self._begun)
+        total = sum(place.tokens for place in window)
+        at = self._begun[-1].at if self._begun else None
+        for place in self._waiting:
+            if at is None:
+                at = now
+            elif self.rate.requests is not None:
+                at += MINUTE / self.rate.requests
+            at = max(at, now)
+            while window and window[0].at + MINUTE <= at:
+                total -= window.popleft().tokens
+            while self.rate.tokens is not None and window and total + place.tokens > self.rate.tokens:
+                at = max(at, window[0].at + MINUTE)
+                total -= window.popleft().tokens
+            place.at = at
+            window.append(place)
+            total += place.tokens
+
+
+class Target(NamedTuple):
+    """Who is asked: a provider by the name of the price list, or a host, at one of its ports or at any."""
+
+    name: str
+    port: int | None = None
+
+
+def target_of(key: str, providers: frozenset[str]) -> Target:
+    """Return whom `key` names: one of `providers`, or `host[:port]`. Raises ValueError, and LookupError for a name.
+
+    A host without a dot has to come with its port: else a provider that was mistyped would be one.
+    """
+    if key in providers:
+        return Target(key)
+    if "/" in key or "@" in key:
+        alone = (key.partition("://")[2] or key).partition("/")[0].rpartition("@")[2]
+        raise ValueError(f"`{key}` is no host; write `{alone}`")
+    try:
+        parts = urlsplit(f"//{key}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or any(char.isspace() for char in key) or key.endswith(":") or port == 0:
+        raise ValueError(f"{key!r} is no host; write one like api.example.com or 127.0.0.1:8000")
+    if port is None and host != "localhost" and "." not in host and ":" not in host:
+        raise LookupError(key)
+    return Target(host, port)
+
+
+def expected_tokens(request: Request) -> int:
+    """Return about how many tokens a call takes, counted as vendors do for their limits: the reply in full."""
+    return len(request.body) // _BYTES_A_TOKEN + _longest_reply(request.body)
+
+
+def _longest_reply(body: bytes) -> int:
+    try:
+        plain = json.loads(body) if body[:1] == b"{" else None
+    except (ValueError, RecursionError):
+        return 0
+    if not isinstance(plain, dict):
+        return 0
+    inner: list[dict[str, Any]] = [plain, *(plain[name] for name in _WITHIN if isinstance(plain.get(name), dict))]
+    return max((found for one in inner for name in _REPLY if type(found := one.get(name)) is int), default=0)

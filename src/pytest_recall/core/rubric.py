@@ -19,7 +19,10 @@ from pydantic import (
 from pytest_recall.core.calibration import Standard
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Bound, Criterion, KnownVerdict, Strictness
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.rate import Rate, Target, target_of
 from pytest_recall.core.series import k_of_n
+from pytest_recall.core.usage import PROVIDERS
 
 Mode = Literal["pr", "nightly", "all"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
@@ -76,6 +79,31 @@ class Prices(BaseModel):
     cache_write: PerMillion | None = Field(default=None, description="Tokens that it took in; by default as `input`.")
 
 
+PerMinute = Annotated[int, Field(strict=True, ge=1)]
+
+
+class RateLimit(BaseModel):
+    """What may be asked in a minute."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    requests_per_minute: PerMinute | None = Field(default=None, description="Calls that begin.")
+    tokens_per_minute: PerMinute | None = Field(default=None, description="Tokens, read and written together.")
+
+    @model_validator(mode="after")
+    def _limits(self) -> RateLimit:
+        if self.requests_per_minute is None and self.tokens_per_minute is None:
+            raise ValueError("limits nothing; give `requests_per_minute`, `tokens_per_minute` or both")
+        return self
+
+    def of(self, workers: int) -> Rate:
+        """Return the share of one of so many `workers`; below 1 there is none."""
+        requests, tokens = (
+            None if limit is None else limit // workers for limit in (self.requests_per_minute, self.tokens_per_minute)
+        )
+        return Rate(requests, tokens)
+
+
 class Rubric(BaseModel):
     """What a run may spend and what it holds answers to."""
 
@@ -97,6 +125,10 @@ class Rubric(BaseModel):
     )
     prices: dict[Name, Prices] = Field(
         default={}, description="Prices of models by name, in place of the list prices: of your own, or by contract."
+    )
+    rate_limits: dict[Name, RateLimit] = Field(
+        default={},
+        description="What may be asked in a minute, by provider or `host[:port]`; calls wait for their turn.",
     )
     confirm: KofN | None = Field(
         default=None,
@@ -191,11 +223,39 @@ class Rubric(BaseModel):
                 raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
         return hosts
 
+    @field_validator("rate_limits")
+    @classmethod
+    def _are_targets(cls, limits: dict[str, RateLimit]) -> dict[str, RateLimit]:
+        named: dict[Target, str] = {}
+        for key in limits:
+            try:
+                target = target_of(key, PROVIDERS)
+            except LookupError:
+                raise ValueError(
+                    f"`{key}` is neither a provider nor a host with its port{nearest(key, PROVIDERS)}"
+                ) from None
+            if target in named:
+                raise ValueError(f"`{key}` is the same as `{named[target]}`; give one of them")
+            named[target] = key
+        return limits
+
     @model_validator(mode="after")
     def _has_effect(self) -> Rubric:
         if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
             raise ValueError("`judge_kappa_bound` has no effect without `judge_min_kappa`; give both, or neither")
         return self
+
+    def rates(self, workers: int = 1) -> dict[Target, Rate]:
+        """Return the rates of one of so many `workers`, an equal share. Raises RecallError where a share is nothing."""
+        rates = {}
+        for key, limit in self.rate_limits.items():
+            rate = rates[target_of(key, PROVIDERS)] = limit.of(workers)
+            if 0 in rate:
+                raise RecallError(
+                    f"rate_limits.{key}: less than one in a minute is left for each of {workers} workers;"
+                    " run fewer of them"
+                )
+        return rates
 
     @property
     def standard(self) -> Standard | None:

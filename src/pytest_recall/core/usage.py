@@ -49,6 +49,8 @@ _HOST_PATTERN = re.compile(
     r"|(?P<google>[\w-]+-aiplatform\.googleapis\.com)"
     r"|(?P<aws>bedrock-runtime(?:-fips)?\.[\w-]+\.amazonaws\.com(?:\.cn)?)"
 )
+PROVIDERS = frozenset(_HOSTS.values()) | frozenset(_HOST_PATTERN.groupindex)
+"""Those that `provider_of` tells apart."""
 # Gemini and Bedrock name the model in the path only.
 _IN_PATH = re.compile(r"/(?:models/(?P<gemini>[^/:]+):|model/(?P<bedrock>[^/]+)/(?:converse|invoke))")
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\n|\r|\Z)")

@@ -37,11 +37,12 @@ def mcnemar(lost: int, gained: int, *, mid: bool = False) -> float:
     return min(1.0, 2 * tail)
 
 
-def difference_interval(lost: int, gained: int, pairs: int, confidence: float = 0.95) -> Interval | None:
+def difference_interval(lost: float, gained: float, pairs: int, confidence: float = 0.95) -> Interval | None:
     """Return the interval of the change in pass rate, -1..1, from the first run to the second; None without pairs.
 
     The score interval for paired proportions (Tango 1998, Statistics in Medicine 17:891): it
-    is right also where few pairs are discordant, or none.
+    is right also where few pairs are discordant, or none. Sums of shares may stand for counts;
+    it is then too wide, since the difference of shares varies less than that of verdicts.
     """
     if pairs <= 0:
         return None
@@ -57,7 +58,7 @@ def difference_interval(lost: int, gained: int, pairs: int, confidence: float = 
     return solve(-1.0, seen, z), solve(seen, 1.0, -z)
 
 
-def _score(difference: float, lost: int, gained: int, pairs: int) -> float:
+def _score(difference: float, lost: float, gained: float, pairs: int) -> float:
     """Return Tango's statistic for the hypothesis that the true change is `difference`; it falls as that grows."""
     top = gained - lost - pairs * difference
     b = -gained - lost + (2 * pairs - gained + lost) * difference

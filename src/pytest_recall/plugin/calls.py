@@ -1,21 +1,14 @@
-"""Calls: what a trial took, what each costs the budget, and no secret in what is kept or shown of it."""
+"""Calls: what a trial took, and no secret in what is kept or shown of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.budget import Cost
-from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin.stash import DECK, TAPE
-
-if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Prices
 
 
 def with_calls(trial: Trial, item: pytest.Item) -> Trial:
@@ -51,12 +44,3 @@ def _clean(trial: Trial, redactor: Redactor) -> Trial:
         for verdict in trial.verdicts
     )
     return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
-
-
-def cost_of(exchange: Exchange, prices: Mapping[str, Prices]) -> Cost:
-    """Return what a live call has cost, for the budget."""
-    from pytest_recall.run.price import call_of
-
-    call = call_of(exchange, exchange.kind, "live", prices)
-    counted = call.tokens is not None and call.tokens.input is not None
-    return Cost(call.cost, (call.model or "a model without a name") if counted and call.cost is None else "")

@@ -17,9 +17,9 @@ from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.trial import Outcome
-from pytest_recall.plugin.calls import cost_of
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
+from pytest_recall.replay.limits import Limits
 from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.player import Lane, Player
 from pytest_recall.replay.tape import Made, Mode, Tape
@@ -52,7 +52,10 @@ Missed.__module__ = "builtins"  # pytest's summary names it by its last name the
 
 
 class Deck:
-    """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's."""
+    """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
+
+    `workers` are those that share what the rubric allows in a minute.
+    """
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Deck:
         today: date,
         max_age: int | None,
         follows: bool = False,
+        workers: int = 1,
         watch: Watch | None = None,
     ) -> None:
         self.mode = mode
@@ -80,15 +84,22 @@ class Deck:
         self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
         self.calls: list[Call] = []
         self._prices = rubric.prices
-        self._watch = watch or Watch(Player(mode))
-        self.player = self._watch.player
+        player = Player(mode) if watch is None else watch.player
+        if rubric.rate_limits:
+            player.limits = Limits(rubric.rates(workers))
+        self._watch = watch or Watch(player)
+        self.player = player
         self.player.know(rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
         self._unquiet = quiet_misses(Missed)
 
     def limit(self, budget: float) -> None:
         """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
+        from pytest_recall.run.price import call_of
+
         ledger = Ledger(self._place.artifacts.folder / f".spent-{self._run}")
-        self.player.meter = Meter(budget, ledger, lambda exchange: cost_of(exchange, self._prices))
+        self.player.meter = Meter(
+            budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", self._prices)
+        )
 
     @property
     def spent_out(self) -> str:
@@ -281,6 +292,8 @@ class Deck:
     def _call(self, made: Made) -> Call:
         from pytest_recall.run.price import call_of
 
+        if made.call is not None:
+            return made.call
         try:
             return call_of(made.exchange(), made.kind, made.source, self._prices)
         except RecallError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, get_args
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.core.criteria import JudgeKind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import start
-from pytest_recall.plugin.stash import CALIBRATIONS, DECK, PANEL
+from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, DECK, PANEL
 
 if TYPE_CHECKING:
     from pytest_recall.core.calibration import Calibration, JudgeKey
@@ -30,6 +30,7 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
     from pytest_recall.judges.asked import ModelJudge
 
     run = start.run_of(config)
+    run.judged.add(True)
     deck = config.stash[DECK]
     recorded = deck.mode != "off" and deck.player.ways["judge"] == "cassette"
     rubric = run.plan.rubric
@@ -65,6 +66,20 @@ def _panel(config: pytest.Config) -> Panel:
             selector, "judge", player=player, root=plan.place.root, say=run.note, ready=not option.collectonly
         ),
     )
+
+
+def asks_models(items: Iterable[pytest.Item]) -> bool:
+    """Return whether a case among `items` has a fixture that asks a model to judge."""
+    wanted = {f"judge_{kind}" for kind in KINDS}
+    return any(CASE_ID in item.stash and not wanted.isdisjoint(getattr(item, "fixturenames", ())) for item in items)
+
+
+def idle_line(config: pytest.Config) -> str:
+    """Return which models the command line names in vain, if no case asks any; empty if it names none."""
+    option = config.option
+    given = (("--judge", option.recall_judge), ("--appellate-judge", option.recall_appellate_judge))
+    told = " and ".join(name for name, value in given if value)
+    return f"{told} had no effect: no case of this run asks a model to judge" if told else ""
 
 
 def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:

@@ -162,6 +162,7 @@ def deck_of(run: Run, asked: Recording) -> Deck:
         today=plan.context.date,
         max_age=max_age,
         follows=run.follows,
+        workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
     )
     if asked.budget is not None:

@@ -30,6 +30,8 @@ def brief(node: Any) -> None:
             return
         run = start.wake(node.config, [])
     plan = run.plan
+    if plan.rubric.rate_limits:
+        _share(run, node.workerinput["workercount"])
     picks = [] if run.waits else plan.picks
     chosen = {pick.case_id for pick in picks}
     rows = {
@@ -50,6 +52,16 @@ def brief(node: Any) -> None:
             "recording": run.recording,
         }
     )
+
+
+def _share(run: Run, workers: int) -> None:
+    """Say that workers share the rates. Raises pytest.UsageError where a share is nothing."""
+    from pytest_recall.plugin import start
+
+    with start.usage_errors():
+        run.plan.rubric.rates(workers)
+    if workers > 1:
+        run.note(f"rate limits: each of the {workers} workers kept to an equal share of them")
 
 
 def follow(config: pytest.Config) -> None:
@@ -100,6 +112,7 @@ def debrief(node: Any, run: Run) -> None:
     run.halt(found["halted"])
     run.calls += map(Call.from_json, found["calls"])
     run.alone.update(found["alone"])
+    run.judged.update(found["judged"])
     if run.late:
         return
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}

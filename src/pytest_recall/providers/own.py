@@ -18,7 +18,7 @@ from zlib import crc32
 from pytest_recall.core.errors import nearest, one_line
 from pytest_recall.core.model import Ask, ModelError, Reply
 from pytest_recall.core.selector import Selector, place_and_name
-from pytest_recall.providers.limiter import Limits
+from pytest_recall.providers.breaks import Breaks
 from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.wording import prompt_of, unheeded
 
@@ -33,9 +33,9 @@ class OwnModel(Provider):
     """
 
     def __init__(
-        self, selector: Selector, environ: Mapping[str, str], settings: Settings, limits: Limits, root: Path
+        self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks, root: Path
     ) -> None:
-        super().__init__(selector, environ, settings, limits)
+        super().__init__(selector, environ, settings, breaks)
         self._root = root
         self._lock = Lock()
         self._found: Any = None

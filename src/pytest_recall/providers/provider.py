@@ -1,4 +1,4 @@
-"""Provider: what all models have in common: a name, a limit, patience and one loop of attempts."""
+"""Provider: what all models have in common: a name, patience and one loop of attempts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
-from pytest_recall.core.call import Tokens
 from pytest_recall.core.model import Ask, ModelError, Reply
 from pytest_recall.core.retry import Retry, wait
 from pytest_recall.core.secrets import secret_names, suspicious
 from pytest_recall.core.selector import Selector
-from pytest_recall.providers.limiter import Limiter, Limits
+from pytest_recall.providers.breaks import Break, Breaks
 
-_LETTERS_A_TOKEN = 4
 # Vendors repeat the key that they refuse, most of it as stars.
 _MASKED = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk)-[\w-]{6,}")
 
@@ -51,12 +49,12 @@ class Provider:
     seller: str | None = None
     """Who sells it, by the name of the price list; None if nobody does, or nobody knows."""
 
-    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, limits: Limits) -> None:
+    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks) -> None:
         self._selector = selector
         self._environ = environ
         self._settings = settings
-        self._waiting = limits.waiting
-        self._limiter: Limiter = limits.of(selector.kind, selector.url or "")
+        self._waiting = breaks.waiting
+        self._break: Break = breaks.of(selector.kind, selector.url or "")
 
     @property
     def name(self) -> str:
@@ -73,30 +71,26 @@ class Provider:
     def ask(self, ask: Ask) -> Reply:
         """Return the reply; may be called from several threads. Raises ModelError."""
         retry, waiting = self._settings.retry, self._waiting
-        expected = _tokens(ask)
         calls = failures = 0
-        spent = 0.0  # Waiting for the own rate is not counted: it is nobody's fault.
+        spent = 0.0  # A break that others were asked for is not counted: it is nobody's fault.
         try:
             while True:
-                self._limiter.acquire(expected)
+                self._break.wait()
                 calls += 1
                 start = waiting.clock()
                 try:
                     reply = self._once(ask, min(self._settings.timeout, max(1.0, retry.total - spent)))
                 except UnfitError:
-                    self._limiter.settle(expected, 0)
                     continue  # It has learned, so that this cannot happen again for the same reason.
                 except ModelError as error:
                     failures += 1
                     spent += waiting.clock() - start
-                    self._limiter.settle(expected, 0)
                     seconds = self._next(error, failures, spent)
                     if seconds is None:
                         raise
                     waiting.sleep(seconds)
                     spent += seconds
                 else:
-                    self._limiter.settle(expected, _sum(reply.tokens))
                     return replace(reply, attempts=calls)
         except ModelError as error:
             raise self._named(error, calls) from error
@@ -121,7 +115,7 @@ class Provider:
     def _next(self, error: ModelError, failures: int, spent: float) -> float | None:
         """Return the seconds to the next attempt, None if there is none; all threads hear of a break."""
         if error.after is not None:
-            self._limiter.pause(min(error.after, self._settings.retry.longest))
+            self._break.begin(min(error.after, self._settings.retry.longest))
         if not error.temporary:
             return None
         return wait(self._settings.retry, failures, spent, error.after, self._waiting.roll())
@@ -137,14 +131,3 @@ class Provider:
             text = text.replace(value, f"[{name}]")
         text = _MASKED.sub("[key]", text)
         return "[not shown, since it holds something like a key]" if suspicious(text) else text
-
-
-def _tokens(ask: Ask) -> int:
-    """Return about how many tokens an ask takes, counted as vendors do for their limits: the reply in full."""
-    letters = len(ask.system) + sum(len(message.content) for message in ask.messages)
-    return letters // _LETTERS_A_TOKEN + ask.max_tokens
-
-
-def _sum(tokens: Tokens | None) -> int | None:
-    counts = [count for count in tokens or () if count is not None]
-    return sum(counts) if counts else None

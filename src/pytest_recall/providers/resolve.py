@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from pytest_recall.core.selector import parse
+from pytest_recall.providers.breaks import Breaks
 from pytest_recall.providers.channel import Channel
-from pytest_recall.providers.limiter import Limits
 from pytest_recall.providers.provider import Provider, Settings
 
 
@@ -17,14 +17,14 @@ def resolve(
     selector: str,
     *,
     settings: Settings | None = None,
-    limits: Limits | None = None,
+    breaks: Breaks | None = None,
     environ: Mapping[str, str] | None = None,
     root: Path | None = None,
     channel: Channel | None = None,
 ) -> Provider:
     """Return the model that `selector` selects. Nothing is asked, and no SDK is imported.
 
-    `limits` are by default those of the process, so that models of one provider share them;
+    `breaks` are by default those of the process, so that models of one provider share them;
     `environ` holds keys and endpoints; relative paths are those from `root`, by default the
     current folder; programs are run through `channel`. Raises RecallError for a selector that
     is none; what is missing here `Provider.ready` says.
@@ -32,7 +32,7 @@ def resolve(
     parsed = parse(selector)
     environ = os.environ if environ is None else environ
     root = (root or Path.cwd()).absolute()
-    common = (parsed, environ, settings or Settings(), limits or _limits_of_the_process())
+    common = (parsed, environ, settings or Settings(), breaks or _breaks_of_the_process())
     if parsed.kind == "openai":
         from pytest_recall.providers.openai_chat import OpenAIModel
 
@@ -56,5 +56,5 @@ def resolve(
 
 
 @cache
-def _limits_of_the_process() -> Limits:
-    return Limits()
+def _breaks_of_the_process() -> Breaks:
+    return Breaks()

@@ -16,7 +16,7 @@ from pytest_recall.core.model import Ask, ModelError, Reply, Stop
 from pytest_recall.core.retry import SPENT, asked_for, is_temporary
 from pytest_recall.core.selector import Selector
 from pytest_recall.core.usage import provider_of, usage_of
-from pytest_recall.providers.limiter import Limits
+from pytest_recall.providers.breaks import Breaks
 from pytest_recall.providers.provider import Provider, Settings, UnfitError
 from pytest_recall.providers.wording import unheeded
 
@@ -51,8 +51,8 @@ class SdkModel(Provider):
     keys: ClassVar[tuple[str, ...]]
     """The environment variables that hold a key; the first is the one to set."""
 
-    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, limits: Limits) -> None:
-        super().__init__(selector, environ, settings, limits)
+    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks) -> None:
+        super().__init__(selector, environ, settings, breaks)
         self._made: Any = None
         self._lock = Lock()
         self._refused: set[str] = set()

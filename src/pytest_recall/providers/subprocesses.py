@@ -16,8 +16,8 @@ from pytest_recall.core.model import Ask, ModelError, Reply
 from pytest_recall.core.selector import Selector
 from pytest_recall.core.usage import usage_of
 from pytest_recall.providers import process
+from pytest_recall.providers.breaks import Breaks
 from pytest_recall.providers.channel import Channel, direct
-from pytest_recall.providers.limiter import Limits
 from pytest_recall.providers.programs import PROGRAMS, ReportedError, Said, argv_of, plain
 from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.wording import prompt_of, unheeded
@@ -37,12 +37,12 @@ class SubprocessModel(Provider):
         selector: Selector,
         environ: Mapping[str, str],
         settings: Settings,
-        limits: Limits,
+        breaks: Breaks,
         root: Path,
         channel: Channel | None = None,
     ) -> None:
         kept = {name: value for name, value in environ.items() if not name.startswith(("PYTEST_", "RECALL_"))}
-        super().__init__(selector, kept, settings, limits)
+        super().__init__(selector, kept, settings, breaks)
         self._root = root
         self._channel = channel or direct
         self._argv = self._command()

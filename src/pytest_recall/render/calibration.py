@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pytest_recall.core.agreement import Agreement, Opinion, Share
@@ -16,8 +16,14 @@ from pytest_recall.render.sentences import percent, plural
 MAX_SHOWN = 50
 
 
-def terminal(found: Iterable[Agreement], spend: Spend) -> Iterator[str]:
-    """Yield the report line by line."""
+def left_line(left: Sequence[str], why: str) -> str:
+    """Return which answers were not judged, and `why`."""
+    more = f" and {len(left) - MAX_SHOWN} more" if len(left) > MAX_SHOWN else ""
+    return f"not judged ({len(left)}): {', '.join(left[:MAX_SHOWN])}{more}; {why}"
+
+
+def terminal(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> Iterator[str]:
+    """Yield the report line by line; the answers `left` were not judged, and `why` says the reason."""
     for one in found:
         yield one.name
         yield f"  {_figures(one)}"
@@ -28,10 +34,12 @@ def terminal(found: Iterable[Agreement], spend: Spend) -> Iterator[str]:
             yield from (f"    {each.id}: {one_line(each.reason, 140)}" for each in opinions[:MAX_SHOWN])
             if len(opinions) > MAX_SHOWN:
                 yield f"    and {len(opinions) - MAX_SHOWN} more, which --json lists"
+    if left:
+        yield one_line(left_line(left, why), 10_000)
     yield from cost.lines({"": spend}) or ["no calls were made: every reply was kept from before"]
 
 
-def markdown(found: Iterable[Agreement], spend: Spend) -> str:
+def markdown(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> str:
     """Return the report as Markdown."""
     every = list(found)
     lines = ["# Judges beside people", ""]
@@ -48,10 +56,12 @@ def markdown(found: Iterable[Agreement], spend: Spend) -> str:
                 lines += [f"- {code(each.id)}: {cell(each.reason)}" for each in opinions[:MAX_SHOWN]]
                 lines += [f"- and {len(opinions) - MAX_SHOWN} more"] if len(opinions) > MAX_SHOWN else []
                 lines += [""]
+    if left:
+        lines += ["", cell(left_line(left, why))]
     return "\n".join([*lines, "", *cost.lines({"": spend})]).rstrip("\n")
 
 
-def as_json(found: Iterable[Agreement], spend: Spend) -> dict[str, Any]:
+def as_json(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = ()) -> dict[str, Any]:
     """Return the report as plain JSON types; what is undefined or unknown is null."""
     return {
         "version": 1,
@@ -71,6 +81,7 @@ def as_json(found: Iterable[Agreement], spend: Spend) -> dict[str, Any]:
             }
             for one in found
         ],
+        "not_judged": list(left),
         "cost": cost.as_json({"": spend})["total"],
     }
 

@@ -22,6 +22,7 @@ LEFT = {
     "only_head": "only in HEAD",
     "no_verdict": "without a verdict in one of them",
     "changed": "whose text or judges changed",
+    "unproven": "failed only by judges that have not been shown to agree with people",
 }
 
 
@@ -59,7 +60,7 @@ def markdown(found: Comparison) -> str:
     for name, pairs in _flips(found):
         lines += [f"## {name[0].upper()}{name[1:]} ({len(pairs)})", "", "| case | why | where |", "| --- | --- | --- |"]
         lines += [
-            f"| {code(pair.case_id)} | {cell(pair.base.note or pair.head.note)} | {cell(pair.head.where)} |"
+            f"| {code(pair.case_id)}{_times(pair)} | {cell(_note(pair))} | {cell(pair.head.where)} |"
             for pair in pairs[:MAX_MARKDOWN]
         ]
         lines += ["", f"… and {len(pairs) - MAX_MARKDOWN} more with --json", ""] if len(pairs) > MAX_MARKDOWN else [""]
@@ -103,7 +104,7 @@ def verdict(found: Comparison) -> str:
     if part:
         return f"Over all cases it could be chance, but a drop is shown in {part}."
     smallest = found.overall.smallest
-    start = "Could be chance" if found.lost or found.gained else "No case flipped"
+    start = "Could be chance" if found.overall.fell or found.overall.rose else "No case flipped"
     if smallest is None:
         return f"{start}: {cases} cannot show even that all of them fail; at this level it takes more."
     return (
@@ -128,21 +129,38 @@ def _overall(found: Comparison) -> Iterator[str]:
     level = _share(1 - found.alpha)
     for name, passed, interval in zip(("BASE", "HEAD"), (one.base, one.head), one.rates, strict=True):
         rate = percent(passed / one.pairs)
-        yield f"{name}  {passed:,} of {one.pairs:,} passed: {rate} ({level}: {_range(interval)} %)"
-    yield (
-        f"difference {_signed(one.difference)} points ({level}: {_range(one.interval, signed=True)}),"
-        f" {one.lost:,} passed and fail now, {one.gained:,} failed and pass now, McNemar's exact p {p_value(one.p)}"
-    )
+        told = f"{passed:,.1f}" if one.shares else f"{passed:,}"
+        yield f"{name}  {told} of {one.pairs:,} passed: {rate} ({level}: {_range(interval)} %)"
+    if one.shares:
+        flips = f"{one.fell:,} pass less often now, {one.rose:,} more often, p by sign flips {p_value(one.p)}"
+    else:
+        flips = (
+            f"{one.fell:,} passed and fail now, {one.rose:,} failed and pass now, McNemar's exact p {p_value(one.p)}"
+        )
+    yield f"difference {_signed(one.difference)} points ({level}: {_range(one.interval, signed=True)}), {flips}"
 
 
 def _flips(found: Comparison) -> list[tuple[str, list[Pair]]]:
-    flips = [("passed in BASE, fails in HEAD", found.lost), ("failed in BASE, passes in HEAD", found.gained)]
+    flips = [
+        ("passed in BASE, fails in HEAD", found.lost),
+        ("failed in BASE, passes in HEAD", found.gained),
+        ("passes less often in HEAD", found.fell),
+        ("passes more often in HEAD", found.rose),
+    ]
     return [(name, pairs) for name, pairs in flips if pairs]
 
 
 def _why(pair: Pair) -> str:
     note = pair.head.note if pair.passed[0] else ""
-    return f": {one_line(note, 140)}" if note else ""
+    return _times(pair) + (f": {one_line(note, 140)}" if note else "")
+
+
+def _note(pair: Pair) -> str:
+    return pair.base.note or pair.head.note
+
+
+def _times(pair: Pair) -> str:
+    return "" if pair.tried is None else f" ({pair.tried[0]} → {pair.tried[1]} of {pair.tried[2]})"
 
 
 def _tables(found: Comparison) -> list[tuple[str, list[tuple[str, ...]]]]:
@@ -205,6 +223,17 @@ def _notes(found: Comparison) -> Iterator[str]:
         )
     if found.half:
         yield f"{found.half:,} of {plural(pairs, 'pair')} are of a replayed answer and one that is not."
+    if found.overall.shares:
+        times = sum(pair.tried is not None for pair in found.pairs)
+        yield (
+            f"{times:,} of {plural(pairs, 'pair')} are compared by how often they passed, on as many trials of both"
+            " runs, the first ones."
+        )
+    if found.left.unproven:
+        yield (
+            f"A fail by a judge below `judge_min_kappa` is no verdict: {sentences.listed(found.left.unproven)};"
+            " `recall judge calibrate` shows how far it agrees with people."
+        )
     if found.left.changed:
         yield (
             f"Changed between the runs, and so not the same question: {sentences.listed(found.left.changed)};"

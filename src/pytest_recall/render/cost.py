@@ -62,6 +62,14 @@ def as_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
     }
 
 
+def budget_line(budget: float, spent: float, unknown: int, why: str) -> str:
+    """Return what is left of a budget; `unknown` calls have no known cost, `why` says if no other may begin."""
+    told = f"budget ${budget:,.2f}: {dollars(spent)} spent"
+    if unknown:
+        told += f", and {plural(unknown, 'call')} of unknown cost"
+    return f"{told}; {why}" if why else told
+
+
 def dollars(amount: float) -> str:
     """Return an amount with the digits that it needs: cents from a dollar on, two figures of a small one."""
     if amount <= -_SMALLEST:

@@ -14,7 +14,8 @@ from typing import Any
 
 from pytest_recall.core.exchange import CANCELLED, Exchange, Failure, Headers, Request
 from pytest_recall.replay.patience import patient
-from pytest_recall.replay.player import Player, Step, Tap
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.tls import LazyContext
 
 _OF_A_KEY = (b"content-type", b"content-encoding")
@@ -96,6 +97,7 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
         step = player.ask(_asked(request, body, player))
         if step.served is not None:
             return _played(module, step.served, request, Played)
+        step.begin()
         if step.tap is None:
             return original(self, request)
         _as_it_is(request, step)
@@ -155,9 +157,11 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
                 await _cancelled(step.served, request, player)
             return _played(module, step.served, request, Played)
         if step.tap is None:
+            await step.begin_async()
             return await original(self, request)
         _as_it_is(request, step)
         try:
+            await step.begin_async()
             response = await original(self, request)
         except BaseException as error:
             if _is_an_end(error):

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pytest_recall.core.budget import Cost, reason
+from pytest_recall.core.budget import reason, unpriced
+from pytest_recall.core.call import Call
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.store.ledger import Ledger
 
 
 class Meter:
-    """The budget of a run, which all of its processes share. `cost` says what a call has cost.
+    """The budget of a run, which all of its processes share. `call_of` says what a live exchange has cost.
 
     A call that has begun is never cut off, so that a run passes its budget by no more than
     the calls in flight.
     """
 
-    def __init__(self, budget: float, ledger: Ledger, cost: Callable[[Exchange], Cost]) -> None:
+    def __init__(self, budget: float, ledger: Ledger, call_of: Callable[[Exchange], Call]) -> None:
         self.budget = budget
         self._ledger = ledger
-        self._cost = cost
+        self.call_of = call_of
         self._unpriced = ""
 
-    def count(self, exchange: Exchange) -> None:
+    def count(self, call: Call) -> None:
         """Take in a live call that has ended."""
-        cost = self._cost(exchange)
-        if cost.unpriced_model:
-            self._unpriced = cost.unpriced_model
-        self._ledger.add(cost.usd)
+        self._unpriced = unpriced(call) or self._unpriced
+        self._ledger.add(call.cost)
 
     def closed(self) -> str:
         """Return why no further call may begin; empty if one may."""

@@ -5,94 +5,21 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from functools import partial
+from typing import Any
 
 from pytest_recall.core.call import Way
 from pytest_recall.core.errors import MissError, RecallError
-from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
+from pytest_recall.core.exchange import Request
+from pytest_recall.replay.limits import LOOPBACK, Limits, place_of
 from pytest_recall.replay.meter import Meter
-from pytest_recall.replay.tape import TEARDOWN, Mode, Tape
+from pytest_recall.replay.tap import Step, Tap
+from pytest_recall.replay.tape import Mode, Tape
 
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
-
-# The last event of a stream, after which an SDK closes without reading on.
-_LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
-
-
-class Tap:
-    """Listens to one live call, and hands it to the tape when it ends.
-
-    `reading` is whether somebody waits for the next piece of the body right now.
-    """
-
-    def __init__(self, tape: Tape, request: Request, kind: str, record: bool, meter: Meter | None = None) -> None:
-        self._meter = meter
-        self._tape = tape
-        self._request = request
-        self._kind = kind
-        self.record = record
-        self._phase = TEARDOWN if tape.teardown else ""
-        self._seq = tape.reserve(self._left)
-        self._at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._begin = time.perf_counter()
-        self._response: Response | None = None
-        self._chunks: list[bytes] = []
-        self._offsets: list[float] = []
-        self.reading = False
-
-    def started(self, status: int, reason: str, headers: Headers, http_version: str = "HTTP/1.1") -> None:
-        """Take in the head of the response."""
-        self._response = Response(status, reason, headers, http_version=http_version)
-
-    def chunk(self, data: bytes) -> None:
-        """Take in a piece of the body."""
-        self._chunks.append(data)
-        self._offsets.append(time.perf_counter() - self._begin)
-
-    def ended(self) -> None:
-        """The body came to its end."""
-        self._end(None, complete=True)
-
-    def closed(self) -> None:
-        """The client has closed the response, which may have been before its end."""
-        tail = b"".join(self._chunks[-3:])[-4096:]
-        self._end(None, complete=any(event in tail for event in _LAST_EVENTS))
-
-    def failed(self, kind: str, message: str) -> None:
-        """The call ended with the exception named `kind`."""
-        self._end(Failure(kind, message), complete=True)
-
-    def _left(self) -> None:
-        """The tape closes: who does not read on, and has not closed the response either, has seen enough."""
-        if self._response is not None and not self.reading:
-            self.closed()
-
-    def _end(self, failure: Failure | None, *, complete: bool) -> None:
-        if not self._tape.ends(self._seq):
-            return
-        response = self._response
-        if response is not None:
-            response = response._replace(chunks=tuple(self._chunks), offsets=tuple(self._offsets), complete=complete)
-        exchange = Exchange(
-            key="",
-            seq=self._seq,
-            kind=self._kind,
-            request=self._request,
-            response=response,
-            failure=failure,
-            at=self._at,
-            seconds=time.perf_counter() - self._begin,
-            phase=self._phase,
-        )
-        self._tape.keep(exchange, record=self.record)
-        if self._meter is not None:
-            self._meter.count(exchange)
 
 
 class Lane:
@@ -104,18 +31,6 @@ class Lane:
         self.player = player
         self.tapes: list[Tape] = []
         self.over = False
-
-
-class Step(NamedTuple):
-    """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one."""
-
-    served: Exchange | None = None
-    tap: Tap | None = None
-
-    @property
-    def record(self) -> bool:
-        """Whether the call is going to be written down."""
-        return self.tap is not None and self.tap.record
 
 
 class Player:
@@ -136,6 +51,7 @@ class Player:
     ) -> None:
         self.mode = mode
         self.meter: Meter | None = None
+        self.limits: Limits | None = None
         self.strays: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
         self._is_ours: Callable[[], bool] | None = None
@@ -280,15 +196,25 @@ class Player:
 
     def ask(self, request: Request) -> Step:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
+        step = self._decide(request)
+        limiter = None if self.limits is None or step.served is not None else self.limits.of(request.url)
+        if limiter is None:
+            return step
+        tape = None if step.tap is None else self.tape
+        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._lane)))
+        if step.tap is not None:
+            step.tap.turn = step.turn
+        return step
+
+    def _decide(self, request: Request) -> Step:
         if self._is_ours is not None and not self._is_ours():
             return Step()
-        if self._ignored and self._is_ignored(*_place(request.url)):
+        if self._ignored and self._is_ignored(*place_of(request.url)):
             return Step()
         lane = self._lane
         tapes, kind = self._opened(lane), self._kind(lane)
         tape = tapes[-1] if tapes else None
-        if lane is not None and lane.over:
-            raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
+        self._check(request, None, lane)
         way = self.ways.get(kind, "cassette")
         if way == "forbidden":
             raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
@@ -329,9 +255,15 @@ class Player:
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> Step:
         """Let a live call through and listen to it, if there is money for it."""
-        if self.meter is not None and (why := self.meter.closed()):
-            raise self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
+        self._check(request, tape, None)
         return Step(tap=Tap(tape, request, kind, record, self.meter))
+
+    def _check(self, request: Request, tape: Tape | None, lane: Lane | None) -> None:
+        """Raise for a call that must not begin: its case was called off, or there is no money for it."""
+        if lane is not None and lane.over:
+            raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
+        if tape is not None and self.meter is not None and (why := self.meter.closed()):
+            raise self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
 
     def may_connect(self, host: str, port: int) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
@@ -340,7 +272,7 @@ class Player:
         return self.ways.get(self.kind, "cassette") == "live" or self._is_ignored(host, port)
 
     def _is_ignored(self, host: str, port: int | None) -> bool:
-        names = {host.lower(), "localhost"} if host in _LOOPBACK else {host.lower()}
+        names = {host.lower(), "localhost"} if host in LOOPBACK else {host.lower()}
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
     def refuse_socket(self, address: str) -> BaseException:
@@ -362,13 +294,7 @@ class Player:
         return self._error(message)
 
 
-def _place(url: str) -> tuple[str, int | None]:
-    parts = urlsplit(url)
-    return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
-_LOOPBACK = ("127.0.0.1", "::1")
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
 LANE: ContextVar[Lane | None] = ContextVar("recall_lane", default=None)
 """The lane of the case that runs here, if others run beside it."""

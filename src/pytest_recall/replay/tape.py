@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_recall.core.call import Call
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange, Request
 from pytest_recall.core.matching import Rules, json_of, key_of, nearest_request, plain_body, raw_key_of
@@ -27,12 +28,16 @@ MAX_COMPARED = 24
 
 @dataclass(slots=True)
 class Made:
-    """One call that was made while the tape was open; `source` is `live` or `replayed`."""
+    """One call that was made while the tape was open; `source` is `live` or `replayed`.
+
+    `call` is what it came to, where somebody had to know as soon as it ended.
+    """
 
     kind: str
     source: str
     seq: int
     exchange: Callable[[], Exchange]
+    call: Call | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -108,9 +113,9 @@ class Tape:
         """Whether the call that was reserved this place ends now, and has not before, in whichever thread."""
         return self._open.pop(seq, None) is not None
 
-    def keep(self, exchange: Exchange, *, record: bool) -> None:
+    def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
-        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange))
+        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call))
         if not record:
             return
         try:

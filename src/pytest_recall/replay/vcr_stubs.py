@@ -7,7 +7,8 @@ connection of http.client is opened: loading vcrpy loads all of them that are in
 What the stubs lose, compared with our own transports for httpx:
 - They read a response whole before they hand it on. A stream is recorded as one piece, its
   reader sees nothing before its end, and an early close is not seen. So a run that neither
-  records nor replays is left alone, and its calls through these libraries are not counted.
+  records nor replays nor limits a rate is left alone, and its calls through these libraries
+  are not counted.
 - A connection that breaks within a response is recorded as the error alone. The error of a
   replay has the recorded class and text, and none of its other attributes.
 - The version of HTTP, and the order of the response's headers in http.client. Its errors of
@@ -15,7 +16,8 @@ What the stubs lose, compared with our own transports for httpx:
 - aiohttp: a body is recorded as what the caller gave (`json=` and `data=` of one dictionary
   are the same); a redirect is replayed as a GET, so that one with 307 or 308 of another
   method is a miss; a body that breaks off without an error of its own reads as a lost connection.
-- tornado: errors become the status 599, and streaming callbacks are refused by vcrpy.
+- tornado: errors become the status 599, and streaming callbacks are refused by vcrpy. Its calls
+  wait for no rate.
 - A client that waits on its own account between attempts (`backoff_factor`) waits in a replay too.
 """
 
@@ -38,21 +40,23 @@ from pytest_recall.core.exchange import Exchange, Headers
 from pytest_recall.core.redact import decoded
 from pytest_recall.replay.finder import once_imported
 from pytest_recall.replay.patience import asks_to_wait, patient
-from pytest_recall.replay.player import Player, Step, Tap
+from pytest_recall.replay.player import Player
 from pytest_recall.replay.raised import raised
+from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.vcr_shapes import headers_of, request_of, response_dict
 
 MODULES = ("urllib3", "aiohttp", "httplib2", "tornado.simple_httpclient", "tornado.curl_httpclient", "vcr")
 """Importing one of these puts the stubs in place; requests and botocore import urllib3."""
 Undo = Callable[[], None]
 
+_AIOHTTP = "_AiohttpClientSessionRequest"
 # What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
 _ASKED: ContextVar[Step | None] = ContextVar("recall_asked", default=None)
 
 
 def install(player: Player) -> list[Undo]:
     """Put `player` before these libraries, whenever they are used, and return how to take it back."""
-    if player.mode == "off" or importlib.util.find_spec("vcr") is None:
+    if (player.mode == "off" and player.limits is None) or importlib.util.find_spec("vcr") is None:
         return []
     stubs = _Stubs(player)
     # Undone from the last to the first.
@@ -95,6 +99,8 @@ class _Stubs:
         # The stubs put back the real classes while they connect, for all threads at once, so that
         # calls of other threads went by unseen. We leave in place what code of a library looks up.
         self._replace(patch, "force_reset", nullcontext)
+        if hasattr(patch, _AIOHTTP):
+            self._replace(patch, _AIOHTTP, _in_turn(getattr(patch, _AIOHTTP)))
         for patcher in list(builder.build()):
             if hasattr(patcher, "_connection_pool_to_connections"):
                 patcher._connection_pool_to_connections = WeakKeyDictionary()
@@ -167,10 +173,24 @@ def _knowing(function: Any, **names: Any) -> Any:
     return functools.update_wrapper(copy, function)
 
 
+def _in_turn(request: Any) -> Any:
+    """Return the coroutine that makes a call of aiohttp, behind the wait for its turn."""
+
+    @functools.wraps(request)
+    async def in_turn(*args: Any, **kwargs: Any) -> Any:
+        step = _ASKED.get()
+        if step is not None:
+            await step.begin_async()
+        return await request(*args, **kwargs)
+
+    return in_turn
+
+
 def _watched(getresponse: Any) -> Any:
     @functools.wraps(getresponse)
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
+            self.cassette.begin(self._vcr_request)
             return getresponse(self, *args, **kwargs)
         except Exception as error:
             _failed(getattr(getattr(self, "_vcr_request", None), "recall", None), error)
@@ -215,6 +235,10 @@ class Standin:
         """Whether `request` is served. Raises MissError where it must not be made."""
         return self._step(request).served is not None
 
+    def begin(self, request: Any) -> None:
+        """Wait until `request` may be made. Raises MissError where it must not be."""
+        self._step(request).begin()
+
     def filter_request(self, request: Any) -> Any:
         """Return the request: none is left out."""
         return request
@@ -255,7 +279,7 @@ class Standin:
     def _decide(self, request: Any) -> Step:
         asked = request_of(request)
         step = request.recall = self._player.ask(asked)
-        _ASKED.set(step if step.tap is not None else None)
+        _ASKED.set(step if step.served is None else None)
         # An answer that is not compressed can be read by people and redaction; a signed request stays as it is.
         if step.record and "accept-encoding" in request.headers and not _is_signed(asked.headers):
             request.headers["accept-encoding"] = "identity"

@@ -11,7 +11,7 @@ from pytest_recall.core.agreement import Agreement, Opinion, Role, agreement
 from pytest_recall.core.calibration import JudgeKey
 from pytest_recall.core.call import Call
 from pytest_recall.core.criteria import JudgeKind
-from pytest_recall.core.errors import CaseError, RecallError
+from pytest_recall.core.errors import CaseError, MissError, RecallError
 from pytest_recall.core.model import Model, ModelError, Reply
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.trial import Verdict
@@ -33,10 +33,14 @@ class Contestant(NamedTuple):
 
 
 class Calibrated(NamedTuple):
-    """How the judges did, and the calls that were made for it; what was kept is none of them."""
+    """How the judges did, and the calls that were made for it; what was kept is none of them.
+
+    `left` are the ids of answers that were not judged, since no further call was to begin.
+    """
 
     agreements: tuple[Agreement, ...]
     calls: tuple[Call, ...]
+    left: tuple[str, ...] = ()
 
     def rows(self, date: str, labels: str) -> list[dict[str, Any]]:
         """Return the rows for eval/calibration.yaml: of each judge that a verdict may name and whose kappa is defined.
@@ -125,12 +129,14 @@ class Bench:
                     self._opinion(written, panel)
         return Need(sum(not kept for kept in known.values()), sum(known.values()))
 
-    def judge(self, store: Store, progress: Callable[[int, int], None]) -> Calibrated:
+    def judge(self, store: Store, progress: Callable[[int, int], None], closed: Callable[[], str]) -> Calibrated:
         """Put every answer to every contestant; `progress` is told how many answers are done, of how many.
 
-        Raises OSError where a reply cannot be kept.
+        Once `closed()` is not empty no call begins, and what it would take one to judge is left; what
+        is kept is judged all the same. Raises OSError where a reply cannot be kept.
         """
         calls: list[Call] = []
+        left: list[str] = []
         opinions: dict[tuple[str, str], list[Opinion]] = {}
         for done, written in enumerate(self.labels, start=1):
             failures: dict[str, ModelError] = {}
@@ -138,11 +144,17 @@ class Bench:
             def keeper(model: Model, failures: dict[str, ModelError] = failures) -> Model:
                 return Keeper(model, store, failures, lambda asked, reply: calls.append(self._call(asked, reply)))
 
-            for contestant in self._contestants:
+            try:
+                said = [self._opinion(written, _with(one.panel, keeper)) for one in self._contestants]
+            except MissError:
+                if not closed():
+                    raise
+                left.append(written.label.id)
+                continue
+            for contestant, opinion in zip(self._contestants, said, strict=True):
                 # The whole goes by the version of its primary judges.
                 own = self._primary if contestant.role == "whole" else contestant.name
-                key = contestant.name, self._versions[written.label.id, own]
-                opinions.setdefault(key, []).append(self._opinion(written, _with(contestant.panel, keeper)))
+                opinions.setdefault((contestant.name, self._versions[written.label.id, own]), []).append(opinion)
             progress(done, len(self.labels))
         found = (
             agreement(JudgeKey(self._kind, name, version), opinions[name, version], role=contestant.role)
@@ -150,7 +162,7 @@ class Bench:
             for name, version in sorted(opinions)
             if name == contestant.name
         )
-        return Calibrated(tuple(found), tuple(calls))
+        return Calibrated(tuple(found), tuple(calls), tuple(left))
 
     def _opinion(self, written: Written, panel: Panel) -> Opinion:
         label = written.label

@@ -69,15 +69,13 @@ def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Pri
     model, tokens = usage_of(exchange.request, response) if response else (None, None)
     provider = provider_of(exchange.request.url)
     on = datetime.fromisoformat(exchange.at) if source == "live" else None
-    # Nobody bills for a refusal, nor for what was never sent.
-    refused = response.status >= 400 if response else exchange.failure is not None and exchange.failure.is_unsent
     return Call(
         kind=kind,
         source=source,
         model=model,
         provider=provider,
         tokens=tokens,
-        cost=0.0 if refused else price(model, provider, tokens, on, prices),
+        cost=0.0 if exchange.is_refused else price(model, provider, tokens, on, prices),
         seconds=round(exchange.seconds, 3),
     )
 

@@ -1,0 +1,154 @@
+"""Ending: what happens at the end of a session: the state, the scorecard, and what is said of both."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_recall.core.call import Call
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.record import Record
+from pytest_recall.core.scorecard import Scorecard
+from pytest_recall.plugin import judging
+from pytest_recall.plugin.stash import DECK
+from pytest_recall.render import scorecard as render
+from pytest_recall.render.cost import budget_line
+from pytest_recall.render.sentences import alone_line, plural
+from pytest_recall.run import finish
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+
+
+class Ending:
+    """What a run comes to."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._record: Record | None = None
+        self._card: Scorecard | None = None
+        self._state_line = ""
+
+    def finish(self, session: pytest.Session) -> None:
+        """Fold the trials into the state and write the scorecard. A worker reports what it found."""
+        run = self._run
+        if session.items:  # The controller of workers has none.
+            run.judged.add(judging.asks_models(session.items))
+        if run.follows:
+            self._report()
+            return
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
+            session.exitstatus = pytest.ExitCode.OK
+        if run.refused or run.halted:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+        self._tell_of_the_budget(session)
+        if run.judged == {False} and (idle := judging.idle_line(run.config)):
+            run.note(idle)
+        run.append_crashed_tests()
+        run.problems += dict.fromkeys(self._deck_problems())
+        run.calls += self._deck_calls()
+        if run.journal is None:
+            return
+        folder = run.journal.folder
+        header = run.plan.header(folder.name, "")
+        try:
+            if run.amended:
+                run.journal.amend(header)
+                run.plan.place.artifacts.write("today.yaml", run.plan.today())
+            if run.calls:
+                run.journal.spent(run.calls)
+            run.journal.end(int(session.exitstatus))
+        except OSError as error:
+            run.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
+        self._record = Record(header, tuple(run.trials), int(session.exitstatus), tuple(run.calls))
+        self._write_state(folder, self._record)
+        self._write_scorecard(folder, self._record)
+        if run.problems and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _report(self) -> None:
+        """Tell the controller what only a worker can know."""
+        run = self._run
+        if "recall_errors" in run.config.workeroutput:  # type: ignore[attr-defined]
+            return
+        found = {
+            "late": run.late,
+            "nodes": run.nodes,
+            "cases": sorted(run.plan.cases) if run.waits else [],
+            "problems": self._deck_problems(),
+            "notes": run.notes,
+            "halted": run.halted,
+            "calls": [call.to_json() for call in self._deck_calls()],
+            "alone": run.alone,
+            "judged": sorted(run.judged),
+        }
+        run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
+
+    def _tell_of_the_budget(self, session: pytest.Session) -> None:
+        """Say what is left of the budget; a run that was cut short by it is no success."""
+        deck = self._run.config.stash.get(DECK, None)
+        meter = deck.player.meter if deck is not None else None
+        if meter is None:
+            return
+        why = meter.closed()
+        self._run.note(budget_line(meter.budget, *meter.sums(), why))
+        ran = {trial.case_id for trial in self._run.trials if not trial.arm}
+        cut = any(case_id not in ran for case_id, _ in self._run.plan.picks)
+        if why and cut and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+
+    def _deck_problems(self) -> list[str]:
+        deck = self._run.config.stash.get(DECK, None)
+        return [] if deck is None else [*deck.problems, *deck.player.strays]
+
+    def _deck_calls(self) -> list[Call]:
+        deck = self._run.config.stash.get(DECK, None)
+        return [] if deck is None else deck.calls
+
+    def _nothing_due(self) -> bool:
+        return self._run.plan.scheduled and bool(self._run.plan.cases) and not self._run.plan.picks
+
+    def _write_state(self, folder: Path, record: Record) -> None:
+        name = self._run.plan.place.name(self._run.plan.place.state)
+        if not self._run.plan.writes:
+            self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
+            return
+        try:
+            changed = finish.apply(self._run.plan.place, folder, record) or {}
+            self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
+        except (OSError, RecallError) as error:
+            self._run.problems.append(f"{name}: not written ({error}); correct that, then `recall apply {folder.name}`")
+
+    def _write_scorecard(self, folder: Path, record: Record) -> None:
+        try:
+            self._card = finish.scorecard(record, self._run.plan.place)
+        except RecallError as error:
+            self._run.problems += error.messages
+            self._card = finish.scorecard(record)
+        try:
+            finish.write_scorecard(self._run.plan.place, folder, record, self._card)
+        except OSError as error:
+            self._run.problems.append(f"scorecard: not written ({error.strerror})")
+
+    def summary(self, reporter: pytest.TerminalReporter) -> None:
+        """Print the scorecard, and what could not be written in red."""
+        for error in self._run.refused:
+            reporter.line(f"ERROR: {error}", red=True)
+        if self._record is None or self._card is None or self._run.refused:
+            return
+        reporter.section("recall scorecard")
+        for line in render.terminal(self._record, self._card):
+            reporter.line(line)
+        if self._state_line:
+            reporter.line(self._state_line)
+        if self._run.alone:
+            reporter.line(alone_line(self._run.alone))
+        if self._run.journal is not None:
+            reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
+        for note in self._run.notes:
+            reporter.line(note)
+        for problem in self._run.problems:
+            reporter.line(problem, red=True)

@@ -1,0 +1,134 @@
+"""Limits: live calls wait here for their turn, so that no provider is asked for more than the rubric allows."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit
+
+from pytest_recall.core.exchange import Request
+from pytest_recall.core.rate import Line, Rate, Target, expected_tokens
+from pytest_recall.core.usage import provider_of
+
+SLICE = 0.5
+"""Seconds after which somebody who waits looks again: what others have used may let him begin earlier."""
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+class Limiter:
+    """One rate, which all threads and tasks of the process share. `clock` and `sleep` are those of the time module."""
+
+    def __init__(
+        self,
+        rate: Rate,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.sleep = sleep
+        self.counts_tokens = rate.tokens is not None
+        self._clock = clock
+        self._line = Line(rate)
+        self._lock = Lock()
+
+    def turn(self, request: Request, check: Callable[[], None]) -> Turn:
+        """Return the turn of a call; while it waits, `check` may raise what ends the waiting."""
+        return Turn(self, expected_tokens(request) if self.counts_tokens else 0, check)
+
+    def within(self, step: Callable[[Line, float], Any]) -> Any:
+        """Return what `step` makes of the line and the time, while nobody else is at it."""
+        with self._lock:
+            return step(self._line, self._clock())
+
+
+class Turn:
+    """The turn of one call. Nobody holds a lock while he waits, and no event loop stands still."""
+
+    def __init__(self, limiter: Limiter, expected: int, check: Callable[[], None]) -> None:
+        self._limiter = limiter
+        self._expected = expected
+        self._check = check
+        self._place: Any = None
+        self.begun = False
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether somebody has to say what the call has used."""
+        return self._limiter.counts_tokens
+
+    def wait(self) -> None:
+        """Wait in this thread until the call may begin."""
+        try:
+            while (seconds := self._seconds()) > 0:
+                self._limiter.sleep(seconds)
+                self._check()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def wait_async(self) -> None:
+        """Wait in this task until the call may begin."""
+        try:
+            while (seconds := self._seconds()) > 0:
+                await _sleep(seconds)
+                self._check()
+        except BaseException:
+            self._leave()
+            raise
+
+    def settle(self, used: int | None) -> None:
+        """Take in how many tokens the call has used; None is unknown, and leaves what was expected."""
+        if self.begun and used is not None:
+            self._limiter.within(lambda line, now: line.settle(self._place, used, now))
+
+    def _seconds(self) -> float:
+        if self._place is None:
+            self._place = self._limiter.within(lambda line, now: line.join(self._expected, now))
+        rest: float = self._limiter.within(lambda line, now: line.rest(self._place, now))
+        self.begun = rest <= 0
+        return min(rest, SLICE)
+
+    def _leave(self) -> None:
+        if self._place is not None:
+            self._limiter.within(lambda line, now: line.leave(self._place, now))
+
+
+class Limits:
+    """The limiters of a process, by whom they are for: `host:port` comes before `host`, and that before a provider."""
+
+    def __init__(self, rates: Mapping[Target, Rate]) -> None:
+        self._limiters = {target: Limiter(rate) for target, rate in rates.items()}
+        self._process = os.getpid()
+
+    def of(self, url: str) -> Limiter | None:
+        """Return the limiter of calls to `url`; None if nobody limits them.
+
+        A forked process has none: what it takes would not be known here, and somebody may have held a lock.
+        """
+        if os.getpid() != self._process:
+            return None
+        host, port = place_of(url)
+        names = (host, "localhost") if host in LOOPBACK else (host,)
+        targets = [*(Target(name, port) for name in names), *map(Target, names)]
+        if (provider := provider_of(url)) is not None:
+            targets.append(Target(provider))
+        return next((self._limiters[target] for target in targets if target in self._limiters), None)
+
+
+def place_of(url: str) -> tuple[str, int | None]:
+    """Return the host and the port of a URL; nothing for what is none, which is for its client to say."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", None
+
+
+async def _sleep(seconds: float) -> None:
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        asyncio = sys.modules["trio"]  # The only other loop that the clients know.
+    await asyncio.sleep(seconds)

@@ -1,0 +1,141 @@
+"""Tap: what is done with one call, and who listens to it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from pytest_recall.core.call import Call
+from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
+from pytest_recall.core.usage import usage_of
+from pytest_recall.replay.limits import Turn
+from pytest_recall.replay.meter import Meter
+from pytest_recall.replay.tape import TEARDOWN, Tape
+
+# The last event of a stream, after which an SDK closes without reading on.
+_LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
+
+
+class Tap:
+    """Listens to one live call, and hands it to the tape when it ends.
+
+    `reading` is whether somebody waits for the next piece of the body right now.
+    """
+
+    def __init__(self, tape: Tape, request: Request, kind: str, record: bool, meter: Meter | None = None) -> None:
+        self.turn: Turn | None = None
+        self._meter = meter
+        self._tape = tape
+        self._request = request
+        self._kind = kind
+        self.record = record
+        self._phase = TEARDOWN if tape.teardown else ""
+        self._seq = tape.reserve(self._left)
+        self.begins()
+        self._response: Response | None = None
+        self._chunks: list[bytes] = []
+        self._offsets: list[float] = []
+        self.reading = False
+
+    def begins(self) -> None:
+        """The call is made now; what went before was waiting."""
+        self._at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._begin = time.perf_counter()
+
+    def started(self, status: int, reason: str, headers: Headers, http_version: str = "HTTP/1.1") -> None:
+        """Take in the head of the response."""
+        self._response = Response(status, reason, headers, http_version=http_version)
+
+    def chunk(self, data: bytes) -> None:
+        """Take in a piece of the body."""
+        self._chunks.append(data)
+        self._offsets.append(time.perf_counter() - self._begin)
+
+    def ended(self) -> None:
+        """The body came to its end."""
+        self._end(None, complete=True)
+
+    def closed(self) -> None:
+        """The client has closed the response, which may have been before its end."""
+        tail = b"".join(self._chunks[-3:])[-4096:]
+        self._end(None, complete=any(event in tail for event in _LAST_EVENTS))
+
+    def failed(self, kind: str, message: str) -> None:
+        """The call ended with the exception named `kind`."""
+        self._end(Failure(kind, message), complete=True)
+
+    def _left(self) -> None:
+        """The tape closes: who does not read on, and has not closed the response either, has seen enough."""
+        if self._response is not None and not self.reading:
+            self.closed()
+
+    def _end(self, failure: Failure | None, *, complete: bool) -> None:
+        if not self._tape.ends(self._seq):
+            return
+        response = self._response
+        if response is not None:
+            response = response._replace(chunks=tuple(self._chunks), offsets=tuple(self._offsets), complete=complete)
+        exchange = Exchange(
+            key="",
+            seq=self._seq,
+            kind=self._kind,
+            request=self._request,
+            response=response,
+            failure=failure,
+            at=self._at,
+            seconds=time.perf_counter() - self._begin,
+            phase=self._phase,
+        )
+        call = None if self._meter is None else self._meter.call_of(exchange)
+        if self.turn is not None and not self.turn.begun:
+            call = Call(self._kind, "live", cost=0.0)  # Given up before its turn came: nothing was sent.
+        elif self.turn is not None and self.turn.counts_tokens:
+            self.turn.settle(_used(exchange, call))
+        self._tape.keep(exchange, record=self.record, call=call)
+        if self._meter is not None and call is not None:
+            self._meter.count(call)
+
+
+def _used(exchange: Exchange, call: Call | None) -> int | None:
+    """Return how many tokens a call has used, if anybody knows."""
+    if exchange.is_refused:
+        return 0
+    if call is not None:
+        tokens = call.tokens
+    else:
+        tokens = None if exchange.response is None else usage_of(exchange.request, exchange.response)[1]
+    counts = [count for count in tokens or () if count is not None]
+    return sum(counts) if counts else None
+
+
+class Step(NamedTuple):
+    """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one.
+
+    What is let through has to wait for its `turn`, if it has one.
+    """
+
+    served: Exchange | None = None
+    tap: Tap | None = None
+    turn: Turn | None = None
+
+    @property
+    def record(self) -> bool:
+        """Whether the call is going to be written down."""
+        return self.tap is not None and self.tap.record
+
+    def begin(self) -> None:
+        """Wait until the call may be made. Raises MissError if that is not going to be."""
+        if self.turn is not None:
+            self.turn.wait()
+            self._begins()
+
+    async def begin_async(self) -> None:
+        """Do the same in a task."""
+        if self.turn is not None:
+            await self.turn.wait_async()
+            self._begins()
+
+    def _begins(self) -> None:
+        if self.tap is not None:
+            self.tap.begins()

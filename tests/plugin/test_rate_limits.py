@@ -1,0 +1,114 @@
+"""`rate_limits`: live calls wait for their turn, so that an upstream that counts them refuses none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import WORKERS, Checkout, Project
+from tests.helpers.talking import agent, answers, asking, sources, talking
+from tests.helpers.upstream import Upstream
+
+pytest.importorskip("openai")
+
+Workers = tuple[str, ...]
+NAMES = [f"c{number}" for number in range(8)]
+AT_ONCE = "--recall-concurrency=8"
+JUDGE = (
+    "\n\n@pytest.fixture\ndef judge_asked():\n"
+    "    async def judge(answer, case):\n"
+    "        return '#' in await openai_async('is it right: ' + answer.text)\n"
+    "    return judge\n"
+)
+MORE = """\
+def requests_sync(question):
+    import requests
+    return requests.post(URL + "/any", json=dict(prompt=question)).json()["text"]
+
+
+async def aiohttp_async(question):
+    import aiohttp
+    async with aiohttp.ClientSession() as session, session.post(URL + "/any", json=dict(prompt=question)) as response:
+        return (await response.json())["text"]
+
+
+"""
+
+
+def project(upstream: Upstream, way: str, limit: str = "requests_per_minute: 300", judge: str = "") -> Project:
+    """Return a project that may ask five times a second, at an upstream that takes three in the fifth of that."""
+    upstream.allowed = (3, 0.4)
+    body = f"return {way}(question)" if not judge else f"return {way}(question, max_retries=0)"
+    cases = [asking(name, judges=[judge or {"regex": "."}]) for name in NAMES[: 4 if judge else 8]]
+    rubric = f"owner: ana\nrate_limits:\n  {upstream.url.removeprefix('http://')}: {{{limit}}}\n"
+    return talking(upstream, MORE + agent(body) + JUDGE).with_cases(*cases).with_files({"eval/rubric.yaml": rubric})
+
+
+def assert_none_refused(checkout: Checkout, upstream: Upstream, result: pytest.RunResult) -> None:
+    result.assert_outcomes(passed=8)
+    assert (upstream.count, upstream.refused) == (8, 0)
+
+
+@pytest.mark.parametrize("way", ["openai_sync", "openai_async", "httpx_sync", "httpx_async", "anthropic_async_stream"])
+def test_an_agent_waits(pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
+    checkout = project(upstream, way).at(pytester)
+    assert_none_refused(checkout, upstream, checkout.run("eval", "--recall-mode=all", AT_ONCE))
+
+
+@pytest.mark.parametrize("way", ["requests_sync", "aiohttp_async"])
+@pytest.mark.parametrize("options", [(), ("--record",)], ids=["live", "record"])
+def test_an_agent_of_another_client_waits(
+    pytester: pytest.Pytester, upstream: Upstream, way: str, options: Workers
+) -> None:
+    pytest.importorskip("vcr")
+    pytest.importorskip(way.partition("_")[0])
+    checkout = project(upstream, way).at(pytester)
+    assert_none_refused(checkout, upstream, checkout.run("eval", "--recall-mode=all", AT_ONCE, *options))
+
+
+def test_without_a_limit_calls_are_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """What the tests around this one would see if nobody waited."""
+    checkout = project(upstream, "openai_sync").with_files({"eval/rubric.yaml": "owner: ana\n"}).at(pytester)
+    checkout.run("eval", "--recall-mode=all", AT_ONCE)
+    assert upstream.refused > 0
+
+
+@WORKERS
+def test_agents_and_judges_wait_in_one_line(pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
+    checkout = project(upstream, "openai_sync", judge="asked").at(pytester)
+    result = checkout.run("eval", "--recall-mode=all", AT_ONCE, *workers)
+    result.assert_outcomes(passed=4)
+    assert (upstream.count, upstream.refused) == (8, 0)
+    shared = ["rate limits: each of the 2 workers kept to an equal share of them"] if workers else []
+    assert [line for line in result.outlines if line.startswith("rate limits:")] == shared
+
+
+def test_tokens_are_corrected_by_what_was_used(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """Each call is expected to take about a hundred, and takes 15: only so eight of them fit into a minute."""
+    checkout = project(upstream, "anthropic_sync", "tokens_per_minute: 700").at(pytester)
+    upstream.allowed = None
+    checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=8)
+    assert upstream.count == 8
+
+
+def test_what_is_replayed_does_not_wait(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = project(upstream, "openai_sync").at(pytester)
+    checkout.run("eval", "--recall-mode=all", "--record").assert_outcomes(passed=8)
+    upstream.close()
+    rubric = checkout.path / "eval" / "rubric.yaml"
+    rubric.write_text(rubric.read_text(encoding="utf-8").replace("300", "1"), encoding="utf-8")
+    before = answers(checkout)
+    checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=8)
+    assert answers(checkout) == before
+    assert set(sources(checkout).values()) == {"replayed"}
+
+
+def test_less_than_one_for_each_worker_is_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = project(upstream, "openai_sync", "requests_per_minute: 1").at(pytester)
+    result = checkout.run("eval", "-n", "2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = [line for line in result.errlines if "rate_limits" in line]
+    place = upstream.url.removeprefix("http://")
+    assert told == [
+        f"ERROR: rate_limits.{place}: less than one in a minute is left for each of 2 workers; run fewer of them"
+    ]
+    assert upstream.count == 0
