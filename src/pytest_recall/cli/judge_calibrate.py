@@ -142,7 +142,8 @@ def run(args: argparse.Namespace) -> int:
         print(markdown(*found_out, why) if args.markdown else "\n".join(terminal(*found_out, why)))
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
-        print(f"recall: {unwritten}the replies are kept, and the same command goes on from here", file=sys.stderr)
+        again = "the same command without --fresh" if args.fresh else "the same command"
+        print(f"recall: {unwritten}the replies are kept, and {again} goes on from here", file=sys.stderr)
         return 2
     if args.write:
         _write(place, done, digest)
