@@ -30,7 +30,7 @@ import pytest_recall
 from pytest_recall import cli
 from pytest_recall.core.case import Case
 from pytest_recall.core.label import Label
-from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.rubric import Batching, Rubric
 from pytest_recall.judges import asked, number, schema, similarity, text
 from pytest_recall.plugin import fixtures, options, recording
 
@@ -178,7 +178,8 @@ def usual(judge: str, parameter: inspect.Parameter) -> str:
 def field_part(model: type[BaseModel]) -> Iterator[str]:
     yield from ("| field | default | what it is |", "| --- | --- | --- |")
     for name, field in model.model_fields.items():
-        default = "required" if field.default is PydanticUndefined else f"`{written(field.default)}`"
+        given = {} if isinstance(field.default, BaseModel) else field.default  # Its fields have a table of their own.
+        default = "required" if field.default is PydanticUndefined else f"`{written(given)}`"
         yield f"| `{name}` | {default} | {cell(' '.join((field.description or '').split()))} |"
     yield ""
 
@@ -202,6 +203,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "judges": judge_part,
     "case-fields": lambda: field_part(Case),
     "rubric-fields": lambda: field_part(Rubric),
+    "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
     "names": name_part,
 }

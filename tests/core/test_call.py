@@ -21,6 +21,7 @@ calls = st.builds(
     tokens=st.none() | tokens,
     cost=st.none() | st.floats(0, 1e6),
     seconds=st.floats(0, 1e6),
+    batched=st.booleans(),
 )
 
 

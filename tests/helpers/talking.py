@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -171,7 +171,13 @@ def agent(body: str) -> str:
     return f"@pytest.fixture\ndef agent():\n    def answer(question):\n{lines}    return answer\n"
 
 
-def talking(upstream: Upstream, source: str, *, key: str = "none") -> Project:
+class Somewhere(Protocol):
+    """Whoever is asked there."""
+
+    url: str
+
+
+def talking(upstream: Somewhere, source: str, *, key: str = "none") -> Project:
     """Return a project with this source in its eval/conftest.py, below functions that ask `upstream`."""
     return BARE.with_agent(CLIENTS.format(url=upstream.url, key=key) + source)
 

@@ -10,9 +10,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from typing import Any
+
+from tests.helpers.loopback import Loopback
 
 EVENTS = 6
 """Pieces of text in a streamed answer."""
@@ -47,28 +49,8 @@ class Upstream:
         self._over = threading.Event()
         self._go = threading.Event()
         self._held = threading.Event()
-        upstream = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                with suppress(ConnectionError):
-                    upstream._handle(self)
-
-            do_GET = do_POST  # noqa: N815 - what http.server looks for
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 128
-
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server = Loopback(self._handle)
+        self.url = self._server.url
 
     @property
     def count(self) -> int:
@@ -83,10 +65,7 @@ class Upstream:
     def close(self) -> None:
         """Be gone: connections are refused from now on."""
         self._over.set()
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
+        self._server.close()
 
     def _is_excess(self) -> bool:
         now = time.monotonic()

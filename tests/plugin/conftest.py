@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.helpers.batching import Service, serving
 from tests.helpers.upstream import Upstream, running
 
 
@@ -22,3 +23,9 @@ def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
 def upstream() -> Iterator[Upstream]:
     """A scripted model."""
     yield from running()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service with batch APIs."""
+    yield from serving()

@@ -26,6 +26,7 @@ OPTIONS = (
     "--judge",
     "--appellate-judge",
     "--budget",
+    "--batch,",
     "--recall-concurrency",
     "--record",
     "--replay",

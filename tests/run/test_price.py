@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from pytest_recall.core.call import Tokens
+from pytest_recall.core.exchange import Exchange, Request, Response
+from pytest_recall.core.rubric import Prices
 from pytest_recall.core.usage import provider_of
 from pytest_recall.run import price as module
-from pytest_recall.run.price import available, price
+from pytest_recall.run.price import available, call_of, price
 
 genai_prices = pytest.importorskip("genai_prices", reason="the price list is an optional extra")
 
@@ -245,3 +247,26 @@ def test_an_update_of_the_agent_s_own_changes_nothing() -> None:
         assert price("gpt-4o-mini", "openai", Tokens(MILLION, 0), DAY) == pytest.approx(0.15)
     finally:
         set_custom_snapshot(None)
+
+
+@pytest.mark.parametrize(
+    ("batched", "source", "own", "cost"),
+    [
+        (True, "live", {"m": Prices(input=2, output=4)}, 4.0),
+        (False, "live", {"m": Prices(input=2, output=4)}, 8.0),
+        (True, "replayed", {"m": Prices(input=2, output=4)}, 8.0),
+        (True, "live", {}, None),
+    ],
+    ids=["batched", "direct", "replayed", "unknown"],
+)
+def test_a_call_through_a_batch_costs_half(
+    batched: bool, source: str, own: dict[str, Prices], cost: float | None
+) -> None:
+    counts = b'{"model": "m", "usage": {"prompt_tokens": 2000000, "completion_tokens": 1000000}}'
+    response = Response(200, headers=(("content-type", "application/json"),), chunks=(counts,))
+    exchange = Exchange(
+        "", 0, "agent", Request("POST", "http://127.0.0.1/v1/chat/completions"), response,
+        at="2026-01-01T00:00:00+00:00", batched=batched,
+    )  # fmt: skip
+    call = call_of(exchange, "agent", source, own)
+    assert (call.cost, call.batched) == (cost, batched and source == "live")

@@ -182,4 +182,5 @@ exchanges = st.builds(
     failure=st.none() | st.builds(Failure, _names, _words),
     at=st.just(AT),
     seconds=st.floats(0, 600),
+    batched=st.just(False),  # A cassette does not tell.
 )

@@ -29,7 +29,8 @@ class Tokens(NamedTuple):
 class Call(NamedTuple):
     """One upstream call. `source` is `live` or `replayed`; `cost` is in US dollars, None if unknown.
 
-    `cost` is what the call costs at list price when it is live, whether it was or not.
+    `cost` is what the call costs at list price when it is live, whether it was or not. One that was
+    `batched` went through a provider's batch API, and cost half of that.
     """
 
     kind: str
@@ -39,10 +40,13 @@ class Call(NamedTuple):
     tokens: Tokens | None = None
     cost: float | None = None
     seconds: float = 0.0
+    batched: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; what is unknown is left out."""
         plain = {name: value for name, value in self._asdict().items() if value is not None}
+        if not self.batched:
+            del plain["batched"]
         if self.tokens is not None:
             plain["tokens"] = {name: count for name, count in self.tokens._asdict().items() if count is not None}
         return plain

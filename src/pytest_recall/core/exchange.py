@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 _NO_CONNECTION = frozenset(
@@ -18,6 +19,19 @@ _NO_CONNECTION = frozenset(
         "gaierror",
     }
 )
+ANTHROPIC_STATUS: Mapping[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""What Anthropic calls an error, and its status (https://docs.claude.com/en/api/errors)."""
 CANCELLED = "CancelledError"
 """The exception of asyncio, by name: it is not imported for those who do not use it."""
 Headers = tuple[tuple[str, str], ...]
@@ -82,7 +96,8 @@ class Exchange(NamedTuple):
     `kind` says who asked (`agent`, `judge`, `worker`); `at` is ISO 8601 in UTC; `seconds`
     lie between the request and the end of the response. With a `failure`, `response` holds
     what had come before it, or is None. `phase` is `teardown` for a call that the end of a
-    fixture made, after the test; else it is empty.
+    fixture made, after the test; else it is empty. `batched` says that it went through a batch API;
+    a cassette does not tell.
     """
 
     key: str
@@ -94,6 +109,7 @@ class Exchange(NamedTuple):
     at: str = ""
     seconds: float = 0.0
     phase: str = ""
+    batched: bool = False
 
     @property
     def is_refused(self) -> bool:

@@ -61,11 +61,23 @@ KofN = Annotated[
     str, AfterValidator(_share), Field(json_schema_extra={"pattern": "^[1-9][0-9]{0,2}of[1-9][0-9]{0,2}$"})
 ]
 
+
+def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    for host in hosts:
+        if "/" in host:
+            alone = host.partition("://")[2] or host
+            raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
+    return hosts
+
+
+Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
+
 # The fields of the providers' requests that hold the question.
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 
 
 PerMillion = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Prices(BaseModel):
@@ -102,6 +114,27 @@ class RateLimit(BaseModel):
             None if limit is None else limit // workers for limit in (self.requests_per_minute, self.tokens_per_minute)
         )
         return Rate(requests, tokens)
+
+
+class Batching(BaseModel):
+    """How calls go through the batch APIs of the providers, with `--batch`. Times are seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    hosts: Hosts = Field(
+        default=(), description="Hosts with a batch API beside those of OpenAI and Anthropic: `host` or `host:port`."
+    )
+    quiet: Seconds = Field(default=5.0, description="A batch is sent when no call has joined it for so long.")
+    poll: Seconds = Field(default=30.0, description="Between two looks at a batch that has not ended.")
+    wait: Seconds = Field(
+        default=86_400.0, description="So long a call waits for its batch; then the case is an error."
+    )
+    requests: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="Calls in a batch at most; by default what the provider allows."
+    )
+    megabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="Megabytes of a batch at most; by default what the provider allows."
+    )
 
 
 class Rubric(BaseModel):
@@ -193,11 +226,14 @@ class Rubric(BaseModel):
     volatile_fields: tuple[Name, ...] = Field(
         default=(), description="Fields of request bodies that may differ from the recorded ones, as dotted paths."
     )
-    ignore_hosts: tuple[Name, ...] = Field(
+    ignore_hosts: Hosts = Field(
         default=(), description="Hosts that are no upstream, such as a local database: never recorded nor refused."
     )
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
+    )
+    batch: Batching = Field(
+        default=Batching.model_construct(), description="How `--batch` sends calls through the providers' batch APIs."
     )
     max_cassette_age: Count | None = Field(
         default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
@@ -213,15 +249,6 @@ class Rubric(BaseModel):
                     " `messages.*.id`"
                 )
         return paths
-
-    @field_validator("ignore_hosts")
-    @classmethod
-    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        for host in hosts:
-            if "/" in host:
-                alone = host.partition("://")[2] or host
-                raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
-        return hosts
 
     @field_validator("rate_limits")
     @classmethod

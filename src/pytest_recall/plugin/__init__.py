@@ -242,6 +242,10 @@ class Hooks:
             return None  # The player has noted it, and the run says it at its end.
         finally:
             if self.run:
+                if self.config.option.recall_batch:
+                    from pytest_recall.plugin import batching
+
+                    batching.finish(self.run)
                 self.run.finish(session)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -19,9 +19,10 @@ from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
 from pytest_recall.render.sentences import plural
+from pytest_recall.replay.lane import Lane
 from pytest_recall.replay.limits import Limits
 from pytest_recall.replay.meter import Meter
-from pytest_recall.replay.player import Lane, Player
+from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Made, Mode, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.store.cassette import Cassette
@@ -110,6 +111,8 @@ class Deck:
         """Take the player away from the clients. What is still open, as the run was interrupted, stays a draft."""
         if self.player.meter is not None and not self._follows:
             self.player.meter.close()
+        if self.player.batches is not None:
+            self.player.batches.close()
         for tape in self.player.clear():
             tape.close()
         self._unquiet()
@@ -137,6 +140,8 @@ class Deck:
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
         self._account(tape)
+        if self.player.batches is not None:
+            self.player.batches.settle(tape, again=bool(tape.misses))
 
     @contextmanager
     def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:

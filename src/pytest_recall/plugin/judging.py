@@ -11,6 +11,7 @@ from pytest_recall.core.criteria import JudgeKind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import start
 from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, DECK, PANEL
+from pytest_recall.replay import apart
 
 if TYPE_CHECKING:
     from pytest_recall.core.calibration import Calibration, JudgeKey
@@ -39,7 +40,10 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
     except RecallError as error:
         pytest.fail(f"judge_{kind}: {error}", pytrace=False)
     # A judge on cassettes is not asked today; and a recording must hold the calls of its own case only.
-    return ModelJudge(kind, panel, rubric, "off" if recorded else rubric.preflight)
+    judge = ModelJudge(kind, panel, rubric, "off" if recorded else rubric.preflight)
+    # All cases wait for these answers, which come one after the other.
+    judge.ready = apart.directly("known answers, put to a judge")(judge.ready)  # type: ignore[method-assign]
+    return judge
 
 
 def panel_of(config: pytest.Config) -> Panel:

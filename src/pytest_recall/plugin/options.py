@@ -22,6 +22,8 @@ AGAIN = "again"
 """The outcome, to pytest, of a trial that is not the last one of its series."""
 CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
+BATCHED = 200
+"""Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
@@ -99,6 +101,13 @@ def add(parser: pytest.Parser) -> None:
         help="let no model call begin once this run has spent so much, agent and judges together; cases that are left"
         " are listed as not run",
     )
+    shared(
+        group,
+        "batch",
+        action="store_true",
+        help="send the calls of cases that run at once through the batch APIs of OpenAI and Anthropic, at half price;"
+        f" up to {BATCHED} cases then run at once, unless --recall-concurrency says otherwise",
+    )
     group.addoption(
         "--recall-concurrency",
         metavar="N",
@@ -160,9 +169,12 @@ def concurrency(config: pytest.Config) -> int:
     """Return how many cases may run at once. Raises pytest.UsageError."""
     given, name = config.option.recall_concurrency, "--recall-concurrency"
     if given is None:
-        given, name = config.getini("recall_concurrency") or "1", "recall_concurrency"
+        default = str(BATCHED if config.option.recall_batch else 1)
+        given, name = config.getini("recall_concurrency") or default, "recall_concurrency"
     if not (given.isascii() and given.isdigit() and int(given) > 0):
         raise pytest.UsageError(f"{name}: {given!r} is no number of cases; give 1 or more")
+    if config.option.recall_batch and int(given) == 1:
+        raise pytest.UsageError(f"--batch would wait for a batch of one call at a time with {name} 1; give more")
     return int(given)
 
 

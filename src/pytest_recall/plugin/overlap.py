@@ -23,7 +23,8 @@ from pytest_recall.plugin.collect import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
 from pytest_recall.replay import threads
-from pytest_recall.replay.player import CARRIED, LANE, Lane
+from pytest_recall.replay.lane import LANE, Lane
+from pytest_recall.replay.player import CARRIED
 from pytest_recall.run.loop import Loop
 from pytest_recall.run.pool import Job, Pool
 
@@ -177,7 +178,9 @@ class Overlap:
         ahead.seconds = time.time() - ahead.begin
         self._begun[item] = ahead
         if ahead.entry.raised is None and not item.stash[TAPE].misses:
-            ahead.job = self._pool.submit(item.trial, ahead.context, f"recall {item.name}")
+            # Known before its thread is: Ctrl-C may come while that starts.
+            ahead.job = Job(item.trial, ahead.context, f"recall {item.name}")
+            self._pool.enter(ahead.job)
         return not ahead.exits
 
     @contextmanager
@@ -237,7 +240,9 @@ class Overlap:
     ) -> Generator[None, object, object]:
         """Take down what was begun in vain, before pytest takes down what it stands on; then the item's own."""
         session = self._session
-        ends = nextitem is None or nextitem.parent is not item.parent or session.shouldfail or session.shouldstop
+        # Between two trials of a case, what is next is the file itself.
+        goes_on = nextitem is not None and item.parent in (nextitem, nextitem.parent)
+        ends = not goes_on or session.shouldfail or session.shouldstop
         self._call_off([other for other in self._begun if other is not item] if ends else [])
         ahead = item.stash.get(AHEAD, None)
         if not isinstance(item, CaseItem) or ahead is None:
@@ -271,7 +276,7 @@ class Overlap:
         """Let trials that run come to an end, which those of coroutines do at once."""
         running = [ahead for ahead in begun if ahead.job is not None and not ahead.job.is_done]
         for ahead in running:
-            ahead.lane.over = True
+            ahead.lane.call_off()
         self._pool.cancel([ahead.job for ahead in running if ahead.job is not None])
         for ahead in running:
             ahead.lane.over = False  # Fixtures may still have something to call.

@@ -15,6 +15,7 @@ import pytest
 from pytest_recall.core.progress import progress
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import DECK
 from pytest_recall.render.progress import line
 
 THREAD = "recall-progress"
@@ -81,7 +82,9 @@ class Ticker:
                     self._write()
 
     def _write(self) -> None:
-        told = line(progress(self._trials, self._expected, monotonic() - self._began))
+        deck = self._config.stash.get(DECK, None)
+        waiting = deck.player.batches.waiting() if deck and deck.player.batches else (0, 0)
+        told = line(progress(self._trials, self._expected, monotonic() - self._began), *waiting)
         column = self._column
         self._put(f"{told}\n" if column in (0, self._owed) else f"\n{told}\n")
         self._owed = column

@@ -26,7 +26,7 @@ DEFAULT = ""
 class Recording(NamedTuple):
     """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
 
-    `budget` is what its live calls may cost, in US dollars.
+    `budget` is what its live calls may cost, in US dollars; `batch` sends them through batch APIs.
     """
 
     mode: Mode
@@ -35,6 +35,7 @@ class Recording(NamedTuple):
     max_age: int | None
     trusted: bool
     budget: float | None = None
+    batch: bool = False
 
 
 def add(parser: pytest.Parser) -> None:
@@ -75,6 +76,8 @@ def recording(config: pytest.Config) -> Recording:
     record, replay = option.recall_record, option.recall_replay
     if record is not None and replay is not None:
         raise pytest.UsageError("--record and --replay exclude each other; --record=missing does some of both")
+    if option.recall_batch and replay is not None:
+        raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
     mode: Mode = "off"
     given = record if record is not None else replay
     if replay is not None:
@@ -102,6 +105,7 @@ def recording(config: pytest.Config) -> Recording:
         max_age=option.replay_max_age,
         trusted=option.recall_trust_replays,
         budget=_budget(option.recall_budget),
+        batch=option.recall_batch,
     )
 
 
@@ -152,6 +156,10 @@ def deck_of(run: Run, asked: Recording) -> Deck:
     folder = Path(asked.folder) if asked.folder else plan.place.cassettes
     if asked.mode in ("record", "missing"):
         check_writable(folder, plan.place.name(folder))
+    if asked.batch:
+        from pytest_recall.plugin import batching
+
+        watch = batching.watch(run, asked.mode, asked.run)
     max_age = plan.rubric.max_cassette_age if asked.max_age is None else asked.max_age
     deck = Deck(
         plan.place,

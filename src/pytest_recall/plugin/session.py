@@ -92,6 +92,8 @@ class Run:
         from pytest_recall.plugin.overlap import obstacle
 
         reason = obstacle(self.config)
+        if reason is not None and self.config.option.recall_batch:
+            raise pytest.UsageError(f"--batch has no effect where cases run one by one, {reason}; leave it out")
         return f"recall: up to {limit} cases at once" if reason is None else f"recall: cases run one by one, {reason}"
 
     def late_line(self) -> str | None:

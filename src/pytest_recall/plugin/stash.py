@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping
 
     from pytest_recall.core.calibration import Calibration, JudgeKey
@@ -45,6 +46,8 @@ TAPE: pytest.StashKey[Tape] = pytest.StashKey()
 """On an item: the cassette that was open while it last ran."""
 MISSED: pytest.StashKey[bool] = pytest.StashKey()
 """On an item that asks a baseline: whether a trial of its series asked for what is not recorded."""
+BATCHED: pytest.StashKey[Counter[str]] = pytest.StashKey()
+"""On the config: what calls went through batch APIs in workers, and what went directly."""
 UNPAID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why there was no money for it; empty if there was."""
 AHEAD: pytest.StashKey[Ahead] = pytest.StashKey()

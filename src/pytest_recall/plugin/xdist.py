@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from pytest_recall.core.call import Call
 from pytest_recall.core.row import Row
 from pytest_recall.plugin.recording import Recording, deck_of
-from pytest_recall.plugin.stash import DECK, RUN
+from pytest_recall.plugin.stash import BATCHED, DECK, RUN
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -103,6 +104,7 @@ def debrief(node: Any, run: Run) -> None:
     output = getattr(node, "workeroutput", {})
     for error in output.get("recall_errors", ()):
         run.refuse(error)
+    node.config.stash.setdefault(BATCHED, Counter()).update(output.get("recall_batched", {}))
     given = output.get("recall")
     if given is None:
         return

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pytest_recall.core.progress import Progress
+from pytest_recall.render.batches import batched
 from pytest_recall.render.cost import UNKNOWN, price
 from pytest_recall.render.sentences import plural
 
 
-def line(progress: Progress) -> str:
-    """Return how far a run is in one line; what is none or not known is left out."""
+def line(progress: Progress, waiting: int = 0, batches: int = 0) -> str:
+    """Return how far a run is in one line; what is none or not known is left out.
+
+    `waiting` calls wait in so many `batches`.
+    """
     of = plural(progress.done, "case")
     if progress.total is not None:
         of = f"{progress.done:,} of {plural(progress.total, 'case')}"
@@ -22,6 +26,8 @@ def line(progress: Progress) -> str:
         parts.append(f"made {plural(spent.calls, 'call')}, price {UNKNOWN}")
     elif spent.calls:
         parts.append(f"spent {price(spent)}")
+    if waiting:
+        parts.append(f"{plural(waiting, 'call')} {'waits' if waiting == 1 else 'wait'} in {batched(batches)}")
     if progress.left is not None:
         parts.append(f"{_about(progress.left)} left")
     return f"recall: {', '.join(parts)}"

@@ -97,6 +97,8 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
         step = player.ask(_asked(request, body, player))
         if step.served is not None:
             return _played(module, step.served, request, Played)
+        if step.held is not None:
+            return _played(module, step.held.wait(), request, Played)
         step.begin()
         if step.tap is None:
             return original(self, request)
@@ -156,6 +158,8 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             if step.served.response is None:
                 await _cancelled(step.served, request, player)
             return _played(module, step.served, request, Played)
+        if step.held is not None:
+            return _played(module, await step.held.waited(), request, Played)
         if step.tap is None:
             await step.begin_async()
             return await original(self, request)
@@ -200,7 +204,7 @@ async def _cancelled(exchange: Exchange, request: Any, player: Player) -> None:
 
 
 def _asked(request: Any, body: bytes, player: Player) -> Request:
-    if player.mode in ("record", "missing"):
+    if player.mode in ("record", "missing") or player.batches is not None:
         headers = _decoded(request.headers.raw)
     else:
         # Of the headers a key takes these alone, and nothing is written down.

@@ -9,28 +9,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.core.call import Way
 from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.exchange import Request
+from pytest_recall.replay.apart import APART
+from pytest_recall.replay.lane import LANE, Lane
 from pytest_recall.replay.limits import LOOPBACK, Limits, place_of
 from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.tape import Mode, Tape
 
+if TYPE_CHECKING:
+    from pytest_recall.replay.batches import Sender
+
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
-
-
-class Lane:
-    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused."""
-
-    __slots__ = ("over", "player", "tapes")
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self.tapes: list[Tape] = []
-        self.over = False
 
 
 class Player:
@@ -52,6 +46,7 @@ class Player:
         self.mode = mode
         self.meter: Meter | None = None
         self.limits: Limits | None = None
+        self.batches: Sender | None = None
         self.strays: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
         self._is_ours: Callable[[], bool] | None = None
@@ -110,6 +105,8 @@ class Player:
         with self._lock:
             self._lanes.remove(lane)
             lane.tapes.clear()
+        if self.batches is not None:
+            self.batches.call_off(lane)
 
     @contextmanager
     def outside(self) -> Iterator[None]:
@@ -197,7 +194,8 @@ class Player:
     def ask(self, request: Request) -> Step:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
         step = self._decide(request)
-        limiter = None if self.limits is None or step.served is not None else self.limits.of(request.url)
+        waits = step.served is not None or step.held is not None
+        limiter = None if self.limits is None or waits else self.limits.of(request.url)
         if limiter is None:
             return step
         tape = None if step.tap is None else self.tape
@@ -207,7 +205,7 @@ class Player:
         return step
 
     def _decide(self, request: Request) -> Step:
-        if self._is_ours is not None and not self._is_ours():
+        if APART.get() or (self._is_ours is not None and not self._is_ours()):
             return Step()
         if self._ignored and self._is_ignored(*place_of(request.url)):
             return Step()
@@ -229,6 +227,8 @@ class Player:
                     f"{request.method} {request.url}: was not recorded, since it is made by a thread that belongs to"
                     " none of the cases that run at once; record it without --recall-concurrency",
                 )
+            if self.batches is not None:
+                self.batches.direct("outside of any case")
             return Step()
         if way == "live" or tape.mode == "off":
             return self._tapped(tape, request, kind, record=False)
@@ -256,7 +256,14 @@ class Player:
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> Step:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
-        return Step(tap=Tap(tape, request, kind, record, self.meter))
+        tap = Tap(tape, request, kind, record, self.meter)
+        if self.batches is None:
+            return Step(tap=tap)
+
+        def refuse(message: str, noted: bool) -> BaseException:
+            return self._refused(tape, message) if noted else self._error(message)
+
+        return Step(tap=tap, held=self.batches.hold(request, self._lane, tape, tap, refuse))
 
     def _check(self, request: Request, tape: Tape | None, lane: Lane | None) -> None:
         """Raise for a call that must not begin: its case was called off, or there is no money for it."""
@@ -296,7 +303,5 @@ class Player:
 
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
-LANE: ContextVar[Lane | None] = ContextVar("recall_lane", default=None)
-"""The lane of the case that runs here, if others run beside it."""
 CARRIED: tuple[ContextVar[Any], ...] = (LANE, _KIND)
 """What a thread has to take along of where it was started."""

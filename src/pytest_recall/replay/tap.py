@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pytest_recall.core.call import Call
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.core.usage import usage_of
+from pytest_recall.replay.held import Held
 from pytest_recall.replay.limits import Turn
 from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.tape import TEARDOWN, Tape
@@ -20,7 +21,8 @@ _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.compl
 class Tap:
     """Listens to one live call, and hands it to the tape when it ends.
 
-    `reading` is whether somebody waits for the next piece of the body right now.
+    `reading` is whether somebody waits for the next piece of the body right now; `batched` whether
+    the call goes through a batch API.
     """
 
     def __init__(self, tape: Tape, request: Request, kind: str, record: bool, meter: Meter | None = None) -> None:
@@ -30,6 +32,7 @@ class Tap:
         self._request = request
         self._kind = kind
         self.record = record
+        self.batched = False
         self._phase = TEARDOWN if tape.teardown else ""
         self._seq = tape.reserve(self._left)
         self.begins()
@@ -86,6 +89,7 @@ class Tap:
             at=self._at,
             seconds=time.perf_counter() - self._begin,
             phase=self._phase,
+            batched=self.batched,
         )
         call = None if self._meter is None else self._meter.call_of(exchange)
         if self.turn is not None and not self.turn.begun:
@@ -112,12 +116,14 @@ def _used(exchange: Exchange, call: Call | None) -> int | None:
 class Step(NamedTuple):
     """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one.
 
-    What is let through has to wait for its `turn`, if it has one.
+    What is let through has to wait for its `turn`, if it has one. One that is `held` is not let
+    through: it waits for its batch.
     """
 
     served: Exchange | None = None
     tap: Tap | None = None
     turn: Turn | None = None
+    held: Held | None = None
 
     @property
     def record(self) -> bool:

@@ -7,8 +7,8 @@ connection of http.client is opened: loading vcrpy loads all of them that are in
 What the stubs lose, compared with our own transports for httpx:
 - They read a response whole before they hand it on. A stream is recorded as one piece, its
   reader sees nothing before its end, and an early close is not seen. So a run that neither
-  records nor replays nor limits a rate is left alone, and its calls through these libraries
-  are not counted.
+  records nor replays, goes by batch nor limits a rate is left alone, and its calls through
+  these libraries are not counted.
 - A connection that breaks within a response is recorded as the error alone. The error of a
   replay has the recorded class and text, and none of its other attributes.
 - The version of HTTP, and the order of the response's headers in http.client. Its errors of
@@ -38,7 +38,9 @@ from weakref import WeakKeyDictionary
 from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Exchange, Headers
 from pytest_recall.core.redact import decoded
+from pytest_recall.replay.apart import directly
 from pytest_recall.replay.finder import once_imported
+from pytest_recall.replay.held import Held
 from pytest_recall.replay.patience import asks_to_wait, patient
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.raised import raised
@@ -50,13 +52,16 @@ MODULES = ("urllib3", "aiohttp", "httplib2", "tornado.simple_httpclient", "torna
 Undo = Callable[[], None]
 
 _AIOHTTP = "_AiohttpClientSessionRequest"
+# Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
+_WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)
 # What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
 _ASKED: ContextVar[Step | None] = ContextVar("recall_asked", default=None)
 
 
 def install(player: Player) -> list[Undo]:
     """Put `player` before these libraries, whenever they are used, and return how to take it back."""
-    if (player.mode == "off" and player.limits is None) or importlib.util.find_spec("vcr") is None:
+    idle = player.mode == "off" and player.limits is None and player.batches is None
+    if idle or importlib.util.find_spec("vcr") is None:
         return []
     stubs = _Stubs(player)
     # Undone from the last to the first.
@@ -203,15 +208,35 @@ def _watched_coroutine(request: Any) -> Any:
     @functools.wraps(request)
     async def watched(*args: Any, **kwargs: Any) -> Any:
         before = _ASKED.set(None)
+        answer: list[Exchange] = []
+        waited = _WAITED.set(answer)
         try:
+            try:
+                return await request(*args, **kwargs)
+            except _WaitError as wait:
+                answer.append(await wait.held.waited())
             return await request(*args, **kwargs)
         except Exception as error:
             _failed(_ASKED.get(), error)
             raise
         finally:
             _ASKED.reset(before)
+            _WAITED.reset(waited)
 
     return watched
+
+
+class _WaitError(BaseException):
+    """Out of the stub and up to where a coroutine can wait."""
+
+    def __init__(self, held: Held) -> None:
+        super().__init__()
+        self.held = held
+
+
+def _in_a_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def _failed(step: Step | None, error: Exception) -> None:
@@ -278,7 +303,19 @@ class Standin:
 
     def _decide(self, request: Any) -> Step:
         asked = request_of(request)
-        step = request.recall = self._player.ask(asked)
+        answer = _WAITED.get()
+        if answer:
+            step = Step(served=answer.pop())
+        elif answer is None and _in_a_loop():
+            with directly("by a client that would have kept its event loop waiting"):
+                step = self._player.ask(asked)
+        else:
+            step = self._player.ask(asked)
+        if step.held is not None:
+            if answer is not None:
+                raise _WaitError(step.held)
+            step = Step(served=step.held.wait())
+        request.recall = step
         _ASKED.set(step if step.served is None else None)
         # An answer that is not compressed can be read by people and redaction; a signed request stays as it is.
         if step.record and "accept-encoding" in request.headers and not _is_signed(asked.headers):

@@ -86,7 +86,10 @@ class Pool:
 
     def submit(self, work: Callable[[], Any], context: Context, name: str) -> Job:
         """Run `work` in `context` as soon as there is room."""
-        job = Job(work, context, name)
+        return self.enter(Job(work, context, name))
+
+    def enter(self, job: Job) -> Job:
+        """Run a job as soon as there is room, and return it."""
         job.ended = self._ended
         with self._lock:
             self._waiting.append(job)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from pytest_recall.core.rubric import Prices
 
+BATCHED = 0.5
+"""What a call through a batch API costs, as a share of its price: OpenAI and Anthropic bill half."""
 _NOON = (time(12, tzinfo=UTC),)
 _HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
 
@@ -69,14 +71,17 @@ def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Pri
     model, tokens = usage_of(exchange.request, response) if response else (None, None)
     provider = provider_of(exchange.request.url)
     on = datetime.fromisoformat(exchange.at) if source == "live" else None
+    cost = 0.0 if exchange.is_refused else price(model, provider, tokens, on, prices)
+    batched = exchange.batched and source == "live"
     return Call(
         kind=kind,
         source=source,
         model=model,
         provider=provider,
         tokens=tokens,
-        cost=0.0 if exchange.is_refused else price(model, provider, tokens, on, prices),
+        cost=cost * BATCHED if batched and cost is not None else cost,
         seconds=round(exchange.seconds, 3),
+        batched=batched,
     )
 
 

@@ -15,24 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.exchange import Exchange, Request, Response
+from pytest_recall.core.exchange import ANTHROPIC_STATUS, Exchange, Request, Response
 from pytest_recall.store.files import read_text
 
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
 _FIX = "restore it, or record it again"
 _FIELDS = {"seq": int, "ts": int | float, "request": dict, "response": dict | list | str, "wasStreaming": bool}
-_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
 _ENDS = ("event: message_stop", "event: response.completed", "event: error", "data: [DONE]")
 
 
@@ -105,7 +93,7 @@ def _status(answer: Any) -> int:
     error = answer.get("error") if isinstance(answer, dict) else None
     if not isinstance(error, dict):
         return 200
-    return _STATUS.get(str(error.get("type")), 500)
+    return ANTHROPIC_STATUS.get(str(error.get("type")), 500)
 
 
 def _raw(text: str) -> bytes:

@@ -1,0 +1,54 @@
+"""Batching: the calls of this session go through batch APIs, with `--batch`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.matching import Rules
+from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import BATCHED, DECK
+from pytest_recall.render import batches as render
+from pytest_recall.replay.batches import Sender
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import Watch
+from pytest_recall.store.batches import BatchLog
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.replay.tape import Mode
+
+
+def watch(run: Run, mode: Mode, name: str) -> Watch:
+    """Let the calls of cases that run at once wait for batches. Raises pytest.UsageError if none can."""
+    options.concurrency(run.config)
+    rubric = run.plan.rubric
+    log = BatchLog(run.plan.place.artifacts.folder, name)
+    player = Player(mode)
+    player.batches = Sender(rubric.batch, log, Rules(rubric.volatile_fields))
+    return Watch(player)
+
+
+def finish(run: Run) -> None:
+    """End the batches of this process; on the controller, say what went which way and what is left."""
+    config = run.config
+    deck = config.stash.get(DECK, None)
+    batches = deck.player.batches if deck is not None else None
+    if batches is None or run.recording is None:
+        return
+    batches.close()
+    run.trouble(batches.problems)
+    if run.follows:
+        config.workeroutput["recall_batched"] = dict(batches.tally)  # type: ignore[attr-defined]
+        return
+    told = batches.tally + config.stash.get(BATCHED, Counter())
+    if told:
+        run.note(render.told(told))
+    try:
+        left = BatchLog(run.plan.place.artifacts.folder, run.recording.run).left()
+    except (OSError, RecallError) as error:
+        run.trouble([str(error)])
+        return
+    if left:
+        run.note(render.left(left))

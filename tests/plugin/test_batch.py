@@ -1,0 +1,351 @@
+"""`--batch`: calls of cases that run at once go through the batch APIs, at half price."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.batching import NAMES, Service, batched, project, run
+from tests.helpers.project import WORKERS
+from tests.helpers.talking import answers, asking, trial
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+LOOP = """\
+first = {way}(question)
+return {way}(f"tell me more of {{first}}")
+"""
+
+
+@pytest.mark.parametrize("way", ["openai_sync", "openai_async", "anthropic_sync", "anthropic_async", "legacy"])
+def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, service: Service, way: str) -> None:
+    checkout = project(service, f"return {way}(question)").at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
+    assert service.sizes == [6]
+    assert service.direct == {}
+    assert service.keys == {"sk-none"}
+    result.stdout.fnmatch_lines(["spent $3.00*", "batches: 6 calls at half price, 1 batch made"])
+    assert all(call.batched and call.cost == 0.5 for name in NAMES for call in trial(checkout, name).calls)
+
+
+@pytest.mark.parametrize("way", ["openai_sync", "anthropic_sync"])
+def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, service: Service, way: str) -> None:
+    checkout = project(service, LOOP.format(way=way)).at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES}
+    assert service.sizes == [6, 6]
+    assert set(service.prompts.values()) == {1}
+
+
+@WORKERS
+def test_each_worker_makes_its_own(pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]) -> None:
+    checkout = project(service, "return openai_sync(question)").at(pytester)
+    result = run(checkout, *workers)
+    result.assert_outcomes(passed=6)
+    assert sum(service.sizes) == 6
+    # A worker is given its cases little by little.
+    result.stdout.re_match_lines([rf"batches: 6 calls at half price, {len(service.sizes)} batch(es)? made$"])
+
+
+def test_what_asks_for_another_model_or_by_another_api_is_in_another_batch(
+    pytester: pytest.Pytester, service: Service
+) -> None:
+    body = """\
+if question < "c2":
+    return anthropic_sync(question)
+if question < "c4":
+    return openai_sync(question)
+return openai_client().chat.completions.create(messages=said(question), model="gpt-5").choices[0].message.content
+"""
+    checkout = project(service, body).at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    assert service.sizes == [2, 2, 2]
+
+
+CLIENTS = {
+    "requests": """\
+import requests
+done = requests.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT))
+return done.json()["choices"][0]["message"]["content"]
+""",
+    "urllib": """\
+import json
+import urllib.request
+data = json.dumps(dict(messages=said(question), **CLAUDE)).encode()
+with urllib.request.urlopen(urllib.request.Request(URL + "/v1/messages", data)) as response:
+    return json.load(response)["content"][0]["text"]
+""",
+    "aiohttp": """\
+import aiohttp
+async def ask():
+    async with aiohttp.ClientSession() as session:
+        async with session.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT)) as response:
+            return (await response.json())["choices"][0]["message"]["content"]
+return asyncio.run(ask())
+""",
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--record",)], ids=["off", "record"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_other_clients_wait_as_well(
+    pytester: pytest.Pytester, service: Service, client: str, options: tuple[str, ...]
+) -> None:
+    pytest.importorskip("vcr")
+    pytest.importorskip(client)
+    checkout = project(service, CLIENTS[client]).at(pytester)
+    run(checkout, *options).assert_outcomes(passed=6)
+    assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
+    assert (service.sizes, service.direct) == ([6], {})
+    if options:
+        checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=6)
+        assert service.sizes == [6]
+
+
+def test_a_client_that_would_keep_the_loop_waiting_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
+    pytest.importorskip("vcr")
+    pytest.importorskip("requests")
+    source = """\
+@pytest.fixture(scope="session")
+def agent():
+    async def answer(question):
+        import requests
+        requests.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT))
+        return await openai_async(question)
+
+    return answer
+"""
+    checkout = project(service, "", source=source).at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    assert (service.sizes, sum(service.direct.values())) == ([6], 6)
+    result.stdout.fnmatch_lines(["*6 by a client that would have kept its event loop waiting"])
+
+
+def test_embeddings_go_too(pytester: pytest.Pytester, service: Service) -> None:
+    body = 'return str(openai_client().embeddings.create(input=question, model="small").data[0].embedding)'
+    checkout = project(service, body).at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    assert answers(checkout) == dict.fromkeys(NAMES, "[0.5, 1.0]")
+    assert [batch.path for batch in service.batches.values()] == ["/v1/embeddings"]
+
+
+def test_streams_and_other_paths_go_directly_and_the_end_says_so(pytester: pytest.Pytester, service: Service) -> None:
+    body = """\
+if question == "c0":
+    return openai_stream(question)
+if question == "c1":
+    return httpx2_sync(question)
+return openai_sync(question)
+"""
+    checkout = project(service, body).at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    assert service.sizes == [4]
+    told = "batches: 4 calls at half price, 1 batch made; 2 calls directly: 1 that stream; 1 to an endpoint without"
+    result.stdout.fnmatch_lines([f"{told} batches"])
+    calls = [call for name in NAMES for call in trial(checkout, name).calls]
+    assert [call.batched for call in calls] == [False, False, True, True, True, True]
+
+
+def test_other_hosts_are_left_alone(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, "return openai_sync(question)", rubric="owner: ana\n").at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    assert service.sizes == []
+    host = "6 to 127.0.0.1, which is not under `hosts` of `batch` in the rubric"
+    result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; 6 calls directly: {host}"])
+
+
+def test_a_batch_that_is_full_goes_at_once(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, "return openai_sync(question)", rubric=batched(requests=2, quiet=0.5)).at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    assert service.sizes == [2, 2, 2]
+
+
+def test_a_call_that_is_larger_than_a_batch_goes_directly(pytester: pytest.Pytester, service: Service) -> None:
+    body = "return openai_sync(question + 3000 * 'x' * (question == 'c0'))"
+    checkout = project(service, body, rubric=batched(megabytes=0.002)).at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    assert sum(service.sizes) == 5
+    result.stdout.fnmatch_lines(["*; 1 call directly: 1 larger than a batch"])
+
+
+@WORKERS
+def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
+    pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]
+) -> None:
+    cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in NAMES]
+    rubric = batched(more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
+    checkout = project(service, "return openai_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
+    result = run(checkout, *workers)
+    result.assert_outcomes(passed=6)
+    assert sum(service.sizes) == 12
+    known = 8 if workers else 4  # A judge that fails half of them is asked no more.
+    result.stdout.fnmatch_lines([f"batches: 12 calls *; {known} calls directly: {known} known answers, put to a judge"])
+    assert [call.kind for call in trial(checkout, "c5").calls if call.batched] == ["agent", "judge"]
+
+
+def test_what_is_recorded_is_replayed_without(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, LOOP.format(way="anthropic_sync")).at(pytester)
+    run(checkout, "--record").assert_outcomes(passed=6)
+    assert service.sizes == [6, 6]
+    asked = len(service.requests)
+    checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=6)
+    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES}
+    assert len(service.requests) == asked
+
+
+def test_what_is_recorded_already_is_not_asked(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, "return openai_sync(question)", *NAMES[:3]).at(pytester)
+    run(checkout, "--record").assert_outcomes(passed=3)
+    checkout = project(service, "return openai_sync(question)").at(pytester)
+    run(checkout, "--record=missing").assert_outcomes(passed=6)
+    assert service.sizes == [3, 3]
+
+
+def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, LOOP.format(way="openai_sync")).at(pytester)
+    result = run(checkout, "--budget=2")
+    assert service.sizes == [6]
+    result.assert_outcomes(errors=6)
+    result.stdout.fnmatch_lines(["budget $2.00: $3.00 spent; the budget of $2.00 is spent"])
+
+
+def test_a_case_that_has_to_be_alone_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
+    source = "@pytest.fixture\ndef agent(recall_alone):\n    return openai_sync\n"
+    checkout = project(service, "", source=source).at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    told = "6 calls directly: 6 outside of the cases that run at once"
+    result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; {told}"])
+
+
+def test_fixtures_ask_directly(pytester: pytest.Pytester, service: Service) -> None:
+    source = """\
+@pytest.fixture
+def topic():
+    return openai_sync("topic")
+
+
+@pytest.fixture
+def agent(topic):
+    return lambda question: openai_sync(f"{topic} {question}")
+"""
+    checkout = project(service, "", source=source).at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(passed=6)
+    assert service.sizes == [6]
+    assert service.direct == {"topic": 6}
+    result.stdout.fnmatch_lines(["*; 6 calls directly: 6 while fixtures were set up"])
+
+
+def test_no_timeout_of_a_client_ends_the_wait(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, "return openai_sync(question, timeout=0.01)").at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    assert service.sizes == [6]
+
+
+def test_a_timeout_of_the_agents_own_does(pytester: pytest.Pytester, service: Service) -> None:
+    source = """\
+@pytest.fixture(scope="session")
+def agent():
+    async def answer(question):
+        return await asyncio.wait_for(openai_async(question), 1)
+
+    return answer
+"""
+    service.hold = 1
+    checkout = project(service, "", source=source).at(pytester)
+    result = run(checkout)
+    result.assert_outcomes(errors=6)
+    assert "TimeoutError" in trial(checkout, "c0").error
+    result.stdout.fnmatch_lines(["1 batch goes on, or has answers that no case has used (batch_1); the next run *"])
+
+
+def test_a_case_that_is_asked_several_times_waits_once_and_then_asks_directly(
+    pytester: pytest.Pytester, service: Service
+) -> None:
+    cases = [asking(name, trials="3of3") for name in NAMES[:3]]
+    checkout = project(service, "return openai_sync(question)").with_cases(*cases).at(pytester)
+    result = run(checkout)
+    assert [trial.outcome.value for trial in checkout.journal().trials] == ["passed"] * 9
+    assert service.sizes == [3]
+    assert service.direct == dict.fromkeys(NAMES[:3], 2)
+    assert "the next run" not in result.stdout.str()
+
+
+def test_what_was_begun_in_vain_and_is_begun_again_is_not_bought_twice(
+    pytester: pytest.Pytester, service: Service
+) -> None:
+    source = """\
+import collections
+
+TIMES = collections.Counter()
+
+
+@pytest.fixture
+def agent(module):
+    def answer(question):
+        said = openai_sync(question)
+        TIMES[question] += 1
+        if question == "c0" and TIMES[question] == 1:
+            raise RuntimeError("not yet")
+        return said
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def module():
+    return 1
+"""
+    pytest.importorskip("pytest_rerunfailures")
+    checkout = project(service, "", source=source).at(pytester)
+    run(checkout, "--reruns=1", "-p", "no:xdist").assert_outcomes(passed=6)
+    assert service.sizes == [6]
+    assert service.direct == {"c0": 1}
+
+
+def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service) -> None:
+    made = project(service, "return openai_sync(question)", rubric=batched(quiet=2))
+    ini = made.files["pytest.ini"] + "recall_progress = 0.3\n"
+    result = run(made.with_files({"pytest.ini": ini}).at(pytester))
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines(["recall: 0 of 6 cases, 6 calls wait in 1 batch"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--replay",), "ERROR: --batch is about calls that are sent, and --replay sends none; leave one of them out"),
+        (
+            ("--recall-concurrency=1",),
+            "ERROR: --batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
+        ),
+        (
+            ("--setup-show",),
+            "*ERROR: --batch has no effect where cases run one by one, since fixtures are shown as they are set up;"
+            " leave it out",
+        ),
+    ],
+    ids=["replay", "one", "setup-show"],
+)
+def test_what_would_have_no_effect_is_refused(
+    pytester: pytest.Pytester, service: Service, options: tuple[str, ...], said: str
+) -> None:
+    checkout = project(service, "return openai_sync(question)").at(pytester)
+    result = run(checkout, *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+    assert service.requests == []
+
+
+def test_a_host_that_is_none_is_refused(pytester: pytest.Pytester, service: Service) -> None:
+    rubric = "owner: ana\nbatch: {hosts: [https://example.org/v1]}\n"
+    result = run(project(service, "return openai_sync(question)", rubric=rubric).at(pytester))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: eval/rubric.yaml:2: batch.hosts: *is no host; write `example.org`"])

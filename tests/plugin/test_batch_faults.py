@@ -1,0 +1,271 @@
+"""Batches that end badly or not at all, runs that are killed, and what the next run finds."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.helpers.batching import NAMES, NEVER, Service, batched, project, run
+from tests.helpers.project import WORKERS, Checkout
+from tests.helpers.talking import agent, answers, talking, trial
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
+LOOP = 'return openai_sync(f"tell me more of {openai_sync(question)}")'
+ASKED_ONCE = dict.fromkeys(NAMES, 1)
+SWALLOWS = "try:\n    return {way}(question)\nexcept Exception:\n    return 'sorry'"
+
+
+def errors(checkout: Checkout) -> set[str]:
+    """Return why the cases of the newest run came to no verdict."""
+    found = {trial.error for trial in checkout.journal().trials}
+    assert {trial.outcome.value for trial in checkout.journal().trials} == {"error"}
+    return found
+
+
+def started(pytester: pytest.Pytester, *options: str) -> subprocess.Popen[bytes]:
+    """Begin a run in a process of its own."""
+    command = [sys.executable, "-m", "pytest", "eval", "--recall-mode=all", "--recall-date=2026-03-10", "--batch"]
+    process: subprocess.Popen[bytes] = pytester.popen([*command, *options], stdin=subprocess.DEVNULL)
+    return process
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what is going to happen."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it has not happened"
+        time.sleep(0.02)
+
+
+def noted(checkout: Checkout) -> list[str]:
+    """Return the lines of the file that says which batches there are."""
+    path = checkout.artifacts.folder / "batches.jsonl"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def killed(pytester: pytest.Pytester, service: Service, body: str, *, batches: int = 1) -> Checkout:
+    """Return where a run was killed that waited for the last of so many batches, which has ended since."""
+    service.hold = batches
+    checkout = project(service, body).at(pytester)
+    process = started(pytester)
+    wait_until(lambda: len(noted(checkout)) == batches)
+    process.kill()
+    process.communicate(timeout=60)
+    service.hold = NEVER
+    return checkout
+
+
+class TestLines:
+    """Single calls that a batch has no good answer to."""
+
+    @pytest.mark.parametrize(
+        ("way", "error"), [("openai_sync", "openai"), ("anthropic_sync", "anthropic")], ids=["openai", "anthropic"]
+    )
+    def test_an_error_is_that_of_the_direct_call(
+        self, pytester: pytest.Pytester, service: Service, way: str, error: str
+    ) -> None:
+        body = f"""\
+import {error}
+try:
+    return {way}(question)
+except {error}.BadRequestError as error:
+    return f"{{error.status_code}} {{error.body}}"
+"""
+        checkout = project(service, body, "good", "bad").at(pytester)
+        run(checkout).assert_outcomes(passed=2)
+        told = answers(checkout)
+        assert told["good"] == "re: good"
+        assert told["bad"].startswith("400 {")
+        assert "bad question" in told["bad"]
+        assert service.sizes == [2]
+
+    @SDKS
+    def test_one_that_expired_is_no_failed_case_whatever_the_agent_makes_of_it(
+        self, pytester: pytest.Pytester, service: Service, way: str
+    ) -> None:
+        body = SWALLOWS.format(way=way) if way == "openai_sync" else f"return asyncio.run({way}(question))"
+        checkout = project(service, body, "good", "late").at(pytester)
+        run(checkout).assert_outcomes(passed=1, errors=1)
+        error = trial(checkout, "late").error
+        assert "/v1/" in error
+        assert "_1 has ended without an answer to it: " in error
+        run(checkout).assert_outcomes(passed=1, errors=1)
+        assert service.prompts == {"good": 2, "late": 2}, "neither is there for another run"
+
+
+class TestWhole:
+    """Batches of which nothing comes."""
+
+    @WORKERS
+    def test_one_that_failed_ends_each_case_in_one_sentence(
+        self, pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]
+    ) -> None:
+        service.failing = "the model does not do batches"
+        checkout = project(service, SWALLOWS.format(way="openai_sync")).at(pytester)
+        run(checkout, *workers).assert_outcomes(errors=6)
+        assert all("failed: line 1: the model does not do batches; correct that" in error for error in errors(checkout))
+
+    def test_a_refusal_to_make_one_names_no_key(self, pytester: pytest.Pytester, service: Service) -> None:
+        service.refusals = [(401, {})]
+        checkout = project(service, "return openai_sync(question)").at(pytester)
+        result = run(checkout)
+        result.assert_outcomes(errors=6)
+        said = f"POST {service.url}/v1/chat/completions: no batch could be made: {service.url}/v1 answered 401: not now"
+        assert errors(checkout) == {f"{said} [key]; correct that, or run without --batch"}
+        assert "sk-none" not in result.stdout.str()
+
+    @SDKS
+    def test_one_that_is_refused_for_now_is_made_later(
+        self, pytester: pytest.Pytester, service: Service, way: str
+    ) -> None:
+        service.refusals = [(429, {"retry-after": "0.1"}), (500, {"retry-after-ms": "50"})]
+        body = f"return {way}(question)" if way == "openai_sync" else f"return asyncio.run({way}(question))"
+        run(project(service, body).at(pytester)).assert_outcomes(passed=6)
+        assert service.sizes == [6]
+        assert sum(request == "POST /v1/files" for request in service.requests) == (way == "openai_sync")
+
+    def test_one_of_which_nobody_knows_whether_it_was_made_is_not_made_twice(
+        self, pytester: pytest.Pytester, service: Service
+    ) -> None:
+        service.refusals = [(0, {})]
+        checkout = project(service, "return openai_sync(question)").at(pytester)
+        run(checkout).assert_outcomes(errors=6)
+        assert all("nobody knows whether a batch was made" in error for error in errors(checkout))
+        assert service.requests.count("POST /v1/batches") == 1
+
+    def test_one_that_takes_too_long_is_there_for_the_next_run(
+        self, pytester: pytest.Pytester, service: Service
+    ) -> None:
+        service.hold = 1
+        rubric = batched(wait=1)
+        checkout = project(service, SWALLOWS.format(way="openai_sync"), rubric=rubric).at(pytester)
+        result = run(checkout)
+        result.assert_outcomes(errors=6)
+        assert all("the batch batch_1 has not ended within 1 s" in error for error in errors(checkout))
+        result.stdout.fnmatch_lines(["1 batch goes on, or has answers that no case has used (batch_1); *"])
+        service.hold = NEVER
+        result = run(checkout)
+        result.assert_outcomes(passed=6)
+        assert service.prompts == ASKED_ONCE
+        result.stdout.fnmatch_lines(
+            ["batches: 6 calls at half price, 6 of them asked by an earlier run, 0 batches made"]
+        )
+
+
+class TestKilled:
+    """Runs that end before their batches do."""
+
+    def test_a_killed_run_has_paid_for_the_next_one(self, pytester: pytest.Pytester, service: Service) -> None:
+        checkout = killed(pytester, service, "return openai_sync(question)")
+        result = run(checkout)
+        result.assert_outcomes(passed=6)
+        assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
+        assert service.prompts == ASKED_ONCE
+        result.stdout.fnmatch_lines(
+            ["batches: 6 calls at half price, 6 of them asked by an earlier run, 0 batches made"]
+        )
+        run(checkout).assert_outcomes(passed=6)
+        assert set(service.prompts.values()) == {2}, "what was used is asked anew"
+
+    def test_what_a_killed_run_got_and_made_nothing_of_is_not_bought_again(
+        self, pytester: pytest.Pytester, service: Service
+    ) -> None:
+        checkout = killed(pytester, service, LOOP, batches=2)
+        run(checkout, "-n", "2").assert_outcomes(passed=6)
+        assert service.sizes == [6, 6]
+        assert set(service.prompts.values()) == {1}
+
+    def test_a_killed_run_with_workers_is_picked_up_by_one_without(
+        self, pytester: pytest.Pytester, service: Service
+    ) -> None:
+        service.hold = 1
+        checkout = project(service, "return anthropic_sync(question)").at(pytester)
+        process = started(pytester, "-n", "2")
+        wait_until(lambda: len(noted(checkout)) >= 2)
+        process.kill()
+        process.communicate(timeout=60)
+        before = dict(service.prompts)
+        service.hold = NEVER
+        # The workers see that nobody reads them any more, and go.
+        wait_until(lambda: not list(checkout.artifacts.folder.glob(".batching-*")) or not _alive(checkout))
+        run(checkout).assert_outcomes(passed=6)
+        assert service.prompts == ASKED_ONCE | before
+
+    def test_ctrl_c_says_which_go_on(self, pytester: pytest.Pytester, service: Service) -> None:
+        service.hold = 1
+        checkout = project(service, "return openai_sync(question)").at(pytester)
+        process = started(pytester)
+        wait_until(lambda: len(noted(checkout)) == 1)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        assert process.returncode == pytest.ExitCode.INTERRUPTED
+        said = b"1 batch goes on, or has answers that no case has used (batch_1); the next run with --batch picks it up"
+        assert said in output
+        assert list(checkout.artifacts.folder.glob(".batching-*")) == []
+        service.hold = NEVER
+        run(checkout).assert_outcomes(passed=6)
+        assert service.prompts == ASKED_ONCE
+
+    def test_ctrl_c_before_a_batch_is_made_buys_nothing(self, pytester: pytest.Pytester, service: Service) -> None:
+        body = "print('asked', file=sys.__stdout__, flush=True)\nreturn openai_sync(question)"
+        made = project(service, "", rubric=batched(quiet=300), source=f"import sys\n\n{agent(body)}")
+        checkout = made.at(pytester)
+        process = started(pytester, "-s")
+        assert process.stdout is not None
+        while b"asked" not in (line := process.stdout.readline()):
+            assert line, "pytest ended before a case was asked"
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == pytest.ExitCode.INTERRUPTED
+        assert service.requests == []
+        assert noted(checkout) == []
+
+    def test_two_runs_at_once_take_nothing_from_each_other(self, pytester: pytest.Pytester, service: Service) -> None:
+        service.hold = 1
+        checkout = project(service, "return openai_sync(question)").at(pytester)
+        first = started(pytester)
+        wait_until(lambda: len(noted(checkout)) == 1)
+        second = started(pytester)
+        wait_until(lambda: len(noted(checkout)) == 2)
+        service.hold = NEVER
+        for process in (first, second):
+            output, _ = process.communicate(timeout=60)
+            assert b"6 passed" in output
+            assert b"batches: 6 calls at half price, 1 batch made" in output
+        assert service.sizes == [6, 6]
+
+    def test_a_batch_that_is_not_there_any_more_is_asked_anew(
+        self, pytester: pytest.Pytester, service: Service
+    ) -> None:
+        checkout = killed(pytester, service, "return openai_sync(question)")
+        service.batches["batch_7"] = service.batches.pop("batch_1")
+        run(checkout).assert_outcomes(passed=6)
+        assert set(service.prompts.values()) == {2}
+
+    def test_nothing_that_was_said_is_on_the_disk(self, pytester: pytest.Pytester, service: Service) -> None:
+        checkout = talking(service, agent("return openai_sync(question)"), key="sk-verysecret")
+        run(project(service, "").with_files(checkout.files).at(pytester)).assert_outcomes(passed=6)
+        written = (pytester.path / "eval/_artifacts/batches.jsonl").read_text()
+        assert "sk-verysecret" not in written
+        assert "messages" not in written
+        assert [line.partition(":")[0] for line in written.splitlines()] == ['{"batch"', *['{"taken"'] * 6]
+
+
+def _alive(checkout: Checkout) -> bool:
+    from filelock import FileLock, Timeout
+
+    for path in checkout.artifacts.folder.glob(".batching-*"):
+        try:
+            with FileLock(path, timeout=0):
+                pass
+        except Timeout:
+            return True
+    return False
