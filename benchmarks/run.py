@@ -27,11 +27,13 @@ import yaml_load
 from measure import MeasureError, tell
 from report import Line, machine, markdown
 
+import metrics
 import replay
 
 Measure = Callable[[Path, bool], Iterator[Line]]
 THEMES: dict[str, tuple[str, Measure]] = {
-    theme.NAME: (theme.ABOUT, theme.lines) for theme in (collect, state, pruning, yaml_load, startup, replay, overlap)
+    theme.NAME: (theme.ABOUT, theme.lines)
+    for theme in (collect, state, pruning, yaml_load, startup, replay, overlap, metrics)
 }
 NOTES = (
     "Every pytest runs with `-q -p no:cacheprovider`, and all other installed plugins are blocked by name on both"

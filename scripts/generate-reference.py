@@ -30,6 +30,8 @@ import pytest_recall
 from pytest_recall import cli
 from pytest_recall.core.case import Case
 from pytest_recall.core.label import Label
+from pytest_recall.core.measure import GROUPS
+from pytest_recall.core.retrieval import Retrieval
 from pytest_recall.core.rubric import Batching, Rubric
 from pytest_recall.judges import asked, number, schema, similarity, text
 from pytest_recall.plugin import fixtures, options, recording
@@ -184,6 +186,15 @@ def field_part(model: type[BaseModel]) -> Iterator[str]:
     yield ""
 
 
+def metric_part() -> Iterator[str]:
+    yield from ("| metric | needs | value | what it is |", "| --- | --- | --- | --- |")
+    for group in GROUPS:
+        for name, metric in group.metrics.items():
+            kind = "yes or no" if metric.share else "number" if metric.within[1] > 1 else "0 to 1"
+            yield f"| `{name}` | {group.needs} | {kind} | {cell(metric.about)} |"
+    yield ""
+
+
 def name_part() -> Iterator[str]:
     yield from ("| name | what it is |", "| --- | --- |")
     for name in pytest_recall.__all__:
@@ -205,6 +216,8 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "rubric-fields": lambda: field_part(Rubric),
     "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
+    "metrics": metric_part,
+    "retrieval-fields": lambda: field_part(Retrieval),
     "names": name_part,
 }
 

@@ -27,7 +27,10 @@ import pytest_recall
 from pytest_recall.core.case import Case
 from pytest_recall.core.compare import compare
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.measure import METRICS
+from pytest_recall.core.measured import Fold
 from pytest_recall.core.record import Header, Record
+from pytest_recall.core.retrieval import Retrieval
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.schedule import INTERVALS
@@ -35,6 +38,7 @@ from pytest_recall.core.scorecard import summarize
 from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
 from pytest_recall.plugin import fixtures
 from pytest_recall.render.compare_json import as_json as comparison_as_json
+from pytest_recall.render.measured import as_json as summary_as_json
 from pytest_recall.render.scorecard import as_json
 from pytest_recall.store import strictyaml
 from pytest_recall.store.casefile import CaseFile
@@ -330,6 +334,15 @@ def _comparison_keys() -> list[str]:
     return [*plain, *plain["base"], *plain["overall"], *plain["not_compared"], *plain["seconds"]]
 
 
+def _summary_keys() -> list[str]:
+    fold = Fold(5)
+    line = {"id": "a", "category": "x", "retrieved": ["x"], "ground_truth": "x", "seconds": 1.0}
+    fold.add(Retrieval.model_validate(line))
+    fold.add(Retrieval.model_validate({**line, "error": "late"}))
+    told = summary_as_json(fold.summary(), refused=0)
+    return [*told, *told["metrics"]["contains"], *told["percentiles"]["seconds"], *told["published"]]
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [
@@ -343,6 +356,7 @@ def _comparison_keys() -> list[str]:
         ("journal.md", [outcome.value for outcome in Outcome]),
         ("journal.md", _scorecard_keys()),
         ("cli.md", _comparison_keys()),
+        ("metrics.md", [*Retrieval.model_fields, *METRICS, *_summary_keys()]),
     ],
 )
 def test_every_name_is_documented(page: str, names: list[str]) -> None:

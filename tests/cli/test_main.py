@@ -30,6 +30,7 @@ COMMANDS = (
     "models",
     "judge",
     "audit",
+    "metrics",
 )
 
 

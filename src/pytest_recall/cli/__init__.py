@@ -23,7 +23,7 @@ the way through:
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for,
 `models check` got no reply, `estimate --budget` is not shown to be within it, or a judge falls short in `judge
-calibrate`, 2 nothing was done, and the sentence says why
+calibrate`, 2 nothing was done, or `metrics` left lines out, and the sentence says why
 """
 
 
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         estimate,
         init,
         judge,
+        metrics,
         models,
         quarantine,
         schema,
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         models,
         judge,
         audit,
+        metrics,
     ):
         module.add(commands)
     return parser

@@ -1,1 +1,1 @@
-"""Numbers: pure functions from texts and rankings to scores in 0..1."""
+"""Numbers: pure functions from texts, rankings and counts to scores."""
