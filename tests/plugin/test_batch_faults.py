@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -149,8 +150,8 @@ class TestWhole:
         checkout = project(service, SWALLOWS.format(way="openai_sync"), rubric=rubric).at(pytester)
         result = run(checkout)
         result.assert_outcomes(errors=6)
-        assert all("the batch batch_1 has not ended within 1 s" in error for error in errors(checkout))
-        result.stdout.fnmatch_lines(["1 batch goes on, or has answers that no case has used (batch_1); *"])
+        assert all(re.search(r"the batch batch_\d has not ended within 1 s", error) for error in errors(checkout))
+        result.stdout.fnmatch_lines(["* batch* on, or ha* answers that no case has used (batch_1*); *"])
         service.hold = NEVER
         result = run(checkout)
         result.assert_outcomes(passed=6)

@@ -35,8 +35,8 @@ async def aiohttp_async(question):
 
 
 def project(upstream: Upstream, way: str, limit: str = "requests_per_minute: 300", judge: str = "") -> Project:
-    """Return a project that may ask five times a second, at an upstream that takes three in the fifth of that."""
-    upstream.allowed = (3, 0.4)
+    """Return a project that may ask five times a second, at an upstream that takes six within two fifths of one."""
+    upstream.allowed = (6, 0.4)
     body = f"return {way}(question)" if not judge else f"return {way}(question, max_retries=0)"
     cases = [asking(name, judges=[judge or {"regex": "."}]) for name in NAMES[: 4 if judge else 8]]
     rubric = f"owner: ana\nrate_limits:\n  {upstream.url.removeprefix('http://')}: {{{limit}}}\n"

@@ -241,6 +241,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "model_swapped": 0,
         "several_trials": [],
         "by_tries": [],
+        "baselines": None,
         "quarantined": [],
         "judged_by_models": None,
         "unproven": [],
