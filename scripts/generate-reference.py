@@ -33,7 +33,7 @@ from pytest_recall.core.label import Label
 from pytest_recall.core.measure import GROUPS
 from pytest_recall.core.retrieval import Retrieval
 from pytest_recall.core.rubric import Batching, Rubric
-from pytest_recall.judges import asked, number, schema, similarity, text
+from pytest_recall.judges import asked, evidence, number, schema, similarity, text
 from pytest_recall.plugin import fixtures, options, recording
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,7 +105,7 @@ def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
 def judges() -> dict[str, Callable[..., Any]]:
     """Return the built-in judges: the pure functions behind the fixtures, by name."""
     names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
-    homes = (*map(vars, (text, number, schema, similarity)), asked.INQUIRIES)
+    homes = (*map(vars, (text, number, schema, similarity, evidence)), asked.INQUIRIES)
     return {name: next(home[name] for home in homes if name in home) for name in names}
 
 
@@ -163,7 +163,7 @@ def judge_part() -> Iterator[str]:
             if parameter.name in ("answer", "case", *asked.GIVEN):
                 continue
             yield f"| `{parameter.name}` | {usual(name, parameter)} |"
-        if name in ("token_f1", "similarity"):
+        if name in ("token_f1", "similarity", "recall_at_k"):
             yield "| `threshold` | the case's, else the rubric's, else `0.5` |"
         yield ""
 
@@ -172,6 +172,8 @@ def usual(judge: str, parameter: inspect.Parameter) -> str:
     """Return what an argument of a judge is where a case does not give it."""
     if parameter.name == "threshold":
         return "the case's, else the rubric's, else " + {"memory": "`4/6`"}.get(judge, "`0.5`")
+    if parameter.name == "evidence":
+        return "the case's `evidence`"
     if parameter.name == "expected" and judge != "rubric":
         return "the case's `expected`"
     return "required" if (judge, parameter.name) == ("pairwise", "against") else f"`{written(parameter.default)}`"

@@ -22,7 +22,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("plugin", "cli"),
     ("run",),
-    ("replay",),
+    ("memory", "replay"),
     ("judges", "providers", "render", "store"),
     ("core",),
     ("metrics",),
@@ -38,6 +38,19 @@ OUTSIDE = {
     "providers": {"anthropic", "openai"},
     "render": set(),
     "store": {"filelock", "pydantic", "pydantic_core", "yaml"},
+    "memory": {
+        "anyio",
+        "bm25s",
+        "chromadb",
+        "google",
+        "grpc",
+        "httpx",
+        "mcp",
+        "mem0",
+        "numpy",
+        "qdrant_client",
+        "tantivy",
+    },
     "run": {"genai_prices"},
     "replay": {"vcr", "wrapt", "yaml"},
     "plugin": {"pytest"},
@@ -189,7 +202,10 @@ def test_the_front_door_is_cheap() -> None:
 
 
 def test_public_names() -> None:
-    assert pytest_recall.__all__ == ["Answer", "Case", "Passage", "RecallError", "Trial", "Verdict", "__version__"]
+    assert pytest_recall.__all__ == [
+        *("Answer", "Case", "MemoryClient", "Passage", "QueryContext"),
+        *("RecallError", "Trial", "Verdict", "__version__"),
+    ]
 
 
 @pytest.mark.parametrize("name", pytest_recall.__all__)

@@ -25,8 +25,10 @@ OPTIONS = (
     "--recall-dir",
     "--judge",
     "--appellate-judge",
+    "--memory",
+    "--memory-reset",
     "--budget",
-    "--batch,",
+    "--batch",
     "--recall-concurrency",
     "--record",
     "--replay",
@@ -64,7 +66,7 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     lines = BARE.at(pytester).run("--help").outlines
     start = lines.index("eval cases on a schedule (pytest-recall):")
     group = lines[start + 1 : lines.index("", start)]
-    assert [line.split("=")[0].split(" ")[2] for line in group if line.startswith("  --")] == list(OPTIONS)
+    assert [line.split("=")[0].split(" ")[2].rstrip(",") for line in group if line.startswith("  --")] == list(OPTIONS)
     settings = [line.split(" ")[2] for line in lines if line.startswith("  recall_")]
     assert settings == ["recall_concurrency", "recall_dir", "recall_files", "recall_progress"]
 

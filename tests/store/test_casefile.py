@@ -101,7 +101,7 @@ def test_an_anchor_makes_a_large_file_be_read_whole(tmp_path: Path, monkeypatch:
     ("row", "line", "words"),
     [
         (usual("a", "expectd: 5"), 6, "expectd: unknown field; did you mean `expected`?"),
-        (usual("a", "zebra: 5"), 6, "zebra: unknown field; known: dimension, expected, id, input, judges,"),
+        (usual("a", "zebra: 5"), 6, "zebra: unknown field; known: context, dimension, evidence, expected, id, input,"),
         (usual("a", scenario=""), 1, "scenario: is missing; add it"),
         (usual("a", judges=""), 1, "judges: is missing; add it"),
         (usual("a", scenario="5"), 2, "scenario: 5 is not text; write it in quotes"),

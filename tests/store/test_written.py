@@ -38,8 +38,8 @@ def test_every_problem_has_its_sentence() -> None:
     assert told(Case, fields(scenario=..., dimension=5, extra=1)) == [
         "f.yaml:5: scenario: is missing; add it",
         "f.yaml:1: dimension: 5 is not text; write it in quotes",
-        "f.yaml:1: extra: unknown field; known: dimension, expected, id, input, judges, notes, scenario, tags,"
-        " threshold, trials, turns",
+        "f.yaml:1: extra: unknown field; known: context, dimension, evidence, expected, id, input, judges,"
+        " limit, memory, notes, scenario, tags, …",
     ]
 
 

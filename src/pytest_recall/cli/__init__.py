@@ -22,8 +22,8 @@ the way through:
   recall apply latest               fold in a run that was killed before its end
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for,
-`models check` got no reply, `estimate --budget` is not shown to be within it, or a judge falls short in `judge
-calibrate`, 2 nothing was done, or `metrics` left lines out, and the sentence says why
+`models check` got no reply, `memory check` lost a fact, `estimate --budget` is not shown to be within it, or a judge
+falls short in `judge calibrate`, 2 nothing was done, or `metrics` left lines out, and the sentence says why
 """
 
 
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         estimate,
         init,
         judge,
+        memory,
         metrics,
         models,
         quarantine,
@@ -97,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         cost,
         quarantine,
         models,
+        memory,
         judge,
         audit,
         metrics,

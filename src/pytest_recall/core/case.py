@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from pytest_recall.core.memory_part import MAX_LIMIT, AskedAt, MemoryPart
 from pytest_recall.core.series import MAX_COUNT, Rule, k_of_n
 
 # An id travels through node ids, file names, YAML keys and shells: no spaces, no `::`, no brackets.
@@ -152,6 +153,18 @@ class Case(_Written):
     turns: Annotated[tuple[WrittenTurn, ...], Field(min_length=1)] | None = Field(
         default=None, description="A conversation instead of `input`; the answer to the last turn is judged."
     )
+    memory: MemoryPart | None = Field(
+        default=None, description="What a memory system is given before the question: it answers, and no agent."
+    )
+    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIMIT)] | None = Field(
+        default=None, description="With `memory`: how many passages it is asked for; 5 without it."
+    )
+    context: AskedAt | None = Field(
+        default=None, description="With `memory`: `session`, `date` and `checkpoint` of the question."
+    )
+    evidence: Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Ids or texts of what has to be retrieved, for `recall_at_k`."
+    )
     expected: JsonValue = Field(default=None, description="The reference that judges compare the answer with.")
     judges: tuple[WrittenJudge, ...] = Field(min_length=1, description="Who decides; all of them must pass.")
     threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = Field(
@@ -169,6 +182,15 @@ class Case(_Written):
             raise ValueError("give either `input` or `turns`")
         if self.turns is not None and self.turns[-1].assistant is not None:
             raise ValueError("the last turn is the one that is judged; remove its `assistant` reply")
+        return self
+
+    @model_validator(mode="after")
+    def _asks_a_memory(self) -> Case:
+        if self.memory is not None and not isinstance(self.input, str):
+            raise ValueError("a case with `memory` asks its question in `input`, as text")
+        for name in ("limit", "context"):
+            if self.memory is None and getattr(self, name) is not None:
+                raise ValueError(f"`{name}` goes with `memory`; remove it")
         return self
 
     def rule(self, confirm: str | None) -> Rule | None:
@@ -191,5 +213,10 @@ class Case(_Written):
         }
         if self.trials != 1:
             decisive["trials"] = self.trials
+        if self.memory is not None:
+            context = None if self.context is None else self.context.context.to_json()
+            decisive["memory"] = [self.memory.key, self.limit, context]
+        if self.evidence is not None:
+            decisive["evidence"] = self.evidence
         text = _canonical(decisive)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -220,6 +220,15 @@ class Rubric(BaseModel):
         description="Tokens, estimated as a third of the characters, of the turns that the baselines `tail-window` and"
         " `compaction` send as they are.",
     )
+    memory: Name | None = Field(
+        default=None, description="The memory system under test, as a selector; without it, `sqlite-fts`."
+    )
+    memory_reset: bool = Field(
+        default=False, description="Whether a memory that may hold something else may be reset, which deletes it."
+    )
+    memory_probe: Count = Field(
+        default=5, description="How many units are asked back of what a case stores, to see whether they are there."
+    )
     cassette_kinds: dict[Kind, Way] = Field(
         default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."
     )

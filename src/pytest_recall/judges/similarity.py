@@ -26,13 +26,14 @@ def similarity(answer: str, expected: Any) -> Verdict:
     references = texts(expected)
     if not all(reference.strip() for reference in references):
         raise ValueError("`expected` is empty, and nothing is near to it; write some text")
-    model = _model()
-    score, reference = max((max(0.0, min(1.0, model.similarity(answer, one))), one) for one in references)
+    words = model()
+    score, reference = max((max(0.0, min(1.0, words.similarity(answer, one))), one) for one in references)
     near, got = f"“{one_line(reference, 120)}”", f"“{one_line(answer, 120)}”"
     return Verdict(passed=None, score=score, reason=f"similarity {score:.2f} with {near}, got {got}")
 
 
-def _model() -> Any:
+def model() -> Any:
+    """Return the embedding model of this process. Raises RecallError where it is not installed."""
     with _LOADING:  # Cases may be judged in several threads; it is loaded once.
         return _load()
 

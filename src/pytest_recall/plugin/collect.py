@@ -14,7 +14,7 @@ from pytest_recall.core.baselines import Baseline, item_name
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, judging, options, start
+from pytest_recall.plugin import baselines, judging, memories, options, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
@@ -31,6 +31,8 @@ NO_AGENT = (
 )
 
 BUILT_IN = "pytest_recall.plugin.fixtures"
+SHOWN = 4000
+"""Characters of an answer that are printed; the journal has all of it."""
 
 
 class CaseFailed(Exception):  # noqa: N818 - pytest knows it as a failure, not as an error
@@ -70,11 +72,11 @@ class CaseModule(pytest.Module):
     ) -> CaseItem:
         """Return the item in which the agent, or a baseline in its place, is asked the case."""
         judges = tuple(dict.fromkeys(call.name for call in case.judges))
-        agent = "agent" if baseline is None else baseline.fixture
-        key = (baseline.name if baseline else "", *judges)
+        names = (*self._asked(case, baseline), *(f"judge_{name}" for name in judges))
+        key = (baseline.name if baseline else "", *names)
         shared = functions.get(key)
         if shared is None:
-            shared = functions[key] = {"callobj": _function(agent, judges)}
+            shared = functions[key] = {"callobj": _function(names)}
         name = case.id if baseline is None else item_name(case.id, baseline.name)
         item: CaseItem = CaseItem.from_parent(self, name=name, case=case, line=line, baseline=baseline, **shared)
         if "fixtureinfo" not in shared:
@@ -82,6 +84,15 @@ class CaseModule(pytest.Module):
             shared["fixtureinfo"] = item._fixtureinfo
             self._check_fixtures(item, line, judges)
         return item
+
+    def _asked(self, case: Case, baseline: Baseline | None) -> tuple[str, ...]:
+        """Return the fixtures that answer the case, a memory among them if the case fills one and it is asked."""
+        agent = "agent" if baseline is None else baseline.fixture
+        if case.memory is not None and memories.takes_part(self, agent):
+            return (agent, "memory")
+        if case.memory is not None and baseline is None:
+            return ("memory",)
+        return (agent,) if agent else ()
 
     def _chosen(self, run: Run) -> tuple[list[Case], dict[str, int]]:
         plan = run.plan
@@ -119,6 +130,8 @@ class CaseModule(pytest.Module):
             raise self.CollectError(
                 f"{where}: the fixture `{varied[0]}` is parametrized, but a case is one item; write one without params"
             )
+        if "memory" in item.fixturenames and (why := memories.without_effect(self.config, found["memory"])):
+            raise self.CollectError(f"{where}: {why}")
         if not self.config.option.collectonly:
             self._check_asked(item, where)
 
@@ -163,13 +176,12 @@ def no_judge(config: pytest.Config, name: str) -> str:
     return f"`{name}` is no judge{close or ';'} known: {', '.join(known)}; to add it, write a fixture `judge_{name}`"
 
 
-def _function(agent: str, judges: tuple[str, ...]) -> Any:
-    """Return a function whose signature asks pytest for the fixture of the agent, if it has one, and these judges."""
+def _function(names: tuple[str, ...]) -> Any:
+    """Return a function whose signature asks pytest for these fixtures."""
 
     def case(**fixtures: Any) -> None:
         raise NotImplementedError("CaseItem.runtest runs the case")
 
-    names = (*([agent] if agent else []), *(f"judge_{name}" for name in judges))
     kind = inspect.Parameter.KEYWORD_ONLY
     case.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
     return case
@@ -228,7 +240,11 @@ class CaseItem(pytest.Function):
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run = self.config.stash[RUN]
         fixtures: dict[str, Any] = self.funcargs
-        agent = baselines.agent_of(self.config, self.baseline, fixtures) if self.baseline else fixtures["agent"]
+        agent: Any = fixtures.get("agent")
+        if self.baseline is not None:
+            agent = baselines.agent_of(self.config, self.baseline, fixtures)
+        if self.case.memory is not None:
+            agent = memories.agent_of(self.config, self.case, fixtures.get("memory"), agent, self.baseline)
         return run_case(
             self.case,
             agent,
@@ -269,7 +285,8 @@ def _told(where: str, case: Case, trial: Any) -> Iterator[str]:
     yield f"  asked:    {asked}"
     if case.expected is not None:
         yield f"  expected: {case.expected}"
-    yield f"  answered: {trial.answer.text}"
+    text = trial.answer.text
+    yield f"  answered: {text if len(text) <= SHOWN else f'{text[:SHOWN]}… ({len(text):,} characters)'}"
 
 
 def _mark(config: pytest.Config, tag: str) -> pytest.MarkDecorator:

@@ -6,7 +6,7 @@ adds a judge by writing a fixture `judge_<name>`, and replaces one by overriding
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_recall.core.case import Case
+    from pytest_recall.run.memory import Memory
 
 Judge = Callable[..., Any]
 
@@ -86,6 +87,26 @@ def recall_alone() -> None:
     That is the working directory or the environment, for example. Cases with `monkeypatch`, `capsys` and the
     like run alone without it.
     """
+
+
+@pytest.fixture(scope="session")
+def recall_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    """The memory system of this session, as it is: the fixture `memory` empties it for each test."""
+    from pytest_recall.plugin import memories
+
+    with memories.opened(request.config) as opened:
+        yield opened
+
+
+@pytest.fixture
+def memory(request: pytest.FixtureRequest, recall_memory: Memory, recall_alone: None) -> Memory:
+    """The memory system that `--memory` or `memory` in rubric.yaml names, empty: `store`, `recall`, `answer`, `count`.
+
+    Override it in conftest.py to put a client of your own in its place. A case with `memory` fills it by itself.
+    """
+    if getattr(request.node, "case", None) is None:
+        recall_memory.reset()
+    return recall_memory
 
 
 @pytest.fixture(scope="session")
@@ -165,6 +186,17 @@ def judge_similarity() -> Judge:
     from pytest_recall.judges import on_text, similarity
 
     return on_text(similarity.similarity)
+
+
+@pytest.fixture(scope="session")
+def judge_recall_at_k() -> Judge:
+    """Score the fraction of the case's `evidence` among the first `k` passages of the answer, from 0 to 1.
+
+    `judges: [recall_at_k]` or `{recall_at_k: {k: 3, threshold: 1}}`; a piece is found by its id, or by its text.
+    """
+    from pytest_recall.judges import evidence
+
+    return evidence.recall_at_k
 
 
 @pytest.fixture(scope="session")

@@ -96,6 +96,19 @@ def add(parser: pytest.Parser) -> None:
     )
     shared(
         group,
+        "memory",
+        metavar="SELECTOR",
+        help="the memory system that cases with `memory` and the fixture `memory` ask, in place of `memory` in"
+        " rubric.yaml (default: sqlite-fts)",
+    )
+    shared(
+        group,
+        "memory-reset",
+        action="store_true",
+        help="allow to reset a memory system that is not empty, or does not say so: all that it holds is deleted",
+    )
+    shared(
+        group,
         "budget",
         metavar="USD",
         help="let no model call begin once this run has spent so much, agent and judges together; cases that are left"

@@ -51,6 +51,10 @@ def _check_selectors(config: pytest.Config) -> None:
 
         for selector in given:
             parse(selector)
+    if option.recall_memory or option.recall_memory_reset:
+        from pytest_recall.plugin.memories import check_options
+
+        check_options(config)
 
 
 def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = None) -> Run:

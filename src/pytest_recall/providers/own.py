@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import wait as wait_for
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Lock, Thread
-from types import ModuleType
 from typing import Any
-from zlib import crc32
 
-from pytest_recall.core.errors import nearest, one_line
+from pytest_recall.core.errors import one_line
 from pytest_recall.core.model import Ask, ModelError, Reply
 from pytest_recall.core.selector import Selector, place_and_name
 from pytest_recall.providers.breaks import Breaks
+from pytest_recall.providers.loading import load
 from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.wording import prompt_of, unheeded
 
@@ -59,39 +55,12 @@ class OwnModel(Provider):
 
     def _load(self) -> Any:
         place, name = place_and_name(self._selector)
-        found: Any = self._module(place)
-        for part in name.split("."):
-            if not hasattr(found, part):
-                names = [known for known in dir(found) if not known.startswith("_")]
-                raise ModelError(f"{place} has no name `{name}`{nearest(part, names)}")
-            found = getattr(found, part)
+        found: Any = self._run(load, place, name, self._root)
         if isinstance(found, type):
             found = self._run(found)
         if not callable(getattr(found, "ask", None)) and not callable(found):
             raise ModelError(f"`{name}` is {type(found).__name__}; it has to be a function, or have a method `ask`")
         return found
-
-    def _module(self, place: str) -> ModuleType:
-        if place.endswith(".py") or "/" in place or "\\" in place:
-            path = self._root / place
-            # Two files of one name are two modules.
-            spec = spec_from_file_location(f"recall_model_{path.stem}_{crc32(str(path).encode()):08x}", path)
-            if spec is None or spec.loader is None or not path.is_file():
-                raise ModelError(f"there is no Python file {place}; correct the selector")
-            module = sys.modules[spec.name] = module_from_spec(spec)
-            self._run(spec.loader.exec_module, module)
-            return module
-        if str(self._root) not in sys.path:
-            # Last, so that nothing of the project hides what is installed.
-            sys.path.append(str(self._root))
-        try:
-            return import_module(place)
-        except ModuleNotFoundError as error:
-            if error.name is not None and f"{place}.".startswith(f"{error.name}."):
-                raise ModelError(f"there is no module {error.name}; correct the selector, or install it") from error
-            raise self._raised(error) from error
-        except Exception as error:
-            raise self._raised(error) from error
 
     def _once(self, ask: Ask, timeout: float) -> Reply:
         found = self._object()

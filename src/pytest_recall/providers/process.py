@@ -8,6 +8,8 @@ own, which is ended with it. Windows has no such groups: there the program alone
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +44,28 @@ class Finished(NamedTuple):
     stderr: bytes
     seconds: float
     exceeded: Exceeded = ""
+
+
+def split(command_line: str) -> list[str]:
+    """Return the program and its arguments. Raises ModelError if there are none."""
+    try:
+        # Elsewhere a backslash quotes; on Windows it separates folders.
+        argv = shlex.split(command_line, posix=os.name == "posix")
+    except ValueError as error:
+        raise ModelError("the command line ends within quotes; close them") from error
+    if not argv or not argv[0]:
+        raise ModelError("the command line is empty; name a program")
+    return argv
+
+
+def find(name: str, root: Path, env: Mapping[str, str]) -> str:
+    """Return the absolute path of the program `name`; a path is one from `root`. Raises ModelError."""
+    wanted = str(root / name) if Path(name).name != name else name
+    found = shutil.which(wanted, path=env.get("PATH"))
+    if found is None:
+        where = "at that path" if wanted != name else "on PATH"
+        raise ModelError(f"there is no program `{name}` {where}; install it, or correct the selector")
+    return str(Path(found).absolute())
 
 
 def run(

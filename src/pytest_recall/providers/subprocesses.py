@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,14 +64,8 @@ class SubprocessModel(Provider):
 
     def _program(self) -> str:
         """Return the absolute path of the program."""
-        name = self._argv[0]
         # A path is one from the project, wherever the program is run.
-        wanted = str(self._root / name) if Path(name).name != name else name
-        found = shutil.which(wanted, path=self._environ.get("PATH"))
-        if found is None:
-            where = "at that path" if wanted != name else "on PATH"
-            raise ModelError(f"there is no program `{name}` {where}; install it, or correct the selector")
-        return str(Path(found).absolute())
+        return process.find(self._argv[0], self._root, self._environ)
 
     def _once(self, ask: Ask, timeout: float) -> Reply:
         prompt = prompt_of(ask).encode("utf-8", "replace")
@@ -157,13 +148,9 @@ class CommandModel(SubprocessModel):
 
     def _command(self) -> Sequence[str]:
         try:
-            # Elsewhere a backslash quotes; on Windows it separates folders.
-            argv = shlex.split(self._selector.target, posix=os.name == "posix")
-        except ValueError as error:
-            raise RecallError(f"{self.name}: the command line ends within quotes; close them") from error
-        if not argv or not argv[0]:
-            raise RecallError(f"{self.name}: the command line is empty; name a program")
-        return argv
+            return process.split(self._selector.target)
+        except ModelError as error:
+            raise RecallError(f"{self.name}: {error}") from error
 
     def _run(self, argv: Sequence[str], prompt: bytes, timeout: float) -> process.Finished:
         return process.run(

@@ -52,7 +52,7 @@ def run_case(
     if preflights := [ready for judge in judges.values() if callable(ready := getattr(judge, "ready", None))]:
         with asking("judge"):
             for preflight in preflights:
-                _called(PREFLIGHT, preflight, ends)
+                called(PREFLIGHT, preflight, ends)
     start = clock()
     with asking("agent"):
         answer = ask(case, agent, wait, ends)
@@ -101,7 +101,7 @@ def _asked(agent: Agent, question: Any, wait: Wait, ends: Ends) -> Answer:
         __tracebackhide__ = True
         return as_answer(_done(agent(question), wait))
 
-    answer: Answer = _called("agent", call, ends)
+    answer: Answer = called("agent", call, ends)
     return answer
 
 
@@ -157,11 +157,14 @@ def _done(value: Any, wait: Wait) -> Any:
     return wait(value) if inspect.isawaitable(value) else value
 
 
-def _called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
+def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
+    """Return what `call` gives. Raises CaseError for what it raises, with `stage` where none is named further down."""
     __tracebackhide__ = True
     try:
         return call()
     except ends:
+        raise
+    except CaseError:
         raise
     except RecallError as error:
         raise CaseError(stage, str(error)) from None
@@ -211,7 +214,7 @@ def _judged(
         __tracebackhide__ = True
         return as_verdict(_done(judge(answer, case, **arguments), wait))
 
-    verdict: Verdict = _called(stage, decide, ends)
+    verdict: Verdict = called(stage, decide, ends)
     if verdict.passed is not None:
         if own is not None and not compares:
             raise CaseError(stage, "decides by itself, so that `threshold` has no effect; remove it")

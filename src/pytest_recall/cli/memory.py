@@ -1,0 +1,151 @@
+"""`recall memory`: how a memory system is named, and whether it gives back what it was given."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.core.errors import CaseError, RecallError
+from pytest_recall.core.memory_part import Fact, MemoryPart
+from pytest_recall.core.memory_selector import FORMS, OPTIONS
+from pytest_recall.core.readback import Readback
+from pytest_recall.memory.resolve import resolve
+from pytest_recall.run.loop import Loop
+from pytest_recall.run.memory import Memory
+
+CHECK = """\
+Resets the memory, stores three facts, asks each of them back by its own words, and resets it
+again. A reset deletes everything that a system holds: for one that is not made here and now,
+such as a service or a file, this is refused without --yes.
+
+  recall memory check sqlite-fts
+  recall memory check mem0
+  recall memory check python:my_project.memory:Client --yes
+  recall memory check 'command:my-memory --config throwaway.toml' --yes
+  recall memory check http://127.0.0.1:8080 --yes
+
+Exits with 1 if a call failed or a fact did not come back, and says which. A fact that came back
+in other words is reported, and no error: some systems rewrite what they keep.
+"""
+LIST = """\
+Asks nobody: it looks whether what a form needs is installed.
+"""
+_FACTS = MemoryPart(
+    facts=(
+        Fact(id="bridge", text="The bridge at Ollerton closes every winter for repairs."),
+        Fact(id="violin", text="Marta plays the violin on Tuesday evenings."),
+        Fact(id="boat", text="Our boat is moored beside the old paper mill."),
+    )
+)
+# One of each form that needs a package.
+_SAMPLES = {
+    "embedding": "embedding",
+    "hybrid": "hybrid",
+    "http://HOST:PORT": "http://127.0.0.1:1",
+    "grpc://HOST:PORT": "grpc://127.0.0.1:1",
+    "mcp:PROGRAM ARGS": f"mcp:'{sys.executable}'",
+    "chromadb": "chromadb",
+    "mem0": "mem0",
+    "bm25s": "bm25s",
+    "tantivy": "tantivy",
+}
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "memory",
+        help="see how a memory system is named, and try one with three facts",
+        description="See how a memory system is named wherever one is taken, and try one with three facts.",
+    )
+    inner = parser.add_subparsers(dest="memory_command", metavar="COMMAND", title="commands", required=True)
+    check = placeless(inner, "check", "store three facts in a memory, and ask for them", run_check, CHECK)
+    check.add_argument("selector", metavar="SELECTOR", help="the memory; `recall memory list` prints the forms")
+    check.add_argument("--yes", action="store_true", help="allow the resets, which delete all that the memory holds")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    placeless(inner, "list", "list how a memory can be named, and what is missing here for each", run_list, LIST)
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """Run `recall memory list`."""
+    width = max(map(len, FORMS))
+    for form, about in FORMS.items():
+        print(f"{form:<{width}}  {about}")
+        options = OPTIONS.get(form.partition(":")[0], ())
+        if options:
+            print(f"{'':<{width}}  options: {', '.join(f';{option}=' for option in options)}")
+        if missing := _missing(form):
+            print(f"{'':<{width}}  not ready here: {missing}")
+    return 0
+
+
+def _missing(form: str) -> str:
+    if form not in _SAMPLES:
+        return ""
+    try:
+        client = resolve(_SAMPLES[form])
+        client.ready()
+        client.close()
+    except RecallError as error:
+        return str(error)
+    return ""
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Run `recall memory check`."""
+    client = resolve(args.selector)
+    if not client.private and not args.yes:
+        raise RecallError(
+            f"{client.name}: the check begins with a reset, which deletes everything that it holds; add --yes if this"
+            " is a store to throw away"
+        )
+    loop = Loop()
+    memory = Memory(client, wait=loop.wait)
+    begin = time.monotonic()
+    try:
+        try:
+            memory.ready()
+            memory.healthcheck()
+            found, answer = memory.check(_FACTS)
+        finally:
+            memory.close()
+            loop.close()
+    except CaseError as error:
+        return _failed(args, client.name, error)
+    _print(args.json, client.name, found, answer, time.monotonic() - begin)
+    return 1 if found.missing else 0
+
+
+def _failed(args: argparse.Namespace, name: str, error: CaseError) -> int:
+    if args.json:
+        plain = {"version": 1, "selector": name, "ok": False, "stage": error.stage, "error": str(error)}
+        print(json.dumps(plain, indent=2))
+    else:
+        print(f"recall: {name}: {error}", file=sys.stderr)
+    return 1
+
+
+def _print(as_json: bool, name: str, found: Readback, answer: str | None, seconds: float) -> None:
+    if as_json:
+        plain: dict[str, Any] = {
+            "version": 1,
+            "selector": name,
+            "ok": not found.missing,
+            "seconds": round(seconds, 3),
+            "stored": found.stored,
+            "asked": found.asked,
+            "same": found.same,
+            "changed": found.changed,
+            "missing": found.missing,
+            "held": found.held,
+            "answers": answer is not None,
+        }
+        print(json.dumps(plain, indent=2))
+        return
+    print(f"{name} {found}, in {seconds:.2f}s")
+    print(f"answers  {'by itself' if answer is not None else 'with its passages'}")
+    print(f"count    {'not told' if found.held is None else found.held}")

@@ -1,0 +1,156 @@
+"""Memory part: what a case gives a memory system to keep, as people write it, and the units it comes to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from pytest_recall.core.memory import QueryContext, Unit
+
+MAX_LIMIT = 10_000
+"""Passages that a memory may be asked for at once."""
+Text = Annotated[str, Field(min_length=1)]
+_ID_SCHEMA: dict[str, Any] = {"type": ["string", "null"], "minLength": 1}
+
+
+class Fact(BaseModel):
+    """One text that is stored as it stands, with an id and metadata of its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: Text
+    id: Text | None = None
+    metadata: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_id(self) -> Fact:
+        if "id" in self.metadata:
+            raise ValueError("the id stands beside `text`, and not in `metadata`; move it")
+        return self
+
+
+class SpokenTurn(BaseModel):
+    """What one person said; it is stored as `speaker: text`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    speaker: Text
+    text: Text
+    id: Text | None = None
+
+
+class MemorySession(BaseModel):
+    """A conversation of one day."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Text
+    date: Text | None = None
+    turns: Annotated[tuple[SpokenTurn, ...], Field(min_length=1)]
+
+
+def _fact(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+_FACT_SCHEMA = {
+    "oneOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "minLength": 1},
+                "id": _ID_SCHEMA,
+                "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+            "required": ["text"],
+            "additionalProperties": False,
+        },
+    ]
+}
+WrittenFact = Annotated[Fact, BeforeValidator(_fact), WithJsonSchema(_FACT_SCHEMA)]
+
+
+def _one_way(schema: dict[str, Any]) -> None:
+    null, given = {"type": "null"}, {"not": {"type": "null"}}
+    schema["oneOf"] = [
+        {"required": ["facts"], "properties": {"facts": given, "sessions": null}},
+        {"required": ["sessions"], "properties": {"sessions": given, "facts": null}},
+    ]
+
+
+class MemoryPart(BaseModel):
+    """What is stored before the question: facts, or sessions of turns."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_one_way)
+
+    facts: Annotated[tuple[WrittenFact, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Texts, each stored in one piece; `{id, text, metadata}` where one needs more."
+    )
+    sessions: Annotated[tuple[MemorySession, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Conversations, `{id, date, turns: [{speaker, text}]}`; each turn is stored."
+    )
+
+    @model_validator(mode="after")
+    def _unambiguous(self) -> MemoryPart:
+        if (self.facts is None) == (self.sessions is None):
+            raise ValueError("give either `facts` or `sessions`")
+        ids = Counter([unit.id for unit in self.units] + [session.id for session in self.sessions or ()])
+        twice = [name for name, count in ids.items() if count > 1]
+        if twice:
+            raise ValueError(f"the id `{twice[0]}` names two things that are stored; choose another")
+        return self
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """What is stored, in this order.
+
+        A fact without an id is `fact-N`, a turn `SESSION:N`, both counted from 1.
+        """
+        facts = [_unit(fact.id or f"fact-{n}", fact.text, fact.metadata) for n, fact in enumerate(self.facts or (), 1)]
+        turns = [
+            _unit(
+                turn.id or f"{session.id}:{n}",
+                f"{turn.speaker}: {turn.text}",
+                {
+                    "session": session.id,
+                    **({} if session.date is None else {"date": session.date}),
+                    "speaker": turn.speaker,
+                },
+            )
+            for session in self.sessions or ()
+            for n, turn in enumerate(session.turns, 1)
+        ]
+        return (*facts, *turns)
+
+    @cached_property
+    def key(self) -> str:
+        """Thirty-two hex digits over what is stored: equal parts leave a memory with the same in it."""
+        plain = [[unit.content, sorted(unit.metadata.items())] for unit in self.units]
+        text = json.dumps(plain, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _unit(id: str, content: str, metadata: Mapping[str, str]) -> Unit:
+    return Unit(id=id, content=content, metadata={**metadata, "id": id})
+
+
+class AskedAt(BaseModel):
+    """When and where the question comes up."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    session: Text | None = None
+    date: Text | None = None
+    checkpoint: Text | None = None
+
+    @property
+    def context(self) -> QueryContext:
+        """The same, as a memory system is told it."""
+        return QueryContext(session=self.session, date=self.date, checkpoint=self.checkpoint)

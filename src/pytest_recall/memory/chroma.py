@@ -1,0 +1,82 @@
+"""Chroma: a collection in memory, with our embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from pytest_recall.core.memory import MemoryFault, QueryContext
+from pytest_recall.core.trial import Passage
+from pytest_recall.memory.client import Client
+from pytest_recall.memory.dense import embed
+
+
+class Chroma(Client):
+    """A collection of an ephemeral client, by cosine distance; score = 1 - distance.
+
+    Chroma's own embedding function would fetch a model: it is handed vectors instead.
+    Needs `pytest-recall[memory-chromadb]`.
+    """
+
+    private = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        # The ephemeral clients of a process share one store: the collection is known by its name alone.
+        self._called = f"recall-{uuid4().hex}"
+        self._client: Any = None
+        self._collection: Any = None
+
+    def ready(self) -> None:
+        """Raise MemoryFault if a package is not installed."""
+        _package()
+        embed("ready")
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._made()
+        self._client.delete_collection(self._called)
+        self._collection = None
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Keep a text."""
+        place = f"{self._made().count():09}"
+        self._made().add(ids=[place], documents=[content], embeddings=[embed(content)], metadatas=[dict(metadata)])
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        """Return the nearest units."""
+        most = min(limit, self._made().count())
+        if not most:
+            return []
+        found = self._made().query(
+            query_embeddings=[embed(query)], n_results=most, include=["documents", "metadatas", "distances"]
+        )
+        rows = zip(found["documents"][0], found["metadatas"][0], found["distances"][0], strict=True)
+        return [Passage(text=text, source=about.get("id"), score=1 - float(far)) for text, about, far in rows]
+
+    def count(self) -> int:
+        """Return how many units it holds."""
+        return int(self._made().count())
+
+    def close(self) -> None:
+        """Forget everything, and the collection."""
+        if self._collection is not None:
+            self.reset()
+
+    def _made(self) -> Any:
+        if self._collection is None:
+            chromadb = _package()
+            self._client = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
+            self._collection = self._client.get_or_create_collection(
+                self._called, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+            )
+        return self._collection
+
+
+def _package() -> Any:
+    try:
+        import chromadb
+    except ImportError:
+        raise MemoryFault("needs chromadb; run `pip install 'pytest-recall[memory-chromadb]'`") from None
+    return chromadb

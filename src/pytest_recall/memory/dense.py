@@ -1,0 +1,141 @@
+"""Dense retrieval: the nearest units by the cosine of embeddings, and their fusion with full-text search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.memory import MemoryFault, QueryContext
+from pytest_recall.core.trial import Passage
+from pytest_recall.memory.client import Client
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+K = 60
+"""The constant of reciprocal rank fusion, as in its paper."""
+POOL = 100
+"""How far down each list is looked through before they are fused, or the limit where that is more."""
+
+
+def embed(text: str) -> list[float]:
+    """Return the embedding of `text` by the small model of the judge `similarity`: 256 numbers, of length 1.
+
+    A text without a word that the model knows has length 0. Raises MemoryFault where it is not installed.
+    """
+    return [float(number) for number in _embedded([text])[0]]
+
+
+def _embedded(texts: Sequence[str]) -> NDArray[Any]:
+    from pytest_recall.judges.similarity import model
+
+    try:
+        words = model()
+    except RecallError as error:
+        raise MemoryFault(str(error)) from error
+    import numpy
+
+    found = numpy.asarray(words.embed(list(texts)), dtype=numpy.float64)
+    lengths = numpy.linalg.norm(found, axis=1, keepdims=True)
+    scaled: NDArray[Any] = found / numpy.where(lengths > 0, lengths, 1.0)
+    return scaled
+
+
+class Embedding(Client):
+    """Exact search: every unit is compared with the question, score = cos(question, unit) in -1..1.
+
+    Of equal scores the unit stored first is first. Needs `pytest-recall[similarity]`.
+    """
+
+    private = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._units: list[Passage] = []
+        self._vectors: list[list[float]] = []
+
+    def ready(self) -> None:
+        """Raise MemoryFault if the model is not installed."""
+        embed("ready")
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._units.clear()
+        self._vectors.clear()
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Keep a text."""
+        self._vectors.append(embed(content))
+        self._units.append(Passage(text=content, source=metadata.get("id")))
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        """Return the nearest units."""
+        if not self._units:
+            return []
+        import numpy
+
+        # Rounded, so that the same texts have the same score whatever the order of the sum.
+        scores = numpy.round(numpy.asarray(self._vectors) @ numpy.asarray(embed(query)), 12)
+        order = numpy.argsort(-scores, kind="stable")[:limit]
+        found = [(self._units[place], float(scores[place])) for place in order]
+        return [Passage(text=unit.text, source=unit.source, score=score) for unit, score in found]
+
+    def count(self) -> int:
+        """Return how many units it holds."""
+        return len(self._units)
+
+
+class Hybrid(Client):
+    """Lists of several memories in one, by reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+
+    score(unit) = sum over the lists of 1 / (60 + rank), ranks counted from 1; a list without the unit adds
+    nothing. Of equal scores the unit stored first is first.
+    """
+
+    private = True
+
+    def __init__(self, name: str, *parts: Client) -> None:
+        super().__init__(name)
+        self._parts = parts
+        self._units: list[Passage] = []
+
+    def ready(self) -> None:
+        """Raise MemoryFault if something is missing for one of them."""
+        for part in self._parts:
+            part.ready()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._units.clear()
+        for part in self._parts:
+            part.reset()
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Keep a text in each."""
+        # Inside, units are known by their place: ids of the caller's may be absent, or occur twice.
+        place = {**metadata, "id": str(len(self._units))}
+        self._units.append(Passage(text=content, source=metadata.get("id")))
+        for part in self._parts:
+            part.store(content, place)
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        """Return the units with the highest sums."""
+        sums: dict[int, float] = {}
+        for part in self._parts:
+            for rank, passage in enumerate(part.recall(query, max(limit, POOL), context), 1):
+                place = int(passage.source or 0)
+                sums[place] = sums.get(place, 0.0) + 1 / (K + rank)
+        best = sorted(sums, key=lambda place: (-sums[place], place))[:limit]
+        return [
+            Passage(text=self._units[place].text, source=self._units[place].source, score=sums[place]) for place in best
+        ]
+
+    def count(self) -> int:
+        """Return how many units it holds."""
+        return len(self._units)
+
+    def close(self) -> None:
+        """Let go of each."""
+        for part in self._parts:
+            part.close()

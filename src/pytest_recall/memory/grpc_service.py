@@ -1,0 +1,155 @@
+"""gRPC service: a memory system that answers, behind `recall.bench.MemoryBenchService`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.exchange import Request, Response
+from pytest_recall.core.memory import MemoryFault, QueryContext
+from pytest_recall.core.model import ModelError
+from pytest_recall.memory.client import Client
+from pytest_recall.providers.channel import Channel
+
+TIMEOUT = 120.0
+"""Seconds that one call may take."""
+SERVICE = "recall.bench.MemoryBenchService"
+_BIGGEST = 64 * 2**20
+_NO_SUCH = 501
+
+
+class GrpcService(Client):
+    """The published service, over a channel without TLS; its .proto file lies beside this module.
+
+    `reset` is Teardown and Setup. Texts of one session, or else of one date, are sent together as one IngestDay,
+    and a text with neither is a day of its own; days are counted from 1. The service hands out no passages.
+    """
+
+    answers_only = True
+
+    def __init__(self, name: str, address: str, channel: Channel, timeout: float | None) -> None:
+        super().__init__(name)
+        self._address = address
+        self._through = channel
+        self._timeout = timeout or TIMEOUT
+        self._lock = Lock()
+        self._channel: Any = None
+        self._day = 0
+        self._texts: list[str] = []
+        self._of: tuple[str, str] | None = None
+
+    def ready(self) -> None:
+        """Raise MemoryFault if grpcio or protobuf is not installed."""
+        _sdk()
+
+    def reset(self) -> None:
+        """Let it forget everything."""
+        self._day, self._texts, self._of = 0, [], None
+        self._call("Teardown")
+        self._call("Setup")
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Keep a text for its day; the day before is sent as soon as another begins."""
+        session, date = metadata.get("session", ""), metadata.get("date", "")
+        if self._of is not None and (self._of != (session, date) or not (session or date)):
+            self._send()
+        self._of = (session, date)
+        self._texts.append(content)
+
+    def finalize(self) -> None:
+        """Send the last day, and say that all is there."""
+        self._send()
+        self._call("FinalizeIngestion")
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[str]:
+        """Return nothing: the service has no call for it."""
+        return []
+
+    def answer(self, query: str, limit: int, context: QueryContext) -> str:
+        """Return its answer."""
+        return str(self._call("Query", question=query).answer)
+
+    def healthcheck(self) -> None:
+        """Raise MemoryFault if it is not reached, or says that it is not ready; it need not have this call."""
+        health = self._call("Healthcheck")
+        if health is not None and not health.ready:
+            raise MemoryFault("Healthcheck says that it is not ready; wait until it is")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._channel is not None:
+                self._channel.close()
+                self._channel = None
+
+    def _send(self) -> None:
+        if not self._texts:
+            return
+        self._day += 1
+        metadata = _messages()("DayMetadata")(day_number=self._day, date=self._of[1] if self._of else "")
+        texts, self._texts, self._of = self._texts, [], None
+        self._call("IngestDay", day_number=self._day, content="\n".join(texts), metadata=metadata)
+
+    def _call(self, method: str, **fields: Any) -> Any:
+        _sdk()
+        message = _messages()(f"{method}Request")(**fields)
+        body = message.SerializeToString(deterministic=True)
+        request = Request("RPC", f"grpc://{self._address}/{SERVICE}/{method}", body=body)
+        try:
+            response = self._through(request, lambda: self._made(method, body))
+        except ModelError as error:
+            raise MemoryFault(str(error)) from error
+        if response.status == _NO_SUCH:
+            return None
+        return _messages()(f"{method}Response").FromString(response.body)
+
+    def _made(self, method: str, body: bytes) -> Response:
+        import grpc
+
+        ask = self._connected().unary_unary(f"/{SERVICE}/{method}")
+        try:
+            reply: bytes = ask(body, timeout=self._timeout)
+        except grpc.RpcError as error:
+            if method == "Healthcheck" and error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return Response(_NO_SUCH, "UNIMPLEMENTED")
+            code, details = error.code(), one_line(error.details() or "", 160)
+            if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+                message = f"{method}: no reply within {self._timeout:g} s; add `;timeout=` with more seconds"
+            else:
+                message = f"{method}: {code.name}{f': {details}' if details else ''}; look into the service"
+            raise ModelError(message) from error
+        return Response(200, "OK", (("content-type", "application/grpc"),), (reply,), (0.0,))
+
+    def _connected(self) -> Any:
+        import grpc
+
+        with self._lock:
+            if self._channel is None:
+                sizes = [(f"grpc.max_{way}_message_length", _BIGGEST) for way in ("send", "receive")]
+                self._channel = grpc.insecure_channel(self._address, options=sizes)
+            return self._channel
+
+
+@cache
+def _messages() -> Callable[[str], Any]:
+    """Return the classes of the service's messages, by name."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    described = files("pytest_recall.memory").joinpath("protocol/memory_bench.binpb").read_bytes()
+    # A pool of its own: a program that is tested here may have loaded the same names.
+    pool = descriptor_pool.DescriptorPool()
+    for file in descriptor_pb2.FileDescriptorSet.FromString(described).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    return lambda name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"recall.bench.{name}"))
+
+
+def _sdk() -> None:
+    try:
+        import grpc  # noqa: F401
+        from google.protobuf import message_factory  # noqa: F401
+    except ImportError:
+        raise MemoryFault("needs grpcio; run `pip install 'pytest-recall[memory-grpc]'`") from None

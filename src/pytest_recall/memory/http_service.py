@@ -1,0 +1,132 @@
+"""HTTP service: a memory system behind a small JSON protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.memory import MemoryFault, QueryContext
+from pytest_recall.core.trial import Passage
+from pytest_recall.memory.client import Client
+from pytest_recall.memory.passages import json_object, passages_of
+
+if TYPE_CHECKING:
+    import httpx
+
+TIMEOUT = 30.0
+"""Seconds in which something has to arrive."""
+_NO_SUCH = (404, 405, 501)
+
+
+class HttpService(Client):
+    """A service that speaks JSON; docs/reference/memory-protocols.md says what is sent and what has to come back.
+
+    What it can do beside `reset`, `store` and `recall` it says once, under `GET /health`.
+    """
+
+    def __init__(self, name: str, url: str, timeout: float | None) -> None:
+        super().__init__(name)
+        self._url = url.rstrip("/")
+        self._timeout = timeout or TIMEOUT
+        self._lock = Lock()
+        self._http: httpx.Client | None = None
+        self._abilities: Mapping[str, Any] | None = None
+
+    def ready(self) -> None:
+        """Raise MemoryFault if httpx is not installed."""
+        self._client()
+
+    def reset(self) -> None:
+        """Let it forget everything."""
+        self._call("POST", "/reset", {})
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Let it keep a text."""
+        self._call("POST", "/store", {"content": content, "metadata": dict(metadata)})
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        """Return its passages."""
+        replied = json_object(self._call("POST", "/recall", _asked(query, limit, context)))
+        if "passages" not in replied:
+            raise MemoryFault("POST /recall replied without `passages`; return an empty list if there is nothing")
+        return passages_of(replied["passages"])
+
+    def answer(self, query: str, limit: int, context: QueryContext) -> str | None:
+        """Return its own answer, None if it does not say that it gives any."""
+        if not self._able("answer"):
+            return None
+        text = json_object(self._call("POST", "/answer", _asked(query, limit, context))).get("text")
+        if not isinstance(text, str):
+            raise MemoryFault("POST /answer replied without `text`; return the answer under that name")
+        return text
+
+    def finalize(self) -> None:
+        """Tell it that all is stored, if it says that it wants to know."""
+        if self._able("finalize"):
+            self._call("POST", "/finalize", {})
+
+    def count(self) -> int | None:
+        """Return the count in its health, None if there is none."""
+        count = self._health().get("count")
+        return count if isinstance(count, int) and not isinstance(count, bool) else None
+
+    def healthcheck(self) -> None:
+        """Raise MemoryFault if it is not reached, or says that it is not ready."""
+        if self._health().get("ready") is False:
+            raise MemoryFault("GET /health says that it is not ready; wait until it is")
+
+    def close(self) -> None:
+        """Close its connections."""
+        with self._lock:
+            if self._http is not None:
+                self._http.close()
+                self._http = None
+
+    def _health(self) -> Mapping[str, Any]:
+        found = self._call("GET", "/health", None)
+        self._abilities = json_object(found) if found else {}
+        return self._abilities
+
+    def _able(self, name: str) -> bool:
+        abilities = self._health() if self._abilities is None else self._abilities
+        return abilities.get(name) is True
+
+    def _call(self, method: str, path: str, given: Mapping[str, Any] | None) -> bytes:
+        """Return the body of the reply; empty if there is no such path, which only `/health` may do."""
+        client = self._client()
+        import httpx
+
+        body = None if given is None else json.dumps(given, ensure_ascii=False).encode("utf-8", "replace")
+        headers = {} if body is None else {"content-type": "application/json"}
+        try:
+            reply = client.request(method, self._url + path, content=body, headers=headers)
+        except httpx.TimeoutException as error:
+            message = f"{method} {path}: no reply within {self._timeout:g} s; add `;timeout=` with more seconds"
+            raise MemoryFault(message) from error
+        except httpx.HTTPError as error:
+            said = one_line(str(error), 120) or type(error).__name__
+            raise MemoryFault(f"{method} {path}: {said}; start the service, or correct the selector") from error
+        if given is None and reply.status_code in _NO_SUCH:
+            return b""
+        if not reply.is_success:
+            said = one_line(reply.text[:400], 120)
+            shown = f" {said!r}" if said else ""
+            raise MemoryFault(f"{method} {path}: status {reply.status_code}{shown}; look into the log of the service")
+        return reply.content
+
+    def _client(self) -> httpx.Client:
+        with self._lock:
+            if self._http is None:
+                try:
+                    import httpx
+                except ImportError:
+                    raise MemoryFault("needs httpx; run `pip install 'pytest-recall[memory-http]'`") from None
+                self._http = httpx.Client(timeout=self._timeout)
+            return self._http
+
+
+def _asked(query: str, limit: int, context: QueryContext) -> dict[str, Any]:
+    return {"query": query, "limit": limit, "context": context.to_json()}

@@ -1,0 +1,119 @@
+"""Full-text search by BM25 in SQLite: the default memory, in this process or in a file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.memory import MemoryFault, QueryContext
+from pytest_recall.core.trial import Passage
+from pytest_recall.memory.client import Client
+
+DEFAULT_TOKENIZER = "unicode61"
+
+
+class SqliteFts(Client):
+    """An FTS5 table. Units that share a word with the question are ranked by SQLite's `bm25()`, k1 = 1.2 and b = 0.75.
+
+    The words of the question are those that the table's own tokenizer finds in it, each once, joined by OR:
+    nothing in it is query syntax. Of equal scores the unit stored first is first; a score is -bm25, so that
+    more is better.
+    """
+
+    def __init__(self, name: str, path: Path | None = None, tokenizer: str = DEFAULT_TOKENIZER) -> None:
+        super().__init__(name)
+        self.private = path is None
+        self._path = path
+        self._tokenizer = tokenizer
+        self._lock = Lock()
+        self._connection: sqlite3.Connection | None = None
+
+    def ready(self) -> None:
+        """Raise MemoryFault if the file is none of ours, or SQLite is without FTS5."""
+        with self._lock:
+            self._open()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._do("DELETE FROM units")
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Keep a text."""
+        self._do("INSERT INTO units (content, source) VALUES (?, ?)", content, metadata.get("id"))
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        """Return the best units that share a word with the question."""
+        with self._lock:
+            connection = self._open()
+            try:
+                words = _words(connection, query)
+                rows = connection.execute(
+                    "SELECT content, source, -bm25(units) FROM units WHERE units MATCH ?"
+                    " ORDER BY bm25(units), rowid LIMIT ?",
+                    (" OR ".join(f'"{word}"' for word in words) or '""', limit),
+                ).fetchall()
+            except sqlite3.Error as error:
+                raise self._fault(error) from error
+        return [Passage(text=text, source=source, score=score) for text, source, score in rows]
+
+    def count(self) -> int:
+        """Return how many units it holds."""
+        count: int = self._do("SELECT count(*) FROM units")[0][0]
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _do(self, statement: str, *values: object) -> list[tuple[int]]:
+        with self._lock:
+            connection = self._open()
+            try:
+                with connection:
+                    return connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise self._fault(error) from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            return self._connection
+        try:
+            # The lock is ours: whichever thread asks has it.
+            connection = sqlite3.connect(self._path or ":memory:", check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self._fault(error) from error
+        try:
+            connection.execute(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS units"
+                f" USING fts5(content, source UNINDEXED, tokenize='{self._tokenizer}')"
+            )
+            # This table holds one question at a time. Its words are not stemmed here: the query does that,
+            # and the stem of a stem may be another one.
+            words = DEFAULT_TOKENIZER if self._tokenizer == "porter" else self._tokenizer
+            connection.execute(f"CREATE VIRTUAL TABLE temp.asked USING fts5(query, tokenize='{words}')")
+            connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab(temp, asked, 'instance')")
+            connection.execute("SELECT content, source FROM units LIMIT 0")
+            connection.commit()
+        except sqlite3.Error as error:
+            connection.close()
+            raise self._fault(error) from error
+        self._connection = connection
+        return connection
+
+    def _fault(self, error: sqlite3.Error) -> MemoryFault:
+        where = "in memory" if self._path is None else str(self._path)
+        return MemoryFault(f"SQLite, {where}: {one_line(str(error))}; name another file, or another memory")
+
+
+def _words(connection: sqlite3.Connection, query: str) -> list[str]:
+    with connection:
+        connection.execute("DELETE FROM temp.asked")
+        connection.execute("INSERT INTO temp.asked (query) VALUES (?)", (query,))
+        rows = connection.execute("SELECT term FROM temp.words GROUP BY term ORDER BY min(offset)").fetchall()
+    return [term.replace('"', '""') for (term,) in rows]

@@ -1,0 +1,173 @@
+"""Memories: the memory system of this session, and how it takes part in its cases and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_recall.core.errors import CaseError, MissError, RecallError
+from pytest_recall.plugin import options, start
+from pytest_recall.plugin.ahead import definitions
+from pytest_recall.plugin.stash import DECK, RUN
+
+if TYPE_CHECKING:
+    from pytest_recall.core.baselines import Baseline
+    from pytest_recall.core.case import Case
+    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.memory.client import Client
+    from pytest_recall.run.memory import Memory
+
+ENDS = (pytest.exit.Exception, MissError)
+_HOME = "pytest_recall.plugin.fixtures"
+
+
+def check_options(config: pytest.Config) -> None:
+    """Refuse a memory that nobody can find, and a leave to reset that has no effect. Raises RecallError."""
+    from pytest_recall.memory.resolve import resolve
+
+    option = config.option
+    client = resolve(option.recall_memory) if option.recall_memory else None
+    if option.recall_memory_reset and client is not None and client.private:
+        raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
+
+
+@contextmanager
+def opened(config: pytest.Config) -> Iterator[Memory]:
+    """Hand out the memory of this session; a test that wants it ends in one sentence where there is none."""
+    from pytest_recall.run.loop import Loop
+    from pytest_recall.run.memory import Memory
+
+    run, deck = config.stash.get(RUN, None), config.stash.get(DECK, None)
+    rubric, mode = _rubric(config), "off" if deck is None else deck.mode
+    with ExitStack() as stack:
+        loop = stack.enter_context(closing(Loop()))
+        try:
+            memory = Memory(
+                _client(config, rubric),
+                wait=loop.wait if run is None else run.wait,
+                ends=ENDS,
+                probed=rubric.memory_probe,
+                # A case that is replayed alone has to find in its own recording all that it does.
+                reuses=mode == "off",
+            )
+            stack.callback(memory.close)
+            if mode in ("off", "record"):
+                memory.ready()
+            memory.healthcheck()
+            # What a replay resets is what was recorded, and nothing that is there now.
+            memory.guard(config.option.recall_memory_reset or rubric.memory_reset or mode == "replay")
+        except RecallError as error:
+            pytest.fail(f"memory: {error}", pytrace=False)
+        yield memory
+        if memory.readback is not None and run is not None:
+            run.note(f"memory {memory.name}{_worker_note(config)}: {memory.readback}")
+        if memory.filled and not memory.private and mode == "off":
+            memory.reset()  # What the run has stored is not there for the next one to stumble over.
+
+
+def _client(config: pytest.Config, rubric: Rubric) -> Client:
+    from pytest_recall.core.memory_selector import WORKER
+    from pytest_recall.memory.resolve import DEFAULT, resolve
+
+    run, deck = config.stash.get(RUN, None), config.stash.get(DECK, None)
+    channel = None
+    if deck is not None:
+        from pytest_recall.replay.programs import through
+
+        channel = through(deck.player)
+    selector = config.option.recall_memory or rubric.memory or DEFAULT
+    root = config.rootpath if run is None else run.plan.place.root
+    client = resolve(selector, root=root, channel=channel, worker=_worker(config))
+    if options.is_worker(config) and WORKER not in selector and not client.private:
+        raise RecallError(
+            f"{client.name} would be one store for several processes, each of which resets it; write {WORKER} where"
+            " the selector has to differ, or run without -n (an object of your own in Python says `private = True`)"
+        )
+    return client
+
+
+def _rubric(config: pytest.Config) -> Rubric:
+    run = config.stash.get(RUN, None)
+    if run is not None:
+        return run.plan.rubric
+    from pytest_recall.store.rubric import read_rubric
+
+    try:
+        place = start.place_of(config)
+        return read_rubric(place.rubric, place.name(place.rubric))
+    except RecallError as error:
+        pytest.fail(f"memory: {error}", pytrace=False)
+
+
+def _worker(config: pytest.Config) -> str:
+    given: str = getattr(config, "workerinput", {}).get("workerid", "main")
+    return given
+
+
+def _worker_note(config: pytest.Config) -> str:
+    return f" ({_worker(config)})" if options.is_worker(config) else ""
+
+
+def takes_part(module: pytest.Module, agent: str) -> bool:
+    """Whether the fixture `agent` asks for the fixture `memory`, by itself or through others."""
+    waiting, seen = [agent], set[str]()
+    while waiting:
+        name = waiting.pop()
+        found = () if name in seen or not name else definitions(module, name)
+        seen.add(name)
+        waiting += found[-1].argnames if found else ()
+    return "memory" in seen
+
+
+def without_effect(config: pytest.Config, definitions: Sequence[Any]) -> str:
+    """Return why `--memory` has no effect, as a sentence; empty if it has, or is not given."""
+    if definitions[-1].func.__module__ == _HOME or not config.option.recall_memory:
+        return ""
+    return "--memory has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
+
+
+def agent_of(config: pytest.Config, case: Case, given: Any, agent: Any, baseline: Baseline | None) -> Any:
+    """Return who answers a case with `memory`: the memory, or an agent that asks it, once it is filled.
+
+    `given` is what the fixture `memory` gave, None for a baseline that does not ask for it. Those that are shipped
+    send what would be stored as a conversation, each unit a message, and the question as its last.
+    """
+    part = case.memory
+    assert part is not None
+    if given is None:
+        if baseline is None or baseline.kind != "shipped":
+            return agent
+        said = [
+            f"({unit.metadata['date']}) {unit.content}" if "date" in unit.metadata else unit.content
+            for unit in part.units
+        ]
+        messages = [{"role": "user", "content": text} for text in (*said, str(case.input))]
+        return lambda question: agent(messages)
+    memory = _memory_of(config, given)
+    if agent is None:
+        return lambda question: memory.ask(case)
+
+    def ask(question: Any) -> Any:
+        memory.ingest(part)
+        return agent(question)
+
+    return ask
+
+
+def _memory_of(config: pytest.Config, given: Any) -> Memory:
+    """Return what the fixture `memory` gave: ours, or a client of the user's own."""
+    from pytest_recall.memory.own import Own, checked
+    from pytest_recall.run.memory import Memory
+
+    if isinstance(given, Memory):
+        return given
+    try:
+        checked(given)
+    except RecallError as error:
+        raise CaseError("memory setup", f"the fixture `memory`: {error}") from None
+    run = config.stash[RUN]
+    client = Own("the fixture `memory`", given)
+    return Memory(client, wait=run.wait, ends=ENDS, probed=run.plan.rubric.memory_probe)

@@ -1,0 +1,45 @@
+"""Asking memories in tests: what is stored, and clients as a test wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.memory import QueryContext
+from pytest_recall.core.trial import Passage
+from pytest_recall.memory.client import Client
+from pytest_recall.memory.resolve import resolve
+from pytest_recall.providers.channel import Channel
+
+NOW = QueryContext()
+FACTS = {
+    "bees": "Alice keeps bees in the garden",
+    "car": "Bob's car is red, and old",
+    "pump": "The pump burned out in May",
+}
+
+
+def made(selector: str, root: Path | None = None, channel: Channel | None = None, **environ: str) -> Client:
+    """Return the memory of a selector; programs find those of this process."""
+    return resolve(selector, root=root, channel=channel, environ={"PATH": os.environ["PATH"], **environ})
+
+
+def filled(client: Client, facts: Mapping[str, str] = FACTS) -> Client:
+    """Return `client` with these facts in it, by their ids."""
+    client.reset()
+    for name, text in facts.items():
+        client.store(text, {"id": name})
+    client.finalize()
+    return client
+
+
+def texts(passages: list[Any]) -> list[str]:
+    """Return the texts of what was recalled."""
+    return [one.text if isinstance(one, Passage) else one for one in passages]
+
+
+def sources(passages: list[Any]) -> list[str | None]:
+    """Return where the passages are from."""
+    return [one.source for one in passages]

@@ -1,0 +1,89 @@
+"""Services of memory systems for tests: a real HTTP server on loopback, with a memory that may misbehave."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Service:
+    """A memory over HTTP. `health` is what it says of itself; `replies` are sent in place of its own, by path."""
+
+    def __init__(self) -> None:
+        self.kept: list[dict[str, Any]] = []
+        self.asked: list[tuple[str, Any]] = []
+        self.health: dict[str, Any] | None = {"ready": True}
+        self.counts = True
+        self.replies: dict[str, tuple[int, bytes]] = {}
+        self.waits = threading.Event()
+        self.slow: str | None = None
+        self.url = ""
+
+    def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
+        self.asked.append((f"{method} {path}", given))
+        if path == self.slow:
+            self.waits.wait(60)
+        if path in self.replies:
+            return self.replies[path]
+        if path == "/health":
+            if self.health is None:
+                return 404, b"no such path"
+            return 200, json.dumps({**self.health, **({"count": len(self.kept)} if self.counts else {})}).encode()
+        if path == "/reset":
+            self.kept.clear()
+        elif path == "/store":
+            self.kept.append(given)
+        elif path == "/recall":
+            words = set(given["query"].lower().split())
+            best = sorted(self.kept, key=lambda one: -len(words & set(one["content"].lower().split())))
+            passages = [{"text": one["content"], "source": one["metadata"].get("id"), "score": 0.5} for one in best]
+            return 200, json.dumps({"passages": passages[: given["limit"]]}).encode()
+        elif path == "/answer":
+            return 200, json.dumps({"text": f"answer to {given['query']}"}).encode()
+        elif path != "/finalize":
+            return 404, b"no such path"
+        return 200, b"{}"
+
+
+@contextmanager
+def serving(service: Service) -> Iterator[Service]:
+    """Serve on loopback until the block ends."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            self._answer(None)
+
+        def do_POST(self) -> None:
+            self._answer(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+        def _answer(self, given: Any) -> None:
+            status, body = service.reply(self.command, self.path, given)
+            try:
+                self.send_response(status)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+            except OSError:
+                pass  # Whoever asked has given up.
+
+        def log_message(self, *given: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    service.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield service
+    finally:
+        service.waits.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()

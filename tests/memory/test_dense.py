@@ -1,0 +1,73 @@
+"""Embeddings, and their fusion with words."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_recall.core.memory import QueryContext
+from pytest_recall.core.trial import Passage
+from pytest_recall.memory.client import Client
+from pytest_recall.memory.dense import Hybrid, K
+from tests.memory.asking import NOW, filled, made, sources
+
+pytest.importorskip("wordllama")
+
+
+def test_meaning_is_found_without_a_shared_word() -> None:
+    client = filled(made("embedding"), {"car": "the automobile needs fuel", "bees": "insects make honey"})
+    found = client.recall("petrol for my vehicle", 2, NOW)
+    assert sources(found) == ["car", "bees"]
+    assert found[0].score > found[1].score
+
+
+def test_a_text_is_nearest_to_itself_and_equal_ones_keep_their_order() -> None:
+    client = filled(made("embedding"), {"a": "a cold lake", "b": "a red car", "c": "a cold lake"})
+    found = client.recall("a cold lake", 3, NOW)
+    assert sources(found) == ["a", "c", "b"]
+    assert found[0].score == pytest.approx(1.0)
+
+
+def test_texts_without_a_known_word_are_no_error() -> None:
+    client = filled(made("embedding"), {"a": "", "b": "car"})
+    assert len(client.recall("", 5, NOW)) == 2
+    assert client.count() == 2
+
+
+class Listed(Client):
+    """Ranks the units by their places, as a test says."""
+
+    def __init__(self, *places: int) -> None:
+        super().__init__("listed")
+        self.places = places
+
+    def reset(self) -> None:
+        pass
+
+    def store(self, content: str, metadata: object) -> None:
+        pass
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        return [Passage(text="", source=str(place)) for place in self.places]
+
+
+def test_fusion_adds_reciprocal_ranks() -> None:
+    client = filled(Hybrid("hybrid", Listed(0, 1, 2), Listed(2, 1)))
+    found = client.recall("x", 5, NOW)
+    assert [(one.source, one.score) for one in found] == [
+        ("pump", pytest.approx(1 / (K + 3) + 1 / (K + 1))),
+        ("car", pytest.approx(2 / (K + 2))),
+        ("bees", pytest.approx(1 / (K + 1))),
+    ]
+
+
+def test_fusion_keeps_the_order_of_equal_scores() -> None:
+    assert sources(filled(Hybrid("hybrid", Listed(1, 0), Listed(0, 1))).recall("x", 1, NOW)) == ["bees"]
+
+
+def test_hybrid_finds_by_words_and_by_meaning() -> None:
+    client = filled(made("hybrid"))
+    assert sources(client.recall("What did the pump do?", 1, NOW)) == ["pump"]
+    client.reset()
+    assert client.recall("pump", 3, NOW) == []
+    assert client.count() == 0
+    client.close()

@@ -1,0 +1,179 @@
+"""Memory systems that are MCP servers: a real one by the SDK, over standard input and output."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.exchange import Request, Response
+from pytest_recall.core.memory import MemoryFault
+from pytest_recall.memory.client import Client
+from tests.memory.asking import NOW, filled, made, sources, texts
+
+pytest.importorskip("mcp")
+
+SERVER = """
+import asyncio, os, sys
+from typing import Any
+
+from mcp.server import MCPServer
+
+server = MCPServer("memory")
+kept: list[dict[str, Any]] = []
+open("started.txt", "a").write("x")
+if os.environ.get("FAKE") == "dies":
+    sys.exit("no database")
+
+
+@server.tool()
+def reset() -> str:
+    kept.clear()
+    return "done"
+
+
+@server.tool()
+def store(content: str, metadata: dict[str, str]) -> str:
+    if content == "boom":
+        raise ValueError("the disk is full")
+    kept.append({"text": content, "source": metadata["id"], "score": 0.5})
+    return "done"
+
+
+@server.tool()
+def recall(query: str, limit: int) -> list[dict[str, Any]]:
+    return kept[:limit]
+
+
+@server.tool(structured_output=False)
+def as_texts(query: str) -> list[str]:
+    return [one["text"] for one in kept]
+
+
+@server.tool(structured_output=False)
+def as_json(query: str) -> str:
+    import json
+    return json.dumps({"passages": kept})
+
+
+@server.tool()
+def add(content: str) -> str:
+    kept.append({"text": content})
+    return "done"
+
+
+@server.tool()
+async def hangs(query: str) -> str:
+    await asyncio.sleep(600)
+    return ""
+
+
+@server.tool()
+def leaves(query: str) -> str:
+    os._exit(1)
+
+
+server.run("stdio")
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> str:
+    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
+    return f"mcp:{shlex.quote(sys.executable)} server.py"
+
+
+@pytest.fixture
+def client(server: str, tmp_path: Path) -> Iterator[Client]:
+    client = made(server, tmp_path)
+    yield client
+    client.close()
+
+
+def test_the_tools_are_called(client: Client, tmp_path: Path) -> None:
+    client.ready()
+    assert not (tmp_path / "started.txt").exists()
+    filled(client)
+    found = client.recall("anything", 2, NOW)
+    assert sources(found) == ["bees", "car"]
+    assert found[0].score == 0.5
+    client.reset()
+    assert client.recall("anything", 2, NOW) == []
+    assert (tmp_path / "started.txt").read_text() == "x"
+
+
+def test_tools_by_other_names_get_the_arguments_that_they_have(server: str, tmp_path: Path) -> None:
+    for recall in ("as_texts", "as_json"):
+        client = made(f"{server};store=add;recall={recall}", tmp_path)
+        assert texts(filled(client, {"a": "one", "b": "two"}).recall("x", 5, NOW)) == ["one", "two"]
+        client.close()
+
+
+def test_a_closed_one_starts_again(client: Client, tmp_path: Path) -> None:
+    filled(client)
+    client.close()
+    assert client.recall("x", 5, NOW) == []
+    assert (tmp_path / "started.txt").read_text() == "xx"
+
+
+def test_a_tool_that_fails(client: Client) -> None:
+    with pytest.raises(MemoryFault, match=r"the tool `store` failed: .*store.*; look into the server"):
+        client.store("boom", {"id": "a"})
+    filled(client)
+    assert len(client.recall("x", 5, NOW)) == 3
+
+
+def test_a_tool_that_is_not_there(server: str, tmp_path: Path) -> None:
+    client = made(f"{server};recall=recal", tmp_path)
+    with pytest.raises(MemoryFault, match=r"no tool `recal`; did you mean `recall`\?"):
+        client.recall("x", 5, NOW)
+    client.close()
+
+
+def test_a_tool_that_takes_too_long(server: str, tmp_path: Path) -> None:
+    client = made(f"{server};recall=hangs;timeout=5", tmp_path)
+    client.reset()
+    with pytest.raises(MemoryFault, match=r"the tool `hangs`: .*[Tt]imed out"):
+        client.recall("x", 5, NOW)
+    client.close()
+
+
+def test_a_server_that_does_not_start(server: str, tmp_path: Path) -> None:
+    client = made(server, tmp_path, FAKE="dies")
+    with pytest.raises(MemoryFault, match="the server does not reply: no database; run it by hand"):
+        client.reset()
+    client.close()
+
+
+def test_a_server_that_leaves(server: str, tmp_path: Path) -> None:
+    client = made(f"{server};recall=leaves;timeout=20", tmp_path)
+    client.reset()
+    with pytest.raises(MemoryFault, match=r"the (server does not reply|tool `leaves`)"):
+        client.recall("x", 5, NOW)
+    client.close()
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    client = made("mcp:nowhere", tmp_path)
+    with pytest.raises(MemoryFault, match="there is no program `nowhere` on PATH"):
+        client.ready()
+    with pytest.raises(MemoryFault, match="there is no program `nowhere` on PATH"):
+        client.reset()
+
+
+def test_what_is_recorded_starts_no_server(tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def recorded(request: Request, call: object) -> Response:
+        asked.append(request)
+        plain = {"failed": False, "texts": ["kept"], "structured": None}
+        return Response(200, "OK", (), (json.dumps(plain).encode(),), (0.0,))
+
+    client = made("mcp:nowhere", tmp_path, recorded)
+    assert texts(client.recall("x", 5, NOW)) == ["kept"]
+    assert [(one.method, one.url) for one in asked] == [("CALL", "mcp:///nowhere")]
+    assert json.loads(asked[0].body) == {"tool": "recall", "arguments": {"query": "x", "limit": 5, "context": {}}}

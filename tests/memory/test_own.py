@@ -1,0 +1,146 @@
+"""Memory systems that users wrote: objects, classes and factories, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.memory import MemoryClient, MemoryFault
+from pytest_recall.memory.own import Own, checked
+from tests.memory.asking import FACTS, NOW, filled, made
+
+MODULE = """
+made = []
+
+
+class Kept:
+    def __init__(self):
+        self.kept = []
+        made.append(self)
+
+    def reset(self):
+        self.kept.clear()
+
+    def store(self, content, metadata):
+        self.kept.append((content, dict(metadata)))
+
+    def recall(self, query, limit, context):
+        return [text for text, _ in self.kept]
+
+
+class Whole(Kept):
+    private = True
+
+    def answer(self, query, limit, context):
+        return query.upper()
+
+    def finalize(self):
+        self.kept.append(("finalized", {}))
+
+    def count(self):
+        return len(self.kept)
+
+    def healthcheck(self):
+        raise RuntimeError("no database")
+
+    def close(self):
+        self.kept = None
+
+
+def factory():
+    return Whole()
+
+
+async def late():
+    return Whole()
+
+
+ready = Kept()
+number = 3
+
+
+class Wrong:
+    def resett(self):
+        pass
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "own_memory.py").write_text(MODULE, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["Kept", "Whole", "factory", "ready"])
+def test_an_object_a_class_or_a_factory(root: Path, name: str) -> None:
+    client = filled(made(f"python:own_memory.py:{name}", root))
+    assert client.recall("x", 5, NOW)[:3] == list(FACTS.values())
+
+
+def test_it_is_made_once_and_what_it_has_is_used(root: Path) -> None:
+    client = filled(made("python:own_memory.py:Whole", root))
+    assert client.count() == 4
+    assert client.answer("why?", 5, NOW) == "WHY?"
+    assert client.private
+    with pytest.raises(RuntimeError, match="no database"):
+        client.healthcheck()
+    client.close()
+
+
+def test_what_it_has_not_is_not_called(root: Path) -> None:
+    client = filled(made("python:own_memory.py:Kept", root))
+    assert (client.count(), client.answer("x", 5, NOW), client.healthcheck()) == (None, None, None)
+    assert not client.private
+    client.close()
+
+
+def test_one_that_was_never_used_is_not_imported_to_be_closed(root: Path) -> None:
+    made("python:no_such_file.py:Kept", root).close()
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        ("python:own_memory.py:Kpet", r"has no name `Kpet`; did you mean `Kept`\?"),
+        ("python:nowhere.py:Kept", "there is no Python file nowhere.py"),
+        ("python:no_such_module_here:Kept", "there is no module no_such_module_here"),
+        ("python:own_memory.py:number", "int has no method `reset`"),
+        ("python:own_memory.py:Wrong", r"Wrong has no method `reset`; did you mean `resett`\?"),
+        ("python:own_memory.py:late", "the factory is async"),
+    ],
+)
+def test_what_is_no_memory_is_one_sentence(root: Path, selector: str, message: str) -> None:
+    with pytest.raises(MemoryFault, match=message):
+        made(selector, root).ready()
+
+
+class Slow:
+    def reset(self) -> None:
+        pass
+
+    def store(self, content: str, metadata: Any) -> None:
+        pass
+
+    async def recall(self, query: str, limit: int, context: Any) -> list[str]:
+        if query == "own":
+            raise TimeoutError("mine")
+        await asyncio.sleep(60 if query == "slow" else 0)
+        return [query]
+
+
+def test_async_methods_are_awaited_for_as_long_as_they_may_take() -> None:
+    client = Own("x", Slow(), timeout=0.2)
+    assert asyncio.run(client.recall("fast", 5, NOW)) == ["fast"]
+    with pytest.raises(MemoryFault, match=r"no reply within 0.2 s; add `;timeout=`"):
+        asyncio.run(client.recall("slow", 5, NOW))
+    with pytest.raises(TimeoutError, match="mine"):
+        asyncio.run(client.recall("own", 5, NOW))
+
+
+def test_the_protocol_can_be_checked_at_run_time() -> None:
+    assert isinstance(Slow(), MemoryClient)
+    assert not isinstance(object(), MemoryClient)
+    assert isinstance(checked(Slow()), Slow)
