@@ -23,7 +23,7 @@ LAYERS = (
     ("plugin", "cli"),
     ("run",),
     ("memory", "replay"),
-    ("judges", "providers", "render", "store"),
+    ("datasets", "judges", "providers", "render", "store"),
     ("core",),
     ("metrics",),
 )
@@ -34,6 +34,7 @@ DOORS = {"__init__", "__main__"}
 OUTSIDE = {
     "core": {"pydantic"},
     "metrics": {"nltk"},
+    "datasets": {"ijson"},
     "judges": {"jsonschema", "referencing", "wordllama"},
     "providers": {"anthropic", "openai"},
     "render": set(),

@@ -26,6 +26,7 @@ import pytest
 import pytest_recall
 from pytest_recall.core.case import Case
 from pytest_recall.core.compare import compare
+from pytest_recall.core.dataset import Kind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.measure import METRICS
 from pytest_recall.core.measured import Fold
@@ -36,6 +37,7 @@ from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.schedule import INTERVALS
 from pytest_recall.core.scorecard import summarize
 from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
+from pytest_recall.datasets import locomo, longmemeval
 from pytest_recall.plugin import fixtures
 from pytest_recall.render.compare_json import as_json as comparison_as_json
 from pytest_recall.render.measured import as_json as summary_as_json
@@ -357,6 +359,7 @@ def _summary_keys() -> list[str]:
         ("journal.md", _scorecard_keys()),
         ("cli.md", _comparison_keys()),
         ("metrics.md", [*Retrieval.model_fields, *METRICS, *_summary_keys()]),
+        ("datasets.md", [*(kind.name.lower() for kind in Kind), *locomo.CATEGORIES.values(), *longmemeval.CATEGORIES]),
     ],
 )
 def test_every_name_is_documented(page: str, names: list[str]) -> None:

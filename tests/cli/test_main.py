@@ -31,6 +31,7 @@ COMMANDS = (
     "judge",
     "audit",
     "metrics",
+    "dataset",
 )
 
 

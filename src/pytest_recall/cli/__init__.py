@@ -21,9 +21,9 @@ the way through:
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
 
-exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify` or `cassette scan` found what it looks for,
-`models check` got no reply, `memory check` lost a fact, `estimate --budget` is not shown to be within it, or a judge
-falls short in `judge calibrate`, 2 nothing was done, or `metrics` left lines out, and the sentence says why
+exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette scan` or `dataset check` found what it
+looks for, `models check` got no reply, `memory check` lost a fact, `estimate --budget` is not shown to be within it,
+or a judge falls short in `judge calibrate`, 2 nothing was done, or `metrics` left lines out, and the sentence says why
 """
 
 
@@ -63,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         check,
         compare,
         cost,
+        dataset,
         estimate,
         init,
         judge,
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         judge,
         audit,
         metrics,
+        dataset,
     ):
         module.add(commands)
     return parser

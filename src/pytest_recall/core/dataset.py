@@ -1,0 +1,160 @@
+"""Dataset: conversations that a memory is told, and the questions that it is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pytest_recall.core.errors import RecallError
+
+if TYPE_CHECKING:
+    from pytest_recall.core.case import Case, JudgeCall
+
+Granularity = Literal["turn", "session"]
+"""What a memory is told at a time."""
+
+
+class Turn(NamedTuple):
+    """What one speaker said. `caption` describes an image that came with it; it is no word of the speaker."""
+
+    id: str
+    speaker: str
+    text: str
+    caption: str = ""
+
+
+class Session(NamedTuple):
+    """A sitting of a conversation. `date` is None where `written`, the date as the file has it, cannot be read."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    date: datetime | None = None
+    written: str = ""
+
+
+class Conversation(NamedTuple):
+    """Sessions from the oldest to the newest; ids of sessions and of turns are unique in it."""
+
+    id: str
+    sessions: tuple[Session, ...]
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield the turns of all sessions, in their order."""
+        for session in self.sessions:
+            yield from session.turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a memory is asked about a conversation, and what there is to judge its answer by.
+
+    `answer` is None where the file has none. `evidence` are the ids of the turns that hold the
+    answer, and `evidence_sessions` those of their sessions, each as far as it exists; `unresolved`
+    is evidence that names neither, as written. An `unanswerable` question asks for what was never
+    said, and an answer that says so is right; `adversarial_answer` is the wrong one that it invites.
+    `date` is the day on which it is asked, None if the file does not say.
+    """
+
+    id: str
+    text: str
+    answer: str | None
+    category: str
+    evidence: tuple[str, ...] = ()
+    evidence_sessions: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    unanswerable: bool = False
+    adversarial_answer: str | None = None
+    date: datetime | None = None
+    written: str = ""
+
+
+class Kind(StrEnum):
+    """What may be odd in a file that can be read all the same."""
+
+    EVIDENCE = "evidence that names no turn or session"
+    REPAIRED = "evidence written in an unusual way"
+    NO_EVIDENCE = "questions without evidence"
+    NO_ANSWER = "questions without an answer"
+    TWO_ANSWERS = "questions with two answers"
+    NO_DATE = "dates that cannot be read"
+    NO_SESSION = "dates without a session"
+    UNREAD = "lists that are no session"
+    SAME_ID = "ids that are used twice"
+    BLANK = "turns without text"
+
+
+class Oddity(NamedTuple):
+    """Something odd: of which kind, where, and what was done about it."""
+
+    kind: Kind
+    place: str
+    said: str
+
+
+class Sample(NamedTuple):
+    """A conversation with the questions about it; `row` is its number in the file, from 1."""
+
+    row: int
+    conversation: Conversation
+    questions: tuple[Question, ...]
+    oddities: tuple[Oddity, ...] = ()
+
+
+class Unit(NamedTuple):
+    """What a memory is told at once. `id` is that of the turn or session, which evidence names.
+
+    `metadata` has `conversation`, `session`, `speaker` (of a turn), and `date` in ISO 8601 where it is known.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, str]
+
+
+def units(conversation: Conversation, granularity: Granularity = "turn") -> Iterator[Unit]:
+    """Yield what a memory is told, from the oldest to the newest, without turns that say nothing."""
+    for session in conversation.sessions:
+        about = {"conversation": conversation.id, "session": session.id}
+        if session.date is not None:
+            about["date"] = session.date.isoformat(timespec="minutes")
+        elif session.written:
+            about["date_written"] = session.written
+        told = [(turn, said(turn)) for turn in session.turns if not is_blank(turn)]
+        if granularity == "turn":
+            yield from (Unit(turn.id, text, {**about, "speaker": turn.speaker}) for turn, text in told)
+        elif told:
+            yield Unit(session.id, "\n".join(text for _, text in told), about)
+
+
+def said(turn: Turn) -> str:
+    """Return a turn as text: who said what, and in brackets what an image showed."""
+    text, caption = turn.text.strip(), turn.caption.strip()
+    return " ".join(part for part in (f"{turn.speaker}:", text, caption and f"[image: {caption}]") if part)
+
+
+def is_blank(turn: Turn) -> bool:
+    """Whether a turn has neither text nor an image."""
+    return not turn.text.strip() and not turn.caption.strip()
+
+
+def case_of(question: Question, scenario: str, judges: Sequence[JudgeCall]) -> Case:
+    """Return the case that asks the question; its dimension is the category. Raises RecallError."""
+    # Imported here: those who only look into a file need no pydantic.
+    from pydantic import ValidationError
+
+    from pytest_recall.core.case import Case
+
+    try:
+        return Case(
+            id=question.id,
+            scenario=scenario,
+            dimension=question.category,
+            input=question.text,
+            expected=question.answer,
+            judges=tuple(judges),
+        )
+    except ValidationError as error:
+        raise RecallError(f"question {question.id!r} makes no case: {error.errors()[0]['msg']}; correct it") from None

@@ -1,0 +1,93 @@
+"""Dataset: what a memory is told, and what it is asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from pytest_recall.core.case import JudgeCall
+from pytest_recall.core.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, case_of, units
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.inventory import SHOWN, Inventory
+
+CONVERSATION = Conversation(
+    "conv-1",
+    (
+        Session(
+            "session_1",
+            (
+                Turn("D1:1", "Ann", " Hello! "),
+                Turn("D1:2", "Bob", "  "),
+                Turn("D1:3", "Bob", "Look.", "a cat"),
+                Turn("D1:4", "Ann", "", "a dog"),
+            ),
+            datetime(2024, 3, 4, 9, 12),
+            "9:12 am on 4 March, 2024",
+        ),
+        Session("session_2", (Turn("D2:1", "Ann", ""),)),
+        Session("session_3", (Turn("D3:1", "Bob", "Bye."),), None, "14 days"),
+    ),
+)
+QUESTION = Question(id="conv-1:q1", text="Who?", answer="Bob", category="single-hop", evidence=("D3:1",))
+
+
+def test_turns_are_told_with_speaker_and_image_and_blank_ones_are_not() -> None:
+    assert [(unit.id, unit.text) for unit in units(CONVERSATION)] == [
+        ("D1:1", "Ann: Hello!"),
+        ("D1:3", "Bob: Look. [image: a cat]"),
+        ("D1:4", "Ann: [image: a dog]"),
+        ("D3:1", "Bob: Bye."),
+    ]
+
+
+def test_metadata_has_what_is_known() -> None:
+    first, *_, last = units(CONVERSATION)
+    assert first.metadata == {
+        "conversation": "conv-1",
+        "session": "session_1",
+        "date": "2024-03-04T09:12",
+        "speaker": "Ann",
+    }
+    assert last.metadata == {
+        "conversation": "conv-1",
+        "session": "session_3",
+        "date_written": "14 days",
+        "speaker": "Bob",
+    }
+
+
+def test_sessions_are_told_as_a_whole() -> None:
+    first, last = units(CONVERSATION, "session")
+    assert (first.id, first.text) == ("session_1", "Ann: Hello!\nBob: Look. [image: a cat]\nAnn: [image: a dog]")
+    assert "speaker" not in first.metadata
+    assert (last.id, last.metadata["session"]) == ("session_3", "session_3")
+
+
+def test_a_question_is_a_case() -> None:
+    case = case_of(QUESTION, "conv-1", [JudgeCall(name="contains")])
+    assert (case.id, case.scenario, case.dimension) == ("conv-1:q1", "conv-1", "single-hop")
+    assert (case.input, case.expected, case.judges) == ("Who?", "Bob", (JudgeCall(name="contains"),))
+
+
+def test_a_question_that_makes_no_case() -> None:
+    with pytest.raises(RecallError, match=r"^question 'conv-1:q1' makes no case: .*; correct it$"):
+        case_of(QUESTION, "26 x", [JudgeCall(name="contains")])
+
+
+def test_an_inventory_counts_everything_and_keeps_some_places() -> None:
+    many = tuple(Oddity(Kind.BLANK, f"row 1: {n}", "not told") for n in range(SHOWN + 5))
+    inventory = Inventory()
+    inventory.add(Sample(1, CONVERSATION, (QUESTION, QUESTION), many))
+    inventory.add(Sample(2, CONVERSATION, (Question(id="b", text="?", answer=None, category="x", unanswerable=True),)))
+    plain = inventory.to_json()
+    oddities = plain.pop("oddities")
+    assert plain == {
+        "conversations": 2,
+        "sessions": 6,
+        "turns": 12,
+        "questions": 3,
+        "unanswerable": 1,
+        "categories": {"single-hop": 2, "x": 1},
+    }
+    assert [(one["kind"], one["count"], len(one["places"])) for one in oddities] == [("blank", SHOWN + 5, SHOWN)]

@@ -1,0 +1,41 @@
+"""Dataset files for tests: the shipped samples as plain data, changed, and written out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.dataset import Oddity, Sample
+from pytest_recall.datasets.dataset import open_dataset, sample_text
+from pytest_recall.datasets.recognise import LAYOUTS, Format
+
+FORMATS: tuple[Format, ...] = tuple(LAYOUTS)
+
+
+def plain(format: Format) -> list[Any]:
+    """Return the rows of the sample."""
+    text = sample_text(format)
+    rows: list[Any] = list(map(json.loads, text.splitlines())) if LAYOUTS[format].lines else json.loads(text)
+    return rows
+
+
+def text_of(format: Format, rows: Any) -> str:
+    """Return rows as a file of the format has them."""
+    return "".join(f"{json.dumps(row)}\n" for row in rows) if LAYOUTS[format].lines else json.dumps(rows)
+
+
+def write(path: Path, format: Format, rows: Any) -> Path:
+    """Write rows as a file of the format, and return its path."""
+    path.write_text(text_of(format, rows), encoding="utf-8")
+    return path
+
+
+def load(path: Path, format: Format, rows: Any) -> list[Sample]:
+    """Write rows and return what is read from them, the file being called `file`."""
+    return list(open_dataset(write(path, format, rows), "file").samples())
+
+
+def odd(samples: list[Sample]) -> list[Oddity]:
+    """Return what is odd in all samples."""
+    return [oddity for sample in samples for oddity in sample.oddities]
