@@ -120,8 +120,9 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
 
 
 def option_part() -> Iterator[str]:
-    for names, about in pytest_options().arguments:
-        yield f"### `{shown(names, about)}`"
+    for (name,), about in pytest_options().arguments:
+        short = name.replace("--recall-", "--", 1)
+        yield f"### `{shown((short, name) if short in options.SHORT else (name,), about)}`"
         yield ""
         yield sentence(about["help"])
         yield ""

@@ -310,7 +310,9 @@ def test_every_option_and_setting_is_documented() -> None:
     found |= set(re.findall(r"^  (recall_[a-z_]+)", printed.stdout, re.MULTILINE))
     assert {"--scenarios", "--recall-mode", "recall_files"} <= found
     page = (REFERENCE / "options.md").read_text(encoding="utf-8")
-    assert [name for name in sorted(found) if f"### `{name}" not in page] == []
+    # Short names share a heading with the long ones.
+    headings = " ".join(re.findall(r"^### `(.+)`$", page, re.MULTILINE)).replace(",", "").split()
+    assert sorted(found - set(headings)) == []
 
 
 def test_every_command_is_documented() -> None:

@@ -7,32 +7,33 @@ import inspect
 import pytest
 
 from pytest_recall.plugin import fixtures
+from pytest_recall.plugin.options import SHORT
 from tests.helpers.project import BARE, ECHOING
 
 JUDGES = ("exact", "contains", "regex", "json_schema", "numeric", "token_f1", "rubric", "memory", "pairwise")
 OPTIONS = (
-    "--scenarios",
-    "--dimensions",
+    "--recall-scenarios",
+    "--recall-dimensions",
     "--recall-mode",
     "--recall-date",
     "--recall-seed",
     "--recall-pr",
-    "--model",
-    "--baselines",
+    "--recall-model",
+    "--recall-baselines",
     "--recall-base-state",
     "--recall-update",
-    "--reset-on-model-swap",
+    "--recall-reset-on-model-swap",
     "--recall-dir",
-    "--judge",
-    "--appellate-judge",
-    "--memory",
-    "--memory-reset",
-    "--budget",
-    "--batch",
+    "--recall-judge",
+    "--recall-appellate-judge",
+    "--recall-memory",
+    "--recall-memory-reset",
+    "--recall-budget",
+    "--recall-batch",
     "--recall-concurrency",
-    "--record",
-    "--replay",
-    "--replay-max-age",
+    "--recall-record",
+    "--recall-replay",
+    "--recall-replay-max-age",
     "--recall-trust-replays",
 )
 
@@ -66,7 +67,10 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     lines = BARE.at(pytester).run("--help").outlines
     start = lines.index("eval cases on a schedule (pytest-recall):")
     group = lines[start + 1 : lines.index("", start)]
-    assert [line.split("=")[0].split(" ")[2].rstrip(",") for line in group if line.startswith("  --")] == list(OPTIONS)
+    names = [line.split("=")[0].split(" ")[2] for line in group if line.startswith("  --")]
+    short = [name.replace("recall-", "") for name in OPTIONS if name.replace("recall-", "") in SHORT]
+    assert names == [*OPTIONS, *short]
+    assert len(short) == len(SHORT)
     settings = [line.split(" ")[2] for line in lines if line.startswith("  recall_")]
     assert settings == ["recall_concurrency", "recall_dir", "recall_files", "recall_progress"]
 

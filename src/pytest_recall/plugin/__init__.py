@@ -22,21 +22,39 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Add the options of the group `recall` and its ini settings."""
     options.add(parser)
     recording.add(parser)
+    if pluginmanager.has_plugin("capturemanager"):
+        # A conftest has named us in `pytest_plugins`, too late for the two hooks below.
+        from pytest_recall.plugin import names
+
+        names.add(parser, [])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, object, object]:
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
     """Send nothing in a replay, from the conftest files on."""
-    if getattr(early_config.known_args_namespace, "recall_replay", None) is None:
+    if getattr(early_config.known_args_namespace, "recall_replay", None) is None and not options.may_be_short(args):
         return (yield)
     from pytest_recall.plugin import early
 
-    with early.watched(early_config):
+    return (yield from early.guarded(early_config, parser, args))
+
+
+@pytest.hookimpl(wrapper=True, trylast=True, specname="pytest_load_initial_conftests")
+def pytest_settle_names(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, object, object]:
+    """Leave short option names to whoever else has them. Within the hooks of pytest that capture and filter."""
+    if not options.may_be_short(args) and not early_config.known_args_namespace.help:
         return (yield)
+    from pytest_recall.plugin import names
+
+    return (yield from names.settled(early_config, parser, args))
 
 
 @pytest.hookimpl(tryfirst=True)

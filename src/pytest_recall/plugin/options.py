@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentError
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,17 +23,40 @@ CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
 BATCHED = 200
 """Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
+SHORT = frozenset(
+    {
+        "--appellate-judge",
+        "--baselines",
+        "--batch",
+        "--budget",
+        "--dimensions",
+        "--judge",
+        "--memory",
+        "--memory-reset",
+        "--model",
+        "--record",
+        "--replay",
+        "--replay-max-age",
+        "--reset-on-model-swap",
+        "--scenarios",
+    }
+)
+"""Names that stand for `--recall-NAME` where nobody else has them; `plugin/names.py` finds out."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
 def add(parser: pytest.Parser) -> None:
-    """Add the options and ini settings."""
+    """Add the options and ini settings, under names that nobody else can have."""
     group = parser.getgroup("recall", TITLE)
     group.addoption(
-        "--scenarios", metavar="A,B", help="run the cases of these scenarios only; without --recall-mode, all of them"
+        "--recall-scenarios",
+        metavar="A,B",
+        help="run the cases of these scenarios only; without --recall-mode, all of them",
     )
     group.addoption(
-        "--dimensions", metavar="A,B", help="run the cases of these dimensions only; without --recall-mode, all of them"
+        "--recall-dimensions",
+        metavar="A,B",
+        help="run the cases of these dimensions only; without --recall-mode, all of them",
     )
     group.addoption(
         "--recall-mode",
@@ -47,16 +69,14 @@ def add(parser: pytest.Parser) -> None:
         "--recall-seed", metavar="SEED", help="what draws the new cases (default: the pull request, else the date)"
     )
     group.addoption("--recall-pr", metavar="N", help="the pull request to note in the state (default: from GITHUB_REF)")
-    shared(
-        group,
-        "model",
+    group.addoption(
+        "--recall-model",
         metavar="SELECTOR",
         help="the model under test (default: `model_primary` in rubric.yaml): the fixture `recall_model` asks it, and"
         " where there is no `agent` it is the agent",
     )
-    shared(
-        group,
-        "baselines",
+    group.addoption(
+        "--recall-baselines",
         metavar="A,B",
         help="ask the same cases of these as well, side by side, in place of `baselines` in rubric.yaml: `raw`,"
         " `tail-window`, `compaction`, `no-memory`, fixtures `agent_<name>`, or models by selector; `none` for none",
@@ -73,50 +93,44 @@ def add(parser: pytest.Parser) -> None:
         help="write the state after a run of cases that you chose yourself (node ids, -k, --lf, --scenarios)",
     )
     group.addoption(
-        "--reset-on-model-swap",
+        "--recall-reset-on-model-swap",
         action="store_true",
         help="return every case last tested with another model than `model_primary` to box 1",
     )
     group.addoption(
         "--recall-dir", metavar="DIR", help="the eval directory (default: found from the paths given, else eval)"
     )
-    shared(
-        group,
-        "judge",
+    group.addoption(
+        "--recall-judge",
         action="append",
         metavar="SELECTOR",
         help="the model that judges, in place of `judge` in rubric.yaml; given several times, a panel that votes",
     )
-    shared(
-        group,
-        "appellate-judge",
+    group.addoption(
+        "--recall-appellate-judge",
         metavar="SELECTOR",
         help="the model whose verdict takes the place of one that fails an answer, in place of `appellate_judge` in"
         " rubric.yaml",
     )
-    shared(
-        group,
-        "memory",
+    group.addoption(
+        "--recall-memory",
         metavar="SELECTOR",
         help="the memory system that cases with `memory` and the fixture `memory` ask, in place of `memory` in"
         " rubric.yaml (default: sqlite-fts)",
     )
-    shared(
-        group,
-        "memory-reset",
+    group.addoption(
+        "--recall-memory-reset",
         action="store_true",
         help="allow to reset a memory system that is not empty, or does not say so: all that it holds is deleted",
     )
-    shared(
-        group,
-        "budget",
+    group.addoption(
+        "--recall-budget",
         metavar="USD",
         help="let no model call begin once this run has spent so much, agent and judges together; cases that are left"
         " are listed as not run",
     )
-    shared(
-        group,
-        "batch",
+    group.addoption(
+        "--recall-batch",
         action="store_true",
         help="send the calls of cases that run at once through the batch APIs of OpenAI and Anthropic, at half price;"
         f" up to {BATCHED} cases then run at once, unless --recall-concurrency says otherwise",
@@ -133,13 +147,15 @@ def add(parser: pytest.Parser) -> None:
     parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
 
 
-def shared(group: Any, name: str, **about: Any) -> None:
-    """Add an option whose short name another plugin may own; `--recall-` before it then is the only one."""
-    about["dest"] = f"recall_{name.replace('-', '_')}"
-    try:
-        group.addoption(f"--{name}", f"--recall-{name}", **about)
-    except (ValueError, ArgumentError):  # the one within our group, the other across groups
-        group.addoption(f"--recall-{name}", **about)
+def is_short(argument: str) -> bool:
+    """Whether an argument is a short name, with or without a value behind `=`."""
+    return argument.partition("=")[0] in SHORT
+
+
+def may_be_short(args: list[str]) -> bool:
+    """Whether there may be a short name among the arguments, or in a file that one of them names by `@`."""
+    # `pytest.main` takes paths as well as text.
+    return any(isinstance(given, str) and (given.startswith("@") or is_short(given)) for given in args)
 
 
 def asked(config: pytest.Config) -> Asked:
@@ -162,7 +178,7 @@ def wanted(config: pytest.Config) -> Wanted:
 
     option = config.option
     reason = ""
-    for name, shown in (("scenarios", "--scenarios"), ("dimensions", "--dimensions")):
+    for name, shown in (("recall_scenarios", "--scenarios"), ("recall_dimensions", "--dimensions")):
         if getattr(option, name) is not None and option.recall_mode is None:
             reason = shown
     for name, shown in EXPLICIT_OPTIONS:
@@ -171,8 +187,8 @@ def wanted(config: pytest.Config) -> Wanted:
     if any("::" in argument for argument in config.args):
         reason = "node ids"
     return Wanted(
-        scenarios=_names("--scenarios", option.scenarios),
-        dimensions=_names("--dimensions", option.dimensions),
+        scenarios=_names("--scenarios", option.recall_scenarios),
+        dimensions=_names("--dimensions", option.recall_dimensions),
         explicit=reason,
         update=option.recall_update,
     )

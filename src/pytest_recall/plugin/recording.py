@@ -39,22 +39,22 @@ class Recording(NamedTuple):
 
 
 def add(parser: pytest.Parser) -> None:
-    """Add the options. Another plugin may own `--replay`; ours is then `--recall-replay` alone."""
+    """Add the options."""
     group = parser.getgroup("recall", options.TITLE)
     _option(
         group,
-        "record",
+        "--recall-record",
         "record the upstream calls of each case into cassettes in DIR (default: eval/cassettes), in place of"
         " earlier recordings; --record=missing replays what is there and records the rest",
     )
     _option(
         group,
-        "replay",
+        "--recall-replay",
         "answer the upstream calls of each case from the cassettes in DIR (default: eval/cassettes): no network,"
         " no key, no cost; verdicts on replayed answers move no box",
     )
     group.addoption(
-        "--replay-max-age",
+        "--recall-replay-max-age",
         type=int,
         metavar="DAYS",
         help="in a replay, refuse cassettes that were recorded more than DAYS ago",
@@ -67,7 +67,7 @@ def add(parser: pytest.Parser) -> None:
 
 
 def _option(group: Any, name: str, text: str) -> None:
-    options.shared(group, name, nargs="?", const=DEFAULT, metavar="DIR", help=text)
+    group.addoption(name, nargs="?", const=DEFAULT, metavar="DIR", help=text)
 
 
 def recording(config: pytest.Config) -> Recording:
@@ -88,7 +88,7 @@ def recording(config: pytest.Config) -> Recording:
             raise pytest.UsageError(f"--record={record}: did you mean --record=missing{record[len('missing') :]}?")
         if record == "missing" or record.startswith("missing:"):
             mode, given = "missing", record[len("missing:") :]
-    if option.replay_max_age is not None and (mode != "replay" or option.replay_max_age < 0):
+    if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
         raise pytest.UsageError(f"--replay-max-age {problem}")
     if option.recall_trust_replays and mode not in ("replay", "missing"):
@@ -102,7 +102,7 @@ def recording(config: pytest.Config) -> Recording:
         mode=mode,
         folder=folder,
         run=f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}",
-        max_age=option.replay_max_age,
+        max_age=option.recall_replay_max_age,
         trusted=option.recall_trust_replays,
         budget=_budget(option.recall_budget),
         batch=option.recall_batch,

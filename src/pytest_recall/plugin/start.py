@@ -79,7 +79,7 @@ def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = Non
             options.wanted(config),
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
             base_state=config.invocation_params.dir / base if base else None,
-            reset_on_swap=config.option.reset_on_model_swap,
+            reset_on_swap=config.option.recall_reset_on_model_swap,
         )
         plan.baselines = names
         if plan.wanted.narrows and not may_hold_marks(config):

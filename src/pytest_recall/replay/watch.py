@@ -55,6 +55,13 @@ class Watch:
         if not self._left:
             self._take_back()
 
+    def call_off(self) -> None:
+        """Put everything back at once, as if there had never been a replay."""
+        self._closed = True
+        _undone(self._stubs)
+        self._take_back()
+        atexit.unregister(self._exited)
+
     def _is_ours(self) -> bool:
         return self._exiting or threading.current_thread() in self._left
 
