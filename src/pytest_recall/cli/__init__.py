@@ -7,9 +7,31 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from pytest_recall.core.errors import RecallError
 
+COMMANDS = (
+    "init",
+    "select",
+    "estimate",
+    "status",
+    "score",
+    "compare",
+    "apply",
+    "check",
+    "schema",
+    "cassette",
+    "cost",
+    "quarantine",
+    "models",
+    "memory",
+    "judge",
+    "audit",
+    "metrics",
+    "dataset",
+)
+"""The commands, in the order of `recall --help`; each is a module of that name here."""
 EXAMPLES = """\
 the way through:
   recall init                       write a first eval set, which runs offline
@@ -32,8 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # A bar that cannot be shown is no reason to fail.
-    parser = _parser()
-    args = parser.parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    parser = _parser(given)
+    args = parser.parse_args(given)
     if args.command is None:
         parser.print_help()
         return 2
@@ -54,28 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     from pytest_recall import __version__
-    from pytest_recall.cli import (
-        apply,
-        audit,
-        cassette,
-        check,
-        compare,
-        cost,
-        dataset,
-        estimate,
-        init,
-        judge,
-        memory,
-        metrics,
-        models,
-        quarantine,
-        schema,
-        score,
-        select,
-        status,
-    )
 
     parser = argparse.ArgumentParser(
         prog="recall",
@@ -85,25 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (
-        init,
-        select,
-        estimate,
-        status,
-        score,
-        compare,
-        apply,
-        check,
-        schema,
-        cassette,
-        cost,
-        quarantine,
-        models,
-        memory,
-        judge,
-        audit,
-        metrics,
-        dataset,
-    ):
-        module.add(commands)
+    command = next((argument for argument in given if not argument.startswith("-")), None)
+    # The others are not needed to understand this one, and take longer to load than most commands take to run.
+    for name in (command,) if command in COMMANDS else COMMANDS:
+        import_module(f"{__name__}.{name}").add(commands)
     return parser
