@@ -101,7 +101,7 @@ def _take(args: argparse.Namespace, place: Place, folder: Path, record: Record) 
         newest = place.artifacts.runs()[-1:] == [folder]
         finish.write_scorecard(place, folder, record, card, newest=newest)
     print(f"{args.graded}: {plural(len(given), 'grade')}, {news} of them new")
-    print("\n".join(lines(card.regraded)) or "nothing is graded yet")
+    print("nothing is graded yet" if card.regraded is None else "\n".join(lines(card.regraded)))
 
 
 def _label(args: argparse.Namespace, place: Place, record: Record, gradings: dict[str, Grading]) -> None:

@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.core.arms import SideBySide, side_by_side
-from pytest_recall.core.audit import Grading, Regraded, regrade
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
 from pytest_recall.core.schedule import Quarantine, review
 from pytest_recall.core.series import Rule, graded, series
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.metrics.stats import unseen_share
+
+if TYPE_CHECKING:
+    from pytest_recall.core.arms import SideBySide
+    from pytest_recall.core.audit import Grading, Regraded
 
 NOT_RUN = "not run"
 
@@ -137,9 +139,26 @@ def summarize(
             for result in results
         ),
         panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
-        regraded=regrade((result.trial for result in results), gradings),
-        arms=side_by_side(with_baselines, baselines),
+        regraded=_regraded(results, gradings),
+        arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
     )
+
+
+# What most runs have nothing of is not imported for them: it is paid for by each run.
+
+
+def _regraded(results: Iterable[Result], gradings: Mapping[str, Grading]) -> Regraded | None:
+    if not gradings:
+        return None
+    from pytest_recall.core.audit import regrade
+
+    return regrade((result.trial for result in results), gradings)
+
+
+def _arms(trials: Iterable[Trial], baselines: Iterable[str]) -> SideBySide | None:
+    from pytest_recall.core.arms import side_by_side
+
+    return side_by_side(trials, baselines)
 
 
 def _result(trial: Trial, asked: list[Trial], attempts: int, today: date, quarantine: Quarantine | None) -> Result:

@@ -13,7 +13,6 @@ from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin import start
 from pytest_recall.plugin.ahead import definitions
 from pytest_recall.plugin.stash import DECK, MISSED, MODELS, OUTCOME
-from pytest_recall.render.baselines import summary
 
 if TYPE_CHECKING:
     from pytest_recall.core.rubric import Rubric
@@ -48,7 +47,11 @@ def _named(given: str) -> tuple[str, ...]:
 def header_line(run: Run) -> str:
     """Return who is asked beside the agent under test; empty if nobody is."""
     names = run.plan.baselines
-    return f"recall: {summary(names)}" if names and run.plan.files else ""
+    if not names or not run.plan.files:
+        return ""
+    from pytest_recall.render.baselines import summary
+
+    return f"recall: {summary(names)}"
 
 
 def of_module(module: pytest.Module) -> list[Baseline]:

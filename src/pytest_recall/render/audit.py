@@ -11,19 +11,15 @@ from pytest_recall.render.markdown import cell
 from pytest_recall.render.sentences import plural
 
 
-def lines(found: Regraded | None) -> Iterator[str]:
-    """Yield both numbers, and a line for each judge; nothing where nobody has graded."""
-    if found is None:
-        return
+def lines(found: Regraded) -> Iterator[str]:
+    """Yield both numbers, and a line for each judge."""
     yield from _numbers(found)
     for key, confusion in found.confusions.items():
         yield f"  {_name(key)}: {_told(confusion)}"
 
 
-def markdown(found: Regraded | None) -> list[str]:
+def markdown(found: Regraded) -> list[str]:
     """Return the same as lines of Markdown."""
-    if found is None:
-        return []
     rows = [
         f"| {cell(_name(key))} | {one.right_passes} | {one.false_passes} | {one.right_fails} | {one.false_fails} |"
         for key, one in found.confusions.items()
@@ -32,10 +28,8 @@ def markdown(found: Regraded | None) -> list[str]:
     return [*(f"- {cell(line)}" for line in _numbers(found)), *(["", *head, *rows] if rows else [])]
 
 
-def as_json(found: Regraded | None) -> dict[str, Any] | None:
-    """Return the same as plain JSON types; None where nobody has graded."""
-    if found is None:
-        return None
+def as_json(found: Regraded) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
     count = found.verdicts - found.defects
     return {
         "as_judged": {"passed": found.judged, "failed": found.verdicts - found.judged},

@@ -26,10 +26,8 @@ _COUNTED = (*(outcome.value for outcome in Outcome), "not run")
 _FIGURES = ("pass rate", "95 %", "pairs", "change", "p", "calls", "tokens", "cost")
 
 
-def lines(found: SideBySide | None) -> list[str]:
-    """Return the arms side by side for a terminal; nothing without a baseline."""
-    if found is None:
-        return []
+def lines(found: SideBySide) -> list[str]:
+    """Return the arms side by side for a terminal."""
     told = list(grid(*_table(found)))
     if len(found.scenarios) > 1:
         told += grid(*_by_scenario(found))
@@ -44,10 +42,8 @@ def lines(found: SideBySide | None) -> list[str]:
     return told
 
 
-def markdown(found: SideBySide | None) -> list[str]:
+def markdown(found: SideBySide) -> list[str]:
     """Return the same as lines of Markdown."""
-    if found is None:
-        return []
     told = [*markdown_grid(*_table(found)), "", MEANING, ""]
     if len(found.scenarios) > 1:
         told += [*markdown_grid(*_by_scenario(found)), ""]
@@ -61,10 +57,8 @@ def markdown(found: SideBySide | None) -> list[str]:
     return told
 
 
-def as_json(found: SideBySide | None) -> dict[str, Any] | None:
+def as_json(found: SideBySide) -> dict[str, Any]:
     """Return the same as plain JSON types; what is unknown is null."""
-    if found is None:
-        return None
     return {
         "cases": found.cases,
         "agent": _plain(found, found.agent),

@@ -10,7 +10,7 @@ from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import audit, baselines, cost, judges, sentences
+from pytest_recall.render import cost, judges, sentences
 from pytest_recall.render.markdown import cell, code
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
@@ -41,9 +41,15 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
             yield f"  and {len(third) - MAX_TERMINAL} more in scorecard.md"
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
-    yield from baselines.lines(card.arms)
+    if card.arms is not None:
+        from pytest_recall.render import baselines
+
+        yield from baselines.lines(card.arms)
     yield from judges.lines(card.panels)
-    yield from audit.lines(card.regraded)
+    if card.regraded is not None:
+        from pytest_recall.render import audit
+
+        yield from audit.lines(card.regraded)
     yield from _notes(header, card)
     yield from cost.lines(of_run(record))
     yield sentences.limit(header, card)
@@ -80,15 +86,17 @@ def markdown(record: Record, card: Scorecard) -> str:
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
             lines += [f"## By {name}", "", *_table(name, table), ""]
-    beside = baselines.markdown(card.arms)
-    if beside:
-        lines += ["## Baselines", "", *beside]
+    if card.arms is not None:
+        from pytest_recall.render import baselines
+
+        lines += ["## Baselines", "", *baselines.markdown(card.arms)]
     judged = judges.markdown(card.panels)
     if judged:
         lines += ["## Judged by models", "", *judged, ""]
-    again = audit.markdown(card.regraded)
-    if again:
-        lines += ["## Looked at again", "", *again, ""]
+    if card.regraded is not None:
+        from pytest_recall.render import audit
+
+        lines += ["## Looked at again", "", *audit.markdown(card.regraded), ""]
     spent = cost.markdown(of_run(record))
     if spent:
         lines += ["## Cost", "", *spent, ""]
@@ -155,11 +163,27 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
-        "baselines": baselines.as_json(card.arms),
+        "baselines": _baselines(card),
         "judged_by_models": judges.as_json(card.panels),
-        "regraded": audit.as_json(card.regraded),
+        "regraded": _regraded(card),
         "cost": cost.as_json(of_run(record)),
     }
+
+
+def _baselines(card: Scorecard) -> dict[str, Any] | None:
+    if card.arms is None:
+        return None
+    from pytest_recall.render import baselines
+
+    return baselines.as_json(card.arms)
+
+
+def _regraded(card: Scorecard) -> dict[str, Any] | None:
+    if card.regraded is None:
+        return None
+    from pytest_recall.render import audit
+
+    return audit.as_json(card.regraded)
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from pytest_recall.core.scorecard import Scorecard, summarize
 from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
 from pytest_recall.store.files import locked, write_text
-from pytest_recall.store.grades import read_grades
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import digest, read_state, write_state
 
 if TYPE_CHECKING:
+    from pytest_recall.core.audit import Grading
     from pytest_recall.core.calibration import Calibration, JudgeKey
 
 APPLIED = "applied.json"
@@ -34,7 +34,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     """
     header = record.header
     known = _calibrations(place)
-    gradings = {} if run is None else read_grades(run)
+    gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
     return summarize(
         record.trials, header.picks, header.total, today, quarantine(header), known, gradings, header.baselines
@@ -47,6 +47,12 @@ def _calibrations(place: Place | None) -> Mapping[JudgeKey, Calibration]:
     from pytest_recall.store.calibration import read_calibrations  # Its pydantic models, which most runs do without.
 
     return read_calibrations(place.calibration, place.name(place.calibration))
+
+
+def _gradings(run: Path) -> Mapping[str, Grading]:
+    from pytest_recall.store.grades import read_grades
+
+    return read_grades(run)
 
 
 def quarantine(header: Header) -> Quarantine | None:
