@@ -18,7 +18,7 @@ from pytest_recall.metrics.paired import power_of_drop
 from tests.core.samples import FAILED, PASSED, header, trial
 
 CASES = 200
-RUNS = 2000
+RUNS = 1000
 SCENARIOS, DIMENSIONS = ("fees", "loans", "visits", "tours"), ("facts", "tone", "safety")
 HEADER = header(mode="all")
 
@@ -105,7 +105,7 @@ def test_a_scenario_that_breaks_is_found_among_noise() -> None:
 
 # Cases that are tried several times
 
-TRIED_RUNS = 1000
+TRIED_RUNS = 600
 TRIED_CASES = 60
 
 

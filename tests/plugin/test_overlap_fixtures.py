@@ -148,6 +148,8 @@ def agent(recall_case):
 def test_what_was_begun_in_vain_is_taken_down_and_not_reported(
     pytester: pytest.Pytester, workers: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
+    if workers and options == ("--sw",):
+        pytest.skip("with workers --sw stops on the controller, which may be late for the next case")
     checkout = overlapping(SCOPES + WAITING, *"abcd").at(pytester)
     if workers:
         workers = ("-n1", "--dist=loadfile")
