@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import collect
+import membench
 import overlap
 import pruning
 import startup
@@ -33,7 +34,7 @@ import replay
 Measure = Callable[[Path, bool], Iterator[Line]]
 THEMES: dict[str, tuple[str, Measure]] = {
     theme.NAME: (theme.ABOUT, theme.lines)
-    for theme in (collect, state, pruning, yaml_load, startup, replay, overlap, metrics)
+    for theme in (collect, state, pruning, yaml_load, startup, replay, overlap, metrics, membench)
 }
 NOTES = (
     "Every pytest runs with `-q -p no:cacheprovider`, and all other installed plugins are blocked by name on both"

@@ -28,12 +28,13 @@ from pydantic_core import PydanticUndefined
 
 import pytest_recall
 from pytest_recall import cli
+from pytest_recall.core.bench import BenchFile
 from pytest_recall.core.case import Case
 from pytest_recall.core.label import Label
 from pytest_recall.core.measure import GROUPS
 from pytest_recall.core.retrieval import Retrieval
 from pytest_recall.core.rubric import Batching, Rubric
-from pytest_recall.judges import asked, evidence, number, schema, similarity, text
+from pytest_recall.judges import asked, benchmark, evidence, number, schema, similarity, text
 from pytest_recall.plugin import fixtures, options, recording
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,7 +106,7 @@ def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
 def judges() -> dict[str, Callable[..., Any]]:
     """Return the built-in judges: the pure functions behind the fixtures, by name."""
     names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
-    homes = (*map(vars, (text, number, schema, similarity, evidence)), asked.INQUIRIES)
+    homes = (*map(vars, (text, number, schema, similarity, evidence, benchmark)), asked.INQUIRIES)
     return {name: next(home[name] for home in homes if name in home) for name in names}
 
 
@@ -171,6 +172,8 @@ def judge_part() -> Iterator[str]:
 
 def usual(judge: str, parameter: inspect.Parameter) -> str:
     """Return what an argument of a judge is where a case does not give it."""
+    if judge == "benchmark" and parameter.name == "threshold":
+        return "the case's, else the rubric's, else as above"
     if parameter.name == "threshold":
         return "the case's, else the rubric's, else " + {"memory": "`4/6`"}.get(judge, "`0.5`")
     if parameter.name == "evidence":
@@ -219,6 +222,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "rubric-fields": lambda: field_part(Rubric),
     "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
+    "dataset-fields": lambda: field_part(BenchFile),
     "metrics": metric_part,
     "retrieval-fields": lambda: field_part(Retrieval),
     "names": name_part,

@@ -42,6 +42,7 @@ from pytest_recall.plugin import fixtures
 from pytest_recall.render.compare_json import as_json as comparison_as_json
 from pytest_recall.render.measured import as_json as summary_as_json
 from pytest_recall.render.scorecard import as_json
+from pytest_recall.run.bench import read_bench
 from pytest_recall.store import strictyaml
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.rubric import read_rubric
@@ -237,6 +238,8 @@ def test_files_are_valid(block: Block, tmp_path: Path) -> None:
             CaseFile(path, str(block))
     elif path.name.endswith(("cases.yaml", "cases.jsonl")) or (isinstance(rows, list) and "id" in rows[0]):
         assert CaseFile(path, str(block)).cases()
+    elif path.name.endswith(".dataset.yaml"):
+        assert read_bench(path, str(block)).cases()
     elif path.name == "rubric.yaml":
         read_rubric(path, str(block))
     elif path.name == "recall.yaml":

@@ -1,4 +1,4 @@
-"""Scripts: the slice that they print is the one that a run takes."""
+"""Scripts: the slice that they print is the one that a run takes, and the tables that they wrote still hold."""
 
 from __future__ import annotations
 
@@ -59,3 +59,9 @@ def test_a_mistake_is_one_sentence(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert "eval/cases.yaml:1: scenario: is missing; add it\n" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_tables_of_the_shipped_memories_still_hold() -> None:
+    pytest.importorskip("wordllama")
+    done = call(ROOT, str(ROOT / "scripts" / "baselines-on-samples.py"), "--check")
+    assert done.returncode == 0, done.stdout + done.stderr

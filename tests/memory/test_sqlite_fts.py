@@ -134,3 +134,13 @@ def test_threads_may_share_it() -> None:
         thread.join()
     assert client.count() == 20
     assert sources(client.recall("word7", 5, NOW)) == ["7"]
+
+
+def test_common_words_of_a_large_memory_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_recall.memory.sqlite_fts.LARGE", 100)
+    client = filled(made("sqlite-fts"), {f"u{n}": f"the boat number{n}" for n in range(100)})
+    assert sources(client.recall("the boat, number42?", 5, NOW)) == ["u42"]
+    assert len(client.recall("the boat", 5, NOW)) == 5, "there is nothing else to go by"
+    client.reset()
+    client.store("the boat", {"id": "one"})
+    assert sources(client.recall("the tent", 5, NOW)) == ["one"], "a small memory has no common words"

@@ -72,7 +72,7 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     assert names == [*OPTIONS, *short]
     assert len(short) == len(SHORT)
     settings = [line.split(" ")[2] for line in lines if line.startswith("  recall_")]
-    assert settings == ["recall_concurrency", "recall_dir", "recall_files", "recall_progress"]
+    assert settings == ["recall_concurrency", "recall_dir", "recall_files", "recall_datasets", "recall_progress"]
 
 
 def test_the_mark_is_listed(pytester: pytest.Pytester) -> None:

@@ -26,6 +26,7 @@ COMMANDS = (
     "quarantine",
     "models",
     "memory",
+    "membench",
     "judge",
     "audit",
     "metrics",
@@ -45,7 +46,8 @@ the way through:
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette scan` or `dataset check` found what it
 looks for, `models check` got no reply, `memory check` lost a fact, `estimate --budget` is not shown to be within it,
-or a judge falls short in `judge calibrate`, 2 nothing was done, or `metrics` left lines out, and the sentence says why
+a judge falls short in `judge calibrate`, or `membench run --fail-under` is not reached,
+2 nothing was done, or `metrics` left lines out, and the sentence says why
 """
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema, model_validator
 
 from pytest_recall.core.memory import QueryContext, Unit
 
@@ -132,9 +132,38 @@ class MemoryPart(BaseModel):
     @cached_property
     def key(self) -> str:
         """Thirty-two hex digits over what is stored: equal parts leave a memory with the same in it."""
-        plain = [[unit.content, sorted(unit.metadata.items())] for unit in self.units]
-        text = json.dumps(plain, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return key_of(self.units)
+
+
+def key_of(units: Iterable[Unit]) -> str:
+    """Return thirty-two hex digits over what is stored."""
+    plain = [[unit.content, sorted(unit.metadata.items())] for unit in units]
+    text = json.dumps(plain, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Haystack(MemoryPart):
+    """What is stored before a question: read when it is wanted, and not kept."""
+
+    _key: str = PrivateAttr(default="")
+    _read: Callable[[], tuple[Unit, ...]] = PrivateAttr(default=tuple)
+
+    @classmethod
+    def of(cls, key: str, read: Callable[[], tuple[Unit, ...]]) -> Haystack:
+        """Return the part with this key, whose units `read` returns."""
+        part = cls.model_construct()
+        part._key, part._read = key, read
+        return part
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """What is stored, in this order. Raises RecallError if the file cannot be read any more."""
+        return self._read()
+
+    @property
+    def key(self) -> str:
+        """Thirty-two hex digits over what is stored, taken when the questions were read."""
+        return self._key
 
 
 def _unit(id: str, content: str, metadata: Mapping[str, str]) -> Unit:

@@ -14,6 +14,8 @@ from pytest_recall.core.trial import Outcome, Trial
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
 LAST_BOX = BOXES[-1]
+DATASET = "dataset"
+"""The reason of a question of a dataset. It is asked in each run over its file, in no other, and has no row."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 
@@ -32,13 +34,15 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     if it was due or in box 1; an early pass only refreshes the date; a fail always sends
     the case back to box 1. Nothing leaves the last box, so nothing graduates. A verdict
     that is older than the row's, of a run that was applied late, is no news, and neither is
-    one on a replayed answer.
+    one on a replayed answer. A question of a dataset is on no schedule.
 
     A fail out of a higher box is a lapse. A case that lapses time and again flips a coin: from
     the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`. (Anki calls
     such a card a leech.)
     """
-    if not trial.outcome.is_verdict or not trial.evidence or (row is not None and row.last_tested > today):
+    if not trial.outcome.is_verdict or not trial.evidence or trial.reason == DATASET:
+        return row
+    if row is not None and row.last_tested > today:
         return row
     if trial.outcome is Outcome.FAILED:
         failed = _placed(1, 0, row, trial, today)._replace(

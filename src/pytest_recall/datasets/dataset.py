@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_recall.core.dataset import Sample
 from pytest_recall.core.errors import RecallError
@@ -46,6 +46,29 @@ class Dataset(NamedTuple):
         return sample.conversation.id if self.format == "locomo" else self.format
 
 
+class Reader:
+    """Hands out the samples of a dataset by row. It holds one, and reads on from there; going back begins anew."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._rows: Iterator[tuple[int, Any]] = iter(())
+        self._sample: Sample | None = None
+
+    def at(self, row: int) -> Sample:
+        """Return the sample of the row. Raises RecallError."""
+        if self._sample is not None and self._sample.row == row:
+            return self._sample
+        layout = LAYOUTS[self._dataset.format]
+        if self._sample is None or self._sample.row > row:
+            self._rows = rows(self._dataset.path, self._dataset.name, lines=layout.lines)
+        self._sample = None  # What is let go of must not be there beside what is read next.
+        for number, given in self._rows:
+            if number == row:
+                self._sample = layout.read(given, self._dataset.name, number)
+                return self._sample
+        raise RecallError(f"{self._dataset.name}: row {row} is gone; leave the file alone while it is in use")
+
+
 def open_dataset(path: Path, name: str | None = None, format: Format | None = None) -> Dataset:
     """Return the dataset in the file, which messages call `name`; without a `format` it is recognised.
 
@@ -71,6 +94,11 @@ def digest(dataset: Dataset) -> Digest:
         return Digest(file.tell(), found)
 
 
+def sample_path(format: Format) -> Path:
+    """Return where the small file of the format is."""
+    return Path(str(files("pytest_recall").joinpath("datasets", "samples", _SAMPLES[format])))
+
+
 def sample_text(format: Format) -> str:
     """Return a small file of the format, written for tests and demonstrations; it has nothing of the real one."""
-    return files("pytest_recall").joinpath("datasets", "samples", _SAMPLES[format]).read_text(encoding="utf-8")
+    return sample_path(format).read_text(encoding="utf-8")

@@ -13,6 +13,10 @@ from pytest_recall.core.trial import Passage
 from pytest_recall.memory.client import Client
 
 DEFAULT_TOKENIZER = "unicode61"
+LARGE = 50_000
+"""From so many units on, words are left out that tell few of them apart."""
+COMMON = 100
+"""A word is common if more than one in so many units has it."""
 
 
 class SqliteFts(Client):
@@ -20,7 +24,8 @@ class SqliteFts(Client):
 
     The words of the question are those that the table's own tokenizer finds in it, each once, joined by OR:
     nothing in it is query syntax. Of equal scores the unit stored first is first; a score is -bm25, so that
-    more is better.
+    more is better. SQLite looks at every unit that has one of the words: among `LARGE` units and more, those of
+    the question that are common are left out, unless all are.
     """
 
     def __init__(self, name: str, path: Path | None = None, tokenizer: str = DEFAULT_TOKENIZER) -> None:
@@ -49,7 +54,7 @@ class SqliteFts(Client):
         with self._lock:
             connection = self._open()
             try:
-                words = _words(connection, query)
+                words = _telling(connection, _words(connection, query))
                 rows = connection.execute(
                     "SELECT content, source, -bm25(units) FROM units WHERE units MATCH ?"
                     " ORDER BY bm25(units), rowid LIMIT ?",
@@ -117,3 +122,14 @@ def _words(connection: sqlite3.Connection, query: str) -> list[str]:
         connection.execute("INSERT INTO temp.asked (query) VALUES (?)", (query,))
         rows = connection.execute("SELECT term FROM temp.words GROUP BY term ORDER BY min(offset)").fetchall()
     return [term.replace('"', '""') for (term,) in rows]
+
+
+def _telling(connection: sqlite3.Connection, words: list[str]) -> list[str]:
+    """Return the words without the common ones of a large memory; all of them if there are no others."""
+    newest = connection.execute("SELECT rowid FROM units ORDER BY rowid DESC LIMIT 1").fetchone()
+    if newest is None or newest[0] < LARGE:
+        return words
+    most = newest[0] // COMMON
+    counted = "SELECT count(*) FROM (SELECT 1 FROM units WHERE units MATCH ? LIMIT ?)"
+    rare = [word for word in words if connection.execute(counted, (f'"{word}"', most + 1)).fetchone()[0] <= most]
+    return rare or words

@@ -7,6 +7,31 @@ from typing import NamedTuple
 
 from pytest_recall.metrics.mean import Mean, share_of
 
+LOCOMO_REFUSALS = ("no information available", "not mentioned")
+"""What LoCoMo's evaluation takes for a refusal; Maharana et al. 2024, `task_eval/evaluation.py`."""
+REFUSALS = (
+    *LOCOMO_REFUSALS,
+    "no information",
+    "not enough information",
+    "insufficient information",
+    "don't know",
+    "do not know",
+    "cannot answer",
+    "can't answer",
+    "never mentioned",
+    "did not mention",
+    "didn't mention",
+    "cannot be determined",
+    "unanswerable",
+)
+"""Phrases by which an answer abstains elsewhere. They are ours: LongMemEval asks a model whether it did."""
+
+
+def abstains(answer: str, dataset: str = "") -> bool:
+    """Whether the answer says that it does not know, by phrases; for `locomo` those of its evaluation alone."""
+    said = answer.lower().replace("’", "'")
+    return any(phrase in said for phrase in (LOCOMO_REFUSALS if dataset == "locomo" else REFUSALS))
+
 
 class Abstention(NamedTuple):
     """Precision is of those answers that abstained, recall of those questions that have no answer."""

@@ -9,13 +9,13 @@ import re
 import string
 from types import MappingProxyType
 
+from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.overlap import f1
 from pytest_recall.metrics.stems import stem
 
 CATEGORIES = MappingProxyType({1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"})
 """What the numbers in the data mean to its evaluation; the paper lists the same kinds in another order."""
 
-_REFUSALS = ("no information available", "not mentioned")
 _ARTICLE = re.compile(r"\b(a|an|the|and)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -43,7 +43,7 @@ def locomo_f1(answer: str, reference: str | int, category: int) -> float:
     if category not in CATEGORIES:
         raise ValueError(f"{category!r} is no category; one of 1 to 5 is")
     if category == 5:
-        return float(any(phrase in answer.lower() for phrase in _REFUSALS))
+        return float(abstains(answer, "locomo"))
     gold = str(reference)
     if category == 1:
         parts = [words(part) for part in answer.split(",")]

@@ -43,9 +43,21 @@ def case_module(path: Path, parent: pytest.Collector) -> pytest.Collector | None
     """Return the collector of the case file `path`, or None if it is another kind of file."""
     run = parent.config.stash.get(RUN, None)
     if not (run and path in run.plan.files) and not is_case_file(path, options.patterns(parent.config)):
-        return None
+        if not start.names_dataset(parent.config, path):
+            return None
+        with start.usage_errors():
+            _read_bench(parent.config, path)
     module: CaseModule = CaseModule.from_parent(parent, path=path)
     return module
+
+
+def _read_bench(config: pytest.Config, path: Path) -> None:
+    """Read on a worker which questions of a dataset there are, as the controller has done."""
+    from pytest_recall.run.bench import read_bench
+
+    plan = start.run_of(config).plan
+    file = plan.files[path] = read_bench(path, plan.place.name(path))
+    plan.declared.update(file.lines)
 
 
 class CaseModule(pytest.Module):
@@ -201,7 +213,8 @@ class CaseItem(pytest.Function):
         self.arm = baseline.name if baseline else ""
         self.stash[CASE_ID] = case.id
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
-        self.rule = case.rule(None if baseline else self.config.stash[RUN].plan.rubric.confirm)
+        plan = self.config.stash[RUN].plan
+        self.rule = case.rule(None if baseline or not plan.files[self.path].on_schedule else plan.rubric.confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

@@ -98,15 +98,27 @@ def recall_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def _recall_file_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    from pytest_recall.plugin import memories
+
+    with memories.opened(request.config, memories.named_by_file(request.config, request.node)) as opened:
+        yield opened
+
+
 @pytest.fixture
-def memory(request: pytest.FixtureRequest, recall_memory: Memory, recall_alone: None) -> Memory:
+def memory(request: pytest.FixtureRequest, recall_alone: None) -> Memory:
     """The memory system that `--memory` or `memory` in rubric.yaml names, empty: `store`, `recall`, `answer`, `count`.
 
     Override it in conftest.py to put a client of your own in its place. A case with `memory` fills it by itself.
     """
+    from pytest_recall.plugin import memories
+
+    name = "_recall_file_memory" if memories.named_by_file(request.config, request.node) else "recall_memory"
+    found: Memory = request.getfixturevalue(name)
     if getattr(request.node, "case", None) is None:
-        recall_memory.reset()
-    return recall_memory
+        found.reset()
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -197,6 +209,17 @@ def judge_recall_at_k() -> Judge:
     from pytest_recall.judges import evidence
 
     return evidence.recall_at_k
+
+
+@pytest.fixture(scope="session")
+def judge_benchmark() -> Judge:
+    """Score a memory on a question of a dataset: by its answer, or by its passages if it gives none.
+
+    What a file that names a dataset asks by itself: LoCoMo's F1, `contains`, evidence among the passages, abstention.
+    """
+    from pytest_recall.judges import benchmark
+
+    return benchmark.benchmark
 
 
 @pytest.fixture(scope="session")

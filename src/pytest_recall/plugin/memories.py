@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.baselines import Baseline
     from pytest_recall.core.case import Case
     from pytest_recall.core.rubric import Rubric
+    from pytest_recall.core.trial import Answer
     from pytest_recall.memory.client import Client
     from pytest_recall.run.memory import Memory
 
@@ -34,9 +35,22 @@ def check_options(config: pytest.Config) -> None:
         raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
 
 
+def named_by_file(config: pytest.Config, node: Any) -> str:
+    """Return the memory that the file names in which the case is, empty where that of other cases is asked.
+
+    `--memory` takes the place of either.
+    """
+    run = config.stash.get(RUN, None)
+    file = None if run is None else run.plan.files.get(node.path)
+    return "" if file is None or config.option.recall_memory else file.memory
+
+
 @contextmanager
-def opened(config: pytest.Config) -> Iterator[Memory]:
-    """Hand out the memory of this session; a test that wants it ends in one sentence where there is none."""
+def opened(config: pytest.Config, selector: str = "") -> Iterator[Memory]:
+    """Hand out the memory that `selector` selects, or that of this session without one.
+
+    A test that wants it ends in one sentence where there is none.
+    """
     from pytest_recall.run.loop import Loop
     from pytest_recall.run.memory import Memory
 
@@ -46,7 +60,7 @@ def opened(config: pytest.Config) -> Iterator[Memory]:
         loop = stack.enter_context(closing(Loop()))
         try:
             memory = Memory(
-                _client(config, rubric),
+                _client(config, selector),
                 wait=loop.wait if run is None else run.wait,
                 ends=ENDS,
                 probed=rubric.memory_probe,
@@ -68,7 +82,7 @@ def opened(config: pytest.Config) -> Iterator[Memory]:
             memory.reset()  # What the run has stored is not there for the next one to stumble over.
 
 
-def _client(config: pytest.Config, rubric: Rubric) -> Client:
+def _client(config: pytest.Config, selector: str) -> Client:
     from pytest_recall.core.memory_selector import WORKER
     from pytest_recall.memory.resolve import DEFAULT, resolve
 
@@ -78,7 +92,7 @@ def _client(config: pytest.Config, rubric: Rubric) -> Client:
         from pytest_recall.replay.programs import through
 
         channel = through(deck.player)
-    selector = config.option.recall_memory or rubric.memory or DEFAULT
+    selector = selector or config.option.recall_memory or _rubric(config).memory or DEFAULT
     root = config.rootpath if run is None else run.plan.place.root
     client = resolve(selector, root=root, channel=channel, worker=_worker(config))
     if options.is_worker(config) and WORKER not in selector and not client.private:
@@ -148,13 +162,23 @@ def agent_of(config: pytest.Config, case: Case, given: Any, agent: Any, baseline
         return lambda question: agent(messages)
     memory = _memory_of(config, given)
     if agent is None:
-        return lambda question: memory.ask(case)
+        return lambda question: _judgeable(case, memory.ask(case))
 
     def ask(question: Any) -> Any:
         memory.ingest(part)
         return agent(question)
 
     return ask
+
+
+def _judgeable(case: Case, answer: Answer) -> Answer:
+    """Return the answer; skip a case that nobody can judge by it, which is neither a pass nor a fail."""
+    from pytest_recall.core.bench import ANSWERED, JUDGE, UNJUDGED
+
+    asked = any(call.name == JUDGE and call.arguments.get("unanswerable") for call in case.judges)
+    if asked and not answer.usage.get(ANSWERED):
+        pytest.skip(UNJUDGED)
+    return answer
 
 
 def _memory_of(config: pytest.Config, given: Any) -> Memory:

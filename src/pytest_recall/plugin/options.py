@@ -144,6 +144,12 @@ def add(parser: pytest.Parser) -> None:
     parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
     parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
     parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
+    parser.addini(
+        "recall_datasets",
+        "glob patterns of files that name datasets and are run with the folder they are in; others are run where"
+        " their path is given",
+        type="linelist",
+    )
     parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
 
 

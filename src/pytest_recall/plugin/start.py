@@ -15,7 +15,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.recording import Recording, deck_of, recording
 from pytest_recall.plugin.stash import DECK, RUN
-from pytest_recall.store.find import find_case_files, find_files
+from pytest_recall.store.find import DATASET_FILES, find_case_files, find_files
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -32,14 +32,15 @@ def start(config: pytest.Config) -> None:
     options.concurrency(config)
     options.progress(config)
     paths = list(case_files(config))
+    datasets = list(dataset_files(config))
     asked = recording(config)
-    if config.option.recall_baselines is not None and not paths:
+    if config.option.recall_baselines is not None and not (paths or datasets):
         raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
-    if paths or asked.mode != "off":
+    if paths or datasets or asked.mode != "off":
         from pytest_recall.plugin import garbage
 
         garbage.pause(config)
-        wake(config, paths, asked)
+        wake(config, paths, asked, datasets)
 
 
 def _check_selectors(config: pytest.Config) -> None:
@@ -57,7 +58,9 @@ def _check_selectors(config: pytest.Config) -> None:
         check_options(config)
 
 
-def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = None) -> Run:
+def wake(
+    config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
+) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.plugin import baselines
     from pytest_recall.plugin.session import Run
@@ -77,6 +80,7 @@ def wake(config: pytest.Config, paths: list[Path], asked: Recording | None = Non
             resolve(options.asked(config), os.environ, rubric, today(config)),
             rubric,
             options.wanted(config),
+            datasets=datasets,
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
             base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.recall_reset_on_model_swap,
@@ -148,6 +152,30 @@ def case_files(config: pytest.Config) -> Iterator[Path]:
             if path not in seen and not _ignored(config, path, root):
                 seen.add(path)
                 yield path
+
+
+def dataset_files(config: pytest.Config) -> Iterator[Path]:
+    """Yield the files that name datasets and that this run is about: those given by name, or by the ini file."""
+    patterns = tuple(config.getini("recall_datasets"))
+    seen: set[Path] = set()
+    for argument in config.args:
+        root = options.argument_path(config, argument)
+        if not patterns and not root.is_file():
+            continue  # Nothing below a folder is meant, and walking through it twice would take time.
+        for path in find_files(root, lambda path: names_dataset(config, path), config.getini("norecursedirs")):
+            if path not in seen and not _ignored(config, path, root):
+                seen.add(path)
+                yield path
+
+
+def names_dataset(config: pytest.Config, path: Path) -> bool:
+    """Whether the file at `path` names a dataset that this run is about."""
+    if path.suffix not in (".yaml", ".yml"):
+        return False
+    if any(path.match(pattern) for pattern in config.getini("recall_datasets")):
+        return True
+    given = (options.argument_path(config, argument) for argument in config.args)
+    return any(path.match(pattern) for pattern in DATASET_FILES) and path in given
 
 
 def _ignored(config: pytest.Config, path: Path, root: Path) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from pytest_recall.core.record import Header
+from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.scorecard import Result, Scorecard
 from pytest_recall.core.trial import Outcome
 
@@ -79,6 +80,8 @@ def standing(result: Result) -> str:
         return "in quarantine"
     if result.trial.unproven:
         return "does not block"
+    if result.trial.reason == DATASET:
+        return "failed"
     if result.regression:
         return "regression"
     return "new" if result.before is None else "still failing"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
+from pytest_recall.core.bench import ANSWERED
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError
 from pytest_recall.core.memory import QueryContext
@@ -160,7 +161,7 @@ class Memory:
         passages = self._recalled("recall", query, limit, context)
         text = self.answer(query, limit, context)
         end = self._clock()
-        usage = {"memory_recall_seconds": round(end - middle, 6)}
+        usage = {"memory_recall_seconds": round(end - middle, 6), ANSWERED: 0 if text is None else 1}
         if stored:
             usage["memory_store_seconds"] = round(middle - begin, 6)
             usage |= self._probe(part, limit)
@@ -214,6 +215,8 @@ class Memory:
 
 def _named(part: MemoryPart, passages: list[Passage]) -> tuple[Passage, ...]:
     """Return the passages; one without a source that is a stored text, word by word, has that unit's id as its own."""
+    if all(one.source is not None for one in passages):
+        return tuple(passages)
     ids: dict[str, str] = {}
     for unit in part.units:
         ids.setdefault(unit.content, unit.id)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.record import Header
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import reset, swapped
+from pytest_recall.core.schedule import DATASET, reset, swapped
 from pytest_recall.core.selection import Pick, Remainder, remainder, select
 from pytest_recall.run.context import Context
 from pytest_recall.run.place import Place
@@ -21,6 +21,26 @@ from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.state import read_state
 
 EXPLICIT = "explicit"
+
+
+class Source(Protocol):
+    """A file with cases: where each is, and the cases themselves. Those of a dataset are on no schedule.
+
+    `memory` is the selector that the file itself names, empty where it names none.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def lines(self) -> dict[str, int]: ...
+    @property
+    def on_schedule(self) -> bool: ...
+    @property
+    def memory(self) -> str: ...
+
+    def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
+        """Return the cases with these ids, or all. Raises RecallError."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +96,7 @@ class Plan:
     wanted: Wanted
     rows: dict[str, Row]
     digest: str = ""
-    files: dict[Path, CaseFile] = field(default_factory=dict)
+    files: dict[Path, Source] = field(default_factory=dict)
     cases: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     picks: list[Pick] = field(default_factory=list)
@@ -110,6 +130,11 @@ class Plan:
         return self._reasons
 
     @property
+    def unscheduled(self) -> set[str]:
+        """The questions of datasets."""
+        return {case_id for file in self.files.values() if not file.on_schedule for case_id in file.lines}
+
+    @property
     def orphans(self) -> list[str]:
         """Ids in the state without a case; known only to a run that has read all case files."""
         return sorted(self.rows.keys() - self.declared) if self.complete else []
@@ -130,10 +155,13 @@ class Plan:
         self.cases |= news
         if self.scheduled:
             context = self.context
-            self.picks = select(self.cases, self.rows, self.rubric, context.mode, context.date, context.seed)
+            apart = self.cases & self.unscheduled
+            self.picks = select(self.cases - apart, self.rows, self.rubric, context.mode, context.date, context.seed)
+            self.picks += [Pick(case_id, DATASET) for case_id in sorted(apart)]
         else:
             kept = self.cases if self._kept is None else self._kept | news
-            self.picks = [Pick(case_id, EXPLICIT) for case_id in sorted(kept)]
+            apart = self.unscheduled
+            self.picks = [Pick(case_id, DATASET if case_id in apart else EXPLICIT) for case_id in sorted(kept)]
 
     def restrict(self, case_ids: Iterable[str]) -> None:
         """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
@@ -207,18 +235,22 @@ def make_plan(
     rubric: Rubric,
     wanted: Wanted,
     *,
+    datasets: Iterable[Path] = (),
     complete: bool,
     base_state: Path | None = None,
     reset_on_swap: bool = False,
 ) -> Plan:
-    """Return the plan of a run over the case files `paths`.
+    """Return the plan of a run over the case files `paths`, and over the files in `datasets` that name datasets.
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
     says that `paths` are all there are, so that a row without a case has lost it. Raises
     RecallError for whatever is wrong in any of the files.
     """
-    files = {path: CaseFile(path, place.name(path)) for path in paths}
-    check_unique(files.values())
+    rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
+    check_unique(rows_of.values())
+    files: dict[Path, Source] = {**rows_of}
+    for path in datasets:
+        files[path] = _bench(path, place.name(path), files.values())
     source = base_state or place.state
     if base_state is not None and not base_state.exists():
         raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
@@ -250,14 +282,24 @@ def make_plan(
     return plan
 
 
-def kept_ids(files: Iterable[CaseFile], wanted: Wanted) -> set[str]:
+def _bench(path: Path, name: str, others: Iterable[Source]) -> Source:
+    from pytest_recall.run.bench import read_bench  # With what reads datasets, which most runs do without.
+
+    bench = read_bench(path, name)
+    for other in others:
+        if both := bench.lines.keys() & other.lines.keys():
+            raise RecallError(f"{name}: asks `{min(both)}`, as {other.name} does; run one of the files at a time")
+    return bench
+
+
+def kept_ids(files: Iterable[Source], wanted: Wanted) -> set[str]:
     """Return the ids of the cases in `files` that are wanted; cases are read only if they must be."""
     if not wanted.narrows:
         return {case_id for file in files for case_id in file.lines}
     return {case.id for case in read_cases(files) if wanted.keeps(case.scenario, case.dimension)}
 
 
-def read_cases(files: Iterable[CaseFile]) -> list[Case]:
+def read_cases(files: Iterable[Source]) -> list[Case]:
     """Return every case of `files`. Raises RecallError."""
     return [case for file in files for case in file.cases()]
 

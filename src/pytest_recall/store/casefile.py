@@ -31,6 +31,9 @@ class CaseFile:
     counted from 1. Files up to `LAZY_BYTES` are read and validated whole at once.
     """
 
+    on_schedule = True
+    memory = ""
+
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
         self.name = name

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 DEFAULT_PATTERNS = ("eval/cases.yaml", "eval/cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
+DATASET_FILES = ("*.dataset.yaml", "*.dataset.yml")
 SUFFIXES = (".yaml", ".yml", ".jsonl")
 SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "build", "dist")
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from pytest_recall.store.files import read_text
 
@@ -46,7 +46,7 @@ class Appended:
         """Append an object. Raises OSError."""
         self._file.write(json.dumps(value).encode("ascii") + b"\n")
 
-    def __enter__(self) -> Appended:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -1,0 +1,163 @@
+"""`recall membench`: a memory system on a dataset, without pytest."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import Commands, names, placeless
+
+if TYPE_CHECKING:
+    from pytest_recall.core.membench import Arguments, Summary
+
+DETAILS = """\
+PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
+Each conversation is stored once, and each question is asked. Printed is a table by category: the mean
+of each metric with its 95 % interval, apart from questions that failed and those that nobody can judge.
+
+Every question is written down as it is answered, in eval/_artifacts/membench or in --out. The same command
+goes on where one was stopped; --out refuses one that asks something else. Questions that failed stay failed.
+
+  recall membench run --dataset locomo sample --memory sqlite-fts
+  recall membench run locomo10.json --memory hybrid --sample 200 --seed 1
+  recall membench run locomo10.json --fail-under evidence_recall_at_k=0.6
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the commands."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "membench",
+        help="run a memory system on a public dataset",
+        description="Run a memory system on a public dataset of conversations, without pytest.",
+    )
+    inner = parser.add_subparsers(dest="membench_command", metavar="COMMAND", title="commands", required=True)
+    add_run(inner)
+
+
+def add_run(commands: Commands) -> None:
+    """Add `recall membench run`."""
+    parser = placeless(commands, "run", "store the conversations of a dataset in a memory, and ask it", run, DETAILS)
+    parser.add_argument("path", metavar="PATH", help="the dataset's file, or `sample`")
+    parser.add_argument(
+        "--dataset",
+        choices=("auto", "locomo", "longmemeval", "dmr"),
+        default="auto",
+        help="what it is (default: auto, by its first row)",
+    )
+    parser.add_argument("--memory", metavar="SELECTOR", help="the memory system (default: sqlite-fts)")
+    parser.add_argument(
+        "--memory-reset",
+        action="store_true",
+        help="allow to reset a memory system that is not empty, or does not say so",
+    )
+    parser.add_argument("--k", type=_count, metavar="K", help="how many passages it is asked for (default: 10)")
+    parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
+    parser.add_argument("--sample", type=_count, metavar="N", help="ask N questions, from each category by its share")
+    parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
+    parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the questions are written down")
+    parser.add_argument(
+        "--fail-under",
+        action="append",
+        default=[],
+        metavar="METRIC=VALUE",
+        help="exit with 1 if the mean of the metric is lower, or a question failed; may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with all metrics")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run `recall membench run`."""
+    from pytest_recall.core.bench import LIMIT, SAMPLE, BenchFile
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.memory.resolve import DEFAULT, resolve
+    from pytest_recall.render import membench as render
+    from pytest_recall.run.bench import Bench, dataset_of
+    from pytest_recall.run.membench import arguments_of, go_on
+
+    if args.categories == ():
+        raise RecallError("--categories: names nothing; give one or more, separated by commas")
+    floors = _floors(args.fail_under)
+    path = args.path if args.path == SAMPLE else str(Path(args.path).absolute())
+    asked = BenchFile(
+        dataset=args.dataset,
+        path=path,
+        limit=args.k or LIMIT,
+        unit=args.unit,
+        sample=args.sample,
+        seed=args.seed,
+        categories=args.categories,
+    )
+    client = resolve(args.memory or DEFAULT)
+    if args.memory_reset and client.private:
+        raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
+    bench = Bench(Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path))
+    arguments = arguments_of(bench, client)
+    folder = args.out or _folder(arguments)
+    found = go_on(bench, client, folder, arguments, allowed=args.memory_reset, tell=_tell)
+    if args.json:
+        print(json.dumps(render.as_json(arguments, found.summary), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.lines(arguments, found.summary, found.failed)))
+    return _verdict(floors, found.summary)
+
+
+def _tell(sentence: str) -> None:
+    print(f"recall: {sentence}", file=sys.stderr, flush=True)
+
+
+def _folder(arguments: Arguments) -> Path:
+    """Return the folder of runs with these arguments, below the eval directory."""
+    from pytest_recall.core.membench import plain
+    from pytest_recall.run.place import find_place
+
+    root = Path.cwd()
+    artifacts = find_place(root, root, [root]).artifacts
+    artifacts.make()
+    mark = hashlib.sha256(json.dumps(plain(arguments)).encode()).hexdigest()[:12]
+    return artifacts.folder / "membench" / f"{arguments.dataset}-{mark}"
+
+
+def _floors(given: list[str]) -> dict[str, float]:
+    from pytest_recall.core.errors import RecallError, nearest
+    from pytest_recall.core.measure import METRICS
+
+    floors: dict[str, float] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in METRICS:
+            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, METRICS)}")
+        try:
+            floors[name] = float(value)
+        except ValueError:
+            floors[name] = -1.0
+        if not 0 <= floors[name] <= 1:
+            raise RecallError(f"--fail-under: {text!r} names no mean; write it like {name}=0.6")
+    return floors
+
+
+def _verdict(floors: dict[str, float], summary: Summary) -> int:
+    """Return the exit code, and say on standard error which floor is not reached."""
+    problems = []
+    for name, floor in floors.items():
+        mean = summary.everything.means.get(name)
+        if mean is None or mean.value is None:
+            problems.append(f"{name} was measured on no question")
+        elif mean.value < floor:
+            problems.append(f"{name} is {mean.value:.4f}, below {floor:g}")
+    if floors and summary.everything.failures:
+        problems.append(f"{summary.everything.failures:,} questions failed, and are in no mean")
+    for problem in problems:
+        print(f"recall: --fail-under: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to 10,000")
+    return int(text)

@@ -1,0 +1,173 @@
+"""Membench: what a memory came to on a dataset: one line for each question, and the fold over them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from pytest_recall.core.measure import METRICS, Value
+from pytest_recall.core.plain import typed
+from pytest_recall.metrics.mean import Mean, Tally
+from pytest_recall.metrics.percentiles import percentiles
+
+FORMAT = 1
+"""The version of the lines."""
+
+
+class Arguments(NamedTuple):
+    """What decides the outcome of a run; a journal is gone on with by a run that has the same.
+
+    `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model.
+    """
+
+    dataset: str
+    file: str
+    sha256: str
+    memory: str
+    k: int
+    unit: str
+    sample: int | None
+    seed: str
+    categories: tuple[str, ...]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One question that was asked.
+
+    `values` are its metrics; one with an `error` has none, and neither has one that is `unjudged`, which
+    says why nobody can judge it. `seconds` is how long the memory took for it; `ingest_seconds` and
+    `units` are those of what was stored just before it, None where nothing was.
+    """
+
+    id: str
+    category: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+    unjudged: str = ""
+    error: str = ""
+    seconds: float | None = None
+    ingest_seconds: float | None = None
+    units: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; what is empty or unknown is left out."""
+        plain = {name: value for name, value in asdict(self).items() if value not in (None, "", {})}
+        return {"id": self.id, "category": self.category, **plain}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Line:
+        """Return the line that `to_json` gave. Raises KeyError, TypeError or ValueError for what it has not."""
+        values = {str(name): None if value is None else float(value) for name, value in plain.get("values", {}).items()}
+        return cls(**{**typed(cls, plain), "values": values})
+
+
+class Group(NamedTuple):
+    """What the questions of a category, or all of them, came to: `n` were asked, `failures` broke.
+
+    `unjudged` are those that nobody can judge. Neither these nor failures are in the means.
+    """
+
+    n: int
+    failures: int
+    unjudged: int
+    means: Mapping[str, Mean]
+
+
+class Summary(NamedTuple):
+    """What a run came to so far: `asked` of `total` questions.
+
+    `latency` are percentiles, in seconds, of a question; `ingests` counts how often a conversation was
+    stored, `units` how much all of them stored, in `ingest_seconds`.
+    """
+
+    total: int
+    everything: Group
+    categories: Mapping[str, Group]
+    latency: Mapping[str, float | None]
+    ingests: int
+    units: int
+    ingest_seconds: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether all questions were asked."""
+        return self.everything.n >= self.total
+
+
+class _Group:
+    def __init__(self) -> None:
+        self.n = self.failures = self.unjudged = 0
+        self.tallies: dict[str, Tally] = {}
+
+    def add(self, line: Line) -> None:
+        self.n += 1
+        self.failures += bool(line.error)
+        self.unjudged += bool(line.unjudged)
+        for name, value in line.values.items():
+            if name not in METRICS:
+                continue  # Of a later version.
+            metric = METRICS[name]
+            tally = self.tallies.setdefault(name, Tally(share=metric.share, within=metric.within))
+            if value is not None:
+                tally.add(value)
+
+    def found(self) -> Group:
+        means = {name: self.tallies[name].mean() for name in METRICS if name in self.tallies}
+        return Group(self.n, self.failures, self.unjudged, means)
+
+
+class Fold:
+    """Adds lines up as they come; it keeps sums, and the seconds of each question."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._all = _Group()
+        self._categories: dict[str, _Group] = {}
+        self._seconds = array("d")
+        self._ingests = self._units = 0
+        self._ingest_seconds = 0.0
+
+    def add(self, line: Line) -> None:
+        """Take a line."""
+        self._all.add(line)
+        self._categories.setdefault(line.category, _Group()).add(line)
+        if line.seconds is not None:
+            self._seconds.append(line.seconds)
+        if line.ingest_seconds is not None:
+            self._ingests += 1
+            self._ingest_seconds += line.ingest_seconds
+            self._units += line.units or 0
+
+    def summary(self) -> Summary:
+        """Return what it comes to so far."""
+        return Summary(
+            total=self._total,
+            everything=self._all.found(),
+            categories={name: group.found() for name, group in sorted(self._categories.items())},
+            latency=percentiles(self._seconds),
+            ingests=self._ingests,
+            units=self._units,
+            ingest_seconds=round(self._ingest_seconds, 6),
+        )
+
+
+def fold(lines: Iterable[Line], total: int) -> Summary:
+    """Return what the lines come to, of `total` questions."""
+    found = Fold(total)
+    for line in lines:
+        found.add(line)
+    return found.summary()
+
+
+def differences(before: Mapping[str, Any], after: Arguments) -> list[str]:
+    """Return what has changed between the arguments of a journal and those of a run, in words."""
+    now = plain(after)
+    return [f"`{name}` was {before.get(name)!r} and is {now[name]!r}" for name in now if before.get(name) != now[name]]
+
+
+def plain(arguments: Arguments) -> dict[str, Any]:
+    """Return the arguments as plain JSON types."""
+    return {**arguments._asdict(), "categories": list(arguments.categories)}

@@ -1,0 +1,62 @@
+"""Journal of a membench: a header with the arguments, and a line for each question, in `questions.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.membench import FORMAT, Arguments, Line, differences, plain
+from pytest_recall.store.lines import Appended
+
+NAME = "questions.jsonl"
+
+
+def begun(folder: Path, arguments: Arguments) -> Iterator[Line]:
+    """Yield the lines that are there from an earlier run with the same arguments.
+
+    A last line that was cut off is left out. Raises RecallError where the arguments are others.
+    """
+    path = folder / NAME
+    for number, record in _records(path):
+        try:
+            if number == 1:
+                if record["format"] != FORMAT:
+                    raise RecallError(f"{path}:1: format {record['format']} is unknown here; upgrade pytest-recall")
+                changed = differences(record["arguments"], arguments)
+                if changed:
+                    raise RecallError(f"{path}: {'; '.join(changed)}; ask the same as before, or name another --out")
+                continue
+            yield Line.from_json(record)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise RecallError(f"{path}:{number}: is no line of a membench; delete the folder to begin anew") from None
+
+
+def _records(path: Path) -> Iterator[tuple[int, Any]]:
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n") and line.strip():
+                    try:
+                        yield number, json.loads(line)
+                    except (ValueError, RecursionError):
+                        continue  # A line that a killed run began, and the next one ended.
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecallError(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
+
+
+class Journal(Appended):
+    """The journal of a run, begun or gone on with; a context manager. Raises OSError."""
+
+    def __init__(self, folder: Path, arguments: Arguments) -> None:
+        super().__init__(folder / NAME)
+        if not self._file.tell():
+            self.append({"format": FORMAT, "arguments": plain(arguments)})
+
+    def add(self, line: Line) -> None:
+        """Append a line."""
+        self.append(line.to_json())

@@ -1,0 +1,180 @@
+"""`recall membench run`: a dataset asked without pytest, gone on with where it was stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from pytest_recall.datasets.dataset import sample_text
+from tests.plugin.test_memory import CLIENT
+
+RUN = ("membench", "run", "--dataset", "locomo", "sample")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict[str, Any]:
+    assert main([*RUN, *more, "--json"]) == code
+    plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return plain
+
+
+def questions(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()][1:]
+
+
+def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(RUN) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
+    lines = {line.split("  ")[0]: " ".join(line.split()) for line in out.splitlines()}
+    assert lines["adversarial"] == "adversarial 4 0 4 – – – –"
+    assert lines["single-hop"].startswith("single-hop 7 0 0 1.00 1.00 (0.65–1.00)")
+    assert "not judged: 4 unanswerable questions" in out
+    assert "ingest: 49 units in 2 conversations" in out
+
+
+def test_what_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys, "--k", "3")
+    assert (plain["memory"], plain["k"], plain["questions"], plain["complete"]) == ("sqlite-fts", 3, 22, True)
+    assert (plain["all"]["n"], plain["all"]["failures"], plain["all"]["unjudged"]) == (22, 0, 4)
+    assert plain["all"]["metrics"]["evidence_recall_at_k"]["n"] == 18
+    assert plain["ingest"]["conversations"] == 2
+    assert "answer_contains" not in plain["all"]["metrics"]
+
+
+def test_the_context_as_a_whole_has_no_first_k(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys, "--memory", "full", "--k", "1")
+    assert plain["all"]["metrics"]["evidence_all_at_k"]["value"] == 1
+    assert "evidence_precision_at_k" not in plain["all"]["metrics"]
+    assert found(capsys, "--memory", "null")["all"]["metrics"]["evidence_all_at_k"]["value"] == 0
+
+
+def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    whole = found(capsys, "--out", "o")
+    path = tmp_path / "o" / "questions.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:8]) + lines[8][:30])  # Killed while it wrote the eighth question.
+    assert main([*RUN, "--out", "o", "--json"]) == 0
+    captured = capsys.readouterr()
+    again = json.loads(captured.out)
+    assert captured.err == "recall: o: 7 of 22 questions are there\n"
+    assert again["all"] == whole["all"]
+    assert len({one["id"] for one in json_lines(path) if "id" in one}) == 22
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    kept = []
+    for line in path.read_text().splitlines():
+        try:
+            kept.append(json.loads(line))
+        except ValueError:
+            continue
+    return kept
+
+
+def test_a_finished_run_is_only_told(capsys: pytest.CaptureFixture[str]) -> None:
+    first = found(capsys)
+    assert found(capsys) == first
+
+
+def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys, "--out", "o", "--k", "3")
+    assert main([*RUN, "--out", "o", "--memory", "full", "--k", "4"]) == 2
+    assert capsys.readouterr().err == (
+        "recall: o/questions.jsonl: `memory` was 'sqlite-fts' and is 'full'; `k` was 3 and is 4; `whole` was False"
+        " and is True; ask the same as before, or name another --out\n"
+    )
+
+
+def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(sample_text("locomo"))
+    assert main(["membench", "run", "mine.json", "--out", "o"]) == 0
+    file.write_text(sample_text("locomo").replace("walnut", "hazel"))
+    assert main(["membench", "run", "mine.json", "--out", "o"]) == 2
+    assert "`sha256` was" in capsys.readouterr().err
+
+
+def test_a_damaged_journal_names_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found(capsys, "--out", "o")
+    with (tmp_path / "o" / "questions.jsonl").open("a") as file:
+        file.write('{"id": 3}\n')
+    assert main([*RUN, "--out", "o"]) == 2
+    assert "o/questions.jsonl:24: is no line of a membench" in capsys.readouterr().err
+
+
+def test_a_sample_is_drawn_by_category(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys, "--sample", "11", "--seed", "x")
+    assert {name: group["n"] for name, group in plain["categories"].items()} == {
+        "adversarial": 2,
+        "multi-hop": 2,
+        "open-domain": 1,
+        "single-hop": 4,
+        "temporal": 2,
+    }
+    assert found(capsys, "--categories", "temporal")["questions"] == 5
+
+
+@pytest.mark.parametrize(
+    ("floor", "code", "said"),
+    [
+        ("evidence_recall_at_k=0.5", 0, ""),
+        ("evidence_recall_at_k=0.99", 1, "recall: --fail-under: evidence_recall_at_k is 0.8889, below 0.99\n"),
+        ("answer_contains=0.1", 1, "recall: --fail-under: answer_contains was measured on no question\n"),
+        ("contians=0.1", 2, "recall: --fail-under: `contians` is unknown; did you mean `contains`"),
+        ("contains=high", 2, "recall: --fail-under: 'contains=high' names no mean; write it like contains=0.6\n"),
+    ],
+)
+def test_a_floor_decides_on_the_exit_code(capsys: pytest.CaptureFixture[str], floor: str, code: int, said: str) -> None:
+    assert main([*RUN, "--fail-under", floor]) == code
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_failures_are_apart_and_reach_no_floor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    broken = CLIENT.replace('note(f"recall {query}")', "assert 'Samuel' not in query, 'down'")
+    (tmp_path / "client.py").write_text(broken)
+    more = ("--memory", "python:client.py:Private", "--fail-under", "contains_at_k=0")
+    assert main([*RUN, *more]) == 1
+    captured = capsys.readouterr()
+    failed = [one for one in captured.out.splitlines() if "memory recall: AssertionError: down" in one]
+    assert failed
+    assert "questions failed, and are in no mean" in captured.err
+
+
+def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(CLIENT)
+    assert main([*RUN, "--memory", "python:client.py:Full"]) == 2
+    assert "holds 1 units that are not this run's" in capsys.readouterr().err
+    assert main([*RUN, "--memory", "python:client.py:Full", "--memory-reset"]) == 0
+    assert main([*RUN, "--memory", "full", "--memory-reset"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "gone.json"), "gone.json: path: "),
+        (("run", "sample"), "sample: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
+        (("run", "--dataset", "dmr", "sample", "--memory", "sqlite"), "'sqlite': no memory is selected like this;"),
+        (("run", "--dataset", "dmr", "sample", "--categories", ","), "--categories: names nothing;"),
+        (("run", "--dataset", "dmr", "sample", "--categories", "x"), "sample: categories: 'x' is not in the dataset"),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
+    assert main(["membench", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"recall: {said}")
+
+
+def test_all_questions_are_written_down(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found(capsys)
+    (folder,) = (tmp_path / "eval" / "_artifacts" / "membench").iterdir()
+    lines = questions(folder)
+    assert [one["id"] for one in lines if "ingest_seconds" in one] == ["conv-1:q1", "conv-2:q1"]
+    assert all(one["values"] for one in lines if "unjudged" not in one)

@@ -1,0 +1,67 @@
+"""The fold over what a memory came to: failures and what nobody can judge are in no mean."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.core.membench import Arguments, Line, differences, fold, plain
+from tests.core.samples import unhurried
+
+ARGUMENTS = Arguments("locomo", "f.json", "00", "sqlite-fts", 10, "turn", None, "", (), False)
+LINES = st.builds(
+    Line,
+    id=st.text(max_size=5),
+    category=st.sampled_from("ab"),
+    values=st.dictionaries(st.sampled_from(["contains_at_k", "evidence_all_at_k"]), st.sampled_from([0.0, 1.0])),
+    error=st.sampled_from(["", "memory recall: down"]),
+    unjudged=st.sampled_from(["", "nobody can"]),
+    seconds=st.none() | st.floats(0, 10),
+    ingest_seconds=st.none() | st.floats(0, 10),
+    units=st.none() | st.integers(0, 10),
+)
+
+
+@unhurried
+@given(LINES)
+def test_a_line_comes_back_as_it_was_written(line: Line) -> None:
+    assert Line.from_json(json.loads(json.dumps(line.to_json()))) == line
+
+
+def test_a_field_of_a_later_version_is_passed_over() -> None:
+    assert Line.from_json({"id": "a", "category": "b", "later": 1, "values": {"later": 2}}).id == "a"
+    found = fold([Line(id="a", category="b", values={"later": 2})], 1)
+    assert found.everything.means == {}
+
+
+def test_means_are_of_what_came_back() -> None:
+    lines = [
+        Line(id="1", category="a", values={"contains_at_k": True, "evidence_recall_at_k": 0.5}, seconds=0.1),
+        Line(id="2", category="a", values={"contains_at_k": False}, seconds=0.3, ingest_seconds=2.0, units=7),
+        Line(id="3", category="a", error="memory recall: down"),
+        Line(id="4", category="b", unjudged="nobody can", seconds=0.2),
+    ]
+    found = fold(lines, 5)
+    assert (found.everything.n, found.everything.failures, found.everything.unjudged) == (4, 1, 1)
+    assert not found.complete
+    mean = found.everything.means["contains_at_k"]
+    assert (mean.value, mean.n) == (0.5, 2)
+    assert found.everything.means["evidence_recall_at_k"].n == 1
+    assert found.categories["b"].means == {}
+    assert (found.ingests, found.units, found.ingest_seconds) == (1, 7, 2.0)
+    assert found.latency["p50"] == 0.2
+
+
+def test_nothing_is_no_zero() -> None:
+    found = fold([], 3)
+    assert (found.everything.means, found.latency["p50"]) == ({}, None)
+
+
+def test_what_has_changed_is_named() -> None:
+    assert differences(json.loads(json.dumps(plain(ARGUMENTS))), ARGUMENTS) == []
+    assert differences(plain(ARGUMENTS), ARGUMENTS._replace(k=5, categories=("a",))) == [
+        "`k` was 10 and is 5",
+        "`categories` was [] and is ['a']",
+    ]

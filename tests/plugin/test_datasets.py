@@ -1,0 +1,190 @@
+"""Files that name datasets: when they run, what becomes of their questions, and that no schedule knows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_recall.datasets.dataset import sample_text
+from tests.helpers.project import BARE, WORKERS, Checkout, case, row
+from tests.memory.services import Service, serving
+from tests.plugin.test_memory import CLIENT
+
+FILE = "eval/locomo.dataset.yaml"
+PROJECT = BARE.with_files({FILE: "dataset: locomo\npath: sample\n"})
+WITH_CASES = PROJECT.with_agent("@pytest.fixture\ndef agent():\n    return str\n").with_cases(case("plain"))
+LOGGED = CLIENT.replace('        note(f"store {content}")\n', '        note("store")\n')
+
+
+def file(text: str) -> str:
+    return f"dataset: locomo\npath: sample\n{text}"
+
+
+def counts(checkout: Checkout) -> dict[str, int]:
+    found = list(checkout.outcomes().values())
+    return {outcome: found.count(outcome) for outcome in sorted(set(found))}
+
+
+@WORKERS
+def test_each_question_is_an_item(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = PROJECT.at(pytester)
+    result = checkout.run(FILE, *workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=14, failed=4, skipped=4)
+    assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
+    assert {trial.reason for trial in checkout.journal().trials} == {"dataset"}
+    trial = next(one for one in checkout.journal().trials if one.case_id == "conv-1:q1")
+    assert (trial.scenario, trial.where) == ("conv-1", f"{FILE}:1")
+    assert checkout.scorecard()["by_reason"] == {"dataset": {"passed": 14, "failed": 4, "skipped": 4}}
+
+
+@WORKERS
+def test_the_state_is_left_alone(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = WITH_CASES.with_state(plain=row(2)).at(pytester)
+    before = checkout.state_text()
+    checkout.run(FILE, *workers)
+    assert checkout.state_text() == before
+    checkout.run(f"{FILE}::conv-1:q1", "--recall-update")
+    assert checkout.state_text() == before
+    checkout.run(FILE, "eval/cases.yaml", *workers)
+    assert checkout.boxes() == {"plain": 3}
+    assert len(checkout.outcomes()) == 23
+
+
+def test_a_run_over_the_folder_passes_it_by(pytester: pytest.Pytester) -> None:
+    checkout = WITH_CASES.at(pytester)
+    checkout.run("eval").assert_outcomes(passed=1)
+    assert set(checkout.outcomes()) == {"plain"}
+
+
+@WORKERS
+def test_a_pattern_of_the_ini_file_takes_it_in(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = WITH_CASES.at(pytester)
+    checkout.run("eval", "-o", "recall_datasets=locomo.*.yaml", *workers)
+    assert len(checkout.outcomes()) == 23
+
+
+def test_questions_are_chosen_as_cases_are(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.at(pytester)
+    checkout.run(FILE, "-k", "conv-2 and q1 and not q10 and not q11")
+    assert set(checkout.outcomes()) == {"conv-2:q1"}
+    checkout.run(f"{FILE}::conv-1:q4")
+    assert set(checkout.outcomes()) == {"conv-1:q4"}
+    checkout.run(FILE, "--dimensions", "temporal")
+    assert len(checkout.outcomes()) == 5
+
+
+def test_a_sample_is_the_same_each_day(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.with_files({FILE: file("sample: 6\nseed: 3\n")}).at(pytester)
+    checkout.run(FILE, day="2026-03-10")
+    first = set(checkout.outcomes())
+    checkout.run(FILE, day="2026-03-11")
+    assert len(first) == 6
+    assert set(checkout.outcomes()) == first
+
+
+def test_a_conversation_is_stored_once(pytester: pytest.Pytester) -> None:
+    text = file("memory: python:client:Private\n")
+    checkout = PROJECT.with_files(
+        {FILE: text, "client.py": LOGGED, "eval/rubric.yaml": "owner: us\nmemory_probe: 0\n"}
+    ).at(pytester)
+    checkout.run(FILE)
+    noted = (checkout.path / "calls.txt").read_text().splitlines()
+    assert (noted.count("reset"), noted.count("store")) == (2, 49)
+
+
+def test_a_question_with_a_history_of_its_own_has_it_alone(pytester: pytest.Pytester) -> None:
+    text = "dataset: longmemeval\npath: sample\nmemory: python:client:Private\nlimit: 3\n"
+    checkout = PROJECT.with_files({FILE: text, "client.py": LOGGED}).at(pytester)
+    checkout.run(FILE)
+    noted = (checkout.path / "calls.txt").read_text().splitlines()
+    assert noted.count("reset") == len(checkout.outcomes()) == 8
+
+
+def test_the_option_comes_before_the_file(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.with_files({FILE: file("memory: last-2\nlimit: 3\n")}).at(pytester)
+    result = checkout.run(FILE, "-k", "conv-1")
+    result.stdout.fnmatch_lines(["memory last-2: stored 25 units*"])
+    checkout.run(FILE, "-k", "conv-1", "--memory", "null").stdout.fnmatch_lines(["memory null: stored 25 units*"])
+
+
+def test_a_memory_that_answers_is_judged_by_its_answers(pytester: pytest.Pytester) -> None:
+    answering = CLIENT + "\n    async def answer(self, query, limit, context):\n        return 'It is not mentioned.'\n"
+    text = file("memory: python:client:Late\ncategories: [adversarial, single-hop]\n")
+    checkout = PROJECT.with_files({FILE: text, "client.py": answering}).at(pytester)
+    checkout.run(FILE)
+    assert counts(checkout) == {"failed": 7, "passed": 4}
+
+
+def test_named_judges_take_the_place_of_ours(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.with_files({FILE: file("judges: [{contains: {any: true}}]\ncategories: [temporal]\n")}).at(
+        pytester
+    )
+    checkout.run(FILE)
+    judges = {verdict.judge for trial in checkout.journal().trials for verdict in trial.verdicts}
+    assert judges == {"contains"}
+
+
+def test_what_breaks_is_no_score(pytester: pytest.Pytester) -> None:
+    broken = CLIENT.replace('note(f"recall {query}")', "raise ConnectionError('down')")
+    text = file("memory: python:client:Private\nquestions: ['conv-1:q1']\n")
+    checkout = PROJECT.with_files({FILE: text, "client.py": broken}).at(pytester)
+    checkout.run(FILE)
+    (trial,) = checkout.journal().trials
+    assert (trial.outcome.value, trial.error) == ("error", "memory recall: ConnectionError: down")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dataset: locomo\n", f"{FILE}:1: path: is missing; add it"),
+        ("dataset: lokomo\npath: sample\n", f"{FILE}:1: dataset: 'lokomo' is unknown; did you mean `locomo`?"),
+        (file("limt: 3\n"), f"{FILE}:3: limt: unknown field; did you mean `limit`?"),
+        (file("limit: '3'\n"), f"{FILE}:3: limit: must be a whole number, not '3'"),
+        (
+            file("categories: [temprl]\n"),
+            f"{FILE}: categories: 'temprl' is not in the dataset; did you mean `temporal`?",
+        ),
+        ("path: sample\n", f"{FILE}: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
+        ("path: gone.json\n", f"{FILE}: path: 'gone.json' is not there; correct it, or write `sample`"),
+        ("path: cut.json\n", "cut.json: is neither a JSON array nor JSON Lines*"),
+        (file("judges: [contians]\n"), f"*{FILE}:1: judges: `contians` is no judge; did you mean `contains`?*"),
+    ],
+)
+def test_mistakes_name_their_place(pytester: pytest.Pytester, text: str, message: str) -> None:
+    checkout = PROJECT.with_files({FILE: text, "eval/cut.json": "nothing"}).at(pytester)
+    result = checkout.run(FILE)
+    assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
+    printed = [line.removeprefix("ERROR: ") for line in (*result.errlines, *result.outlines)]
+    pytest.LineMatcher(printed).fnmatch_lines([message])
+
+
+def test_two_files_with_the_same_questions_are_refused(pytester: pytest.Pytester) -> None:
+    other = "eval/other.dataset.yaml"
+    checkout = PROJECT.with_files({other: file("memory: full\n")}).at(pytester)
+    result = checkout.run(FILE, other)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"{other}: asks `conv-1:q1`, as {FILE} does; run one of the files at a time" in result.stderr.str()
+
+
+def test_a_path_is_that_from_the_file(pytester: pytest.Pytester) -> None:
+    checkout = BARE.with_files({FILE: "path: data/mine.jsonl\n", "eval/data/mine.jsonl": sample_text("dmr")}).at(
+        pytester
+    )
+    checkout.run(FILE)
+    assert set(checkout.outcomes()) == {f"dmr-{n}" for n in range(1, 6)}
+
+
+def test_cases_run_one_by_one_where_others_run_at_once(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.at(pytester)
+    checkout.run(FILE, "--recall-concurrency", "8").assert_outcomes(passed=14, failed=4, skipped=4)
+
+
+def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester) -> None:
+    with serving(Service()) as service:
+        text = file(f"memory: {service.url}\nquestions: ['conv-1:q1', 'conv-2:q1']\n")
+        checkout = PROJECT.with_files({FILE: text}).at(pytester)
+        checkout.run(FILE, "--record")
+        recorded = checkout.outcomes()
+    result = checkout.run(FILE, "--replay")
+    assert checkout.outcomes() == recorded
+    assert set(recorded.values()) <= {"passed", "failed"}, result.stdout.str()
