@@ -194,8 +194,9 @@ class Player:
     def ask(self, request: Request) -> Step:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
         step = self._decide(request)
-        waits = step.served is not None or step.held is not None
-        limiter = None if self.limits is None or waits else self.limits.of(request.url)
+        if self.limits is None or step.served is not None or step.held is not None:
+            return step
+        limiter = self.limits.of(request.url)
         if limiter is None:
             return step
         tape = None if step.tap is None else self.tape
@@ -212,7 +213,8 @@ class Player:
         lane = self._lane
         tapes, kind = self._opened(lane), self._kind(lane)
         tape = tapes[-1] if tapes else None
-        self._check(request, None, lane)
+        if lane is not None:
+            self._check(request, None, lane)
         way = self.ways.get(kind, "cassette")
         if way == "forbidden":
             raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
