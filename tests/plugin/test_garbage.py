@@ -50,7 +50,7 @@ SET = BARE.with_cases(case("a", input="x", expected="held"))
 @pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "somebody-else's"])
 def test_what_stays_is_not_walked_while_cases_run(pytester: pytest.Pytester, before: str, after: bool) -> None:
     checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
-    done = checkout.run_apart("-s")
+    done = checkout.run_apart("-s", "-W", "error")
     assert checkout.outcomes() == {"a": "passed"}
     assert f"frozen while pytest looks: {after}" in done.outlines
     assert "collecting at the end: True" in done.outlines
@@ -69,6 +69,12 @@ def test_what_collection_left_in_a_cycle_is_still_found(pytester: pytest.Pyteste
     checkout = SET.with_files({"eval/conftest.py": AGENT + LEFT}).at(pytester)
     done = checkout.run_apart("-W", "error", "--tb=short")
     assert done.ret != pytest.ExitCode.OK
+    assert "left in a cycle since collection" in done.stdout.str() + done.stderr.str()
+
+
+def test_what_a_test_leaves_in_a_cycle_is_found_by_itself(pytester: pytest.Pytester) -> None:
+    conftest = AGENT + LEFT.replace('globals().pop("left", None)', "Left()").replace("left = Left()\n", "")
+    done = SET.with_files({"eval/conftest.py": conftest}).at(pytester).run_apart("--tb=short")
     assert "left in a cycle since collection" in done.stdout.str() + done.stderr.str()
 
 
