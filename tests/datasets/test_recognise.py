@@ -36,7 +36,7 @@ def _locomo() -> Any:
             b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
             "is a pointer of Git LFS and not the file itself",
         ),
-        (gzip.compress(b"[]"), "is compressed; unpack it first"),
+        (gzip.compress(b"[]", mtime=0), "is compressed; unpack it first"),
         (b"PK\x03\x04", "is compressed; unpack it first"),
         (b"[]", "has no rows"),
         (b"[3]", "row 1: expected an object, found the number 3"),
