@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,20 @@ def _glob(text: str) -> str:
     if not text.strip(" /"):
         raise argparse.ArgumentTypeError("the pattern is empty; write one like '*.evals.yaml'")
     return text
+
+
+def print_forms(
+    forms: Mapping[str, str], missing: Callable[[str], str], options: Callable[[str], str] = lambda form: ""
+) -> int:
+    """Print how something is named, a line for each form and below it its options and what is missing for it here."""
+    width = max(map(len, forms))
+    for form, about in forms.items():
+        print(f"{form:<{width}}  {about}")
+        if given := options(form):
+            print(f"{'':<{width}}  options: {given}")
+        if lacks := missing(form):
+            print(f"{'':<{width}}  not ready here: {lacks}")
+    return 0
 
 
 def dollars(text: str) -> float:

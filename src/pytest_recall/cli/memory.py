@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, print_forms
 from pytest_recall.core.errors import CaseError, RecallError
 from pytest_recall.core.memory_part import Fact, MemoryPart
 from pytest_recall.core.memory_selector import FORMS, OPTIONS
@@ -72,15 +72,11 @@ def add(commands: Commands) -> None:
 
 def run_list(args: argparse.Namespace) -> int:
     """Run `recall memory list`."""
-    width = max(map(len, FORMS))
-    for form, about in FORMS.items():
-        print(f"{form:<{width}}  {about}")
-        options = OPTIONS.get(form.partition(":")[0], ())
-        if options:
-            print(f"{'':<{width}}  options: {', '.join(f';{option}=' for option in options)}")
-        if missing := _missing(form):
-            print(f"{'':<{width}}  not ready here: {missing}")
-    return 0
+    return print_forms(FORMS, _missing, _options)
+
+
+def _options(form: str) -> str:
+    return ", ".join(f";{option}=" for option in OPTIONS.get(form.partition(":")[0], ()))
 
 
 def _missing(form: str) -> str:

@@ -8,7 +8,7 @@ import math
 import sys
 import time
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, print_forms
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.model import Ask, Message, ModelError, Reply
 from pytest_recall.core.retry import Retry
@@ -81,12 +81,7 @@ def _seconds(text: str) -> float:
 
 def run_list(args: argparse.Namespace) -> int:
     """Run `recall models list`."""
-    width = max(map(len, FORMS))
-    for form, about in FORMS.items():
-        print(f"{form:<{width}}  {about}")
-        if missing := _missing(form):
-            print(f"{'':<{width}}  not ready here: {missing}")
-    return 0
+    return print_forms(FORMS, _missing)
 
 
 def _missing(form: str) -> str:

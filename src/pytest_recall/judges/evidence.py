@@ -8,7 +8,7 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.memory import Unit
 from pytest_recall.core.trial import Answer, Passage, Verdict
-from pytest_recall.judges.text import texts
+from pytest_recall.judges.text import folded, texts
 
 
 def recall_at_k(
@@ -39,16 +39,12 @@ def recall_at_k(
 def _is_found(wanted: str, passages: Sequence[Passage], units: Sequence[Unit]) -> bool:
     known = {unit.id: unit.content for unit in units if wanted in (unit.id, unit.metadata.get("session"))}
     if known:
-        wholes = [_folded(content) for content in known.values()]
+        wholes = [folded(content) for content in known.values()]
         return any(
             passage.source in known
             or passage.source == wanted
-            or any(whole in _folded(passage.text) for whole in wholes)
+            or any(whole in folded(passage.text) for whole in wholes)
             for passage in passages
         )
-    folded = _folded(wanted)
-    return any(passage.source == wanted or folded in _folded(passage.text) for passage in passages)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    sought = folded(wanted)
+    return any(passage.source == wanted or sought in folded(passage.text) for passage in passages)

@@ -15,8 +15,8 @@ def exact(answer: str, expected: Any, *, ignore_case: bool = False) -> Verdict:
 
     ignore_case: take `A` for `a`. `expected` may be a list; one of it is enough.
     """
-    accepted = [_folded(text, ignore_case) for text in texts(expected)]
-    if _folded(answer, ignore_case) in accepted:
+    accepted = [folded(text, ignore_case) for text in texts(expected)]
+    if folded(answer, ignore_case) in accepted:
         return Verdict(passed=True, score=1.0)
     return Verdict(passed=False, score=0.0, reason=f"expected {_shown(expected)}, got {_quoted(answer)}")
 
@@ -39,9 +39,9 @@ def contains(
         raise ValueError("an empty text is in every answer; remove it")
     if not wanted and not unwanted:
         raise ValueError("has nothing to look for; give `expected` or `absent`")
-    given = _folded(answer, ignore_case)
-    missing = [text for text in wanted if _folded(text, ignore_case) not in given]
-    present = [text for text in unwanted if _folded(text, ignore_case) in given]
+    given = folded(answer, ignore_case)
+    missing = [text for text in wanted if folded(text, ignore_case) not in given]
+    present = [text for text in unwanted if folded(text, ignore_case) in given]
     found = len(wanted) - len(missing)
     enough = not missing or (any and found > 0)
     if enough and not present:
@@ -90,7 +90,8 @@ def texts(expected: Any) -> list[str]:
     return [str(value) for value in values]
 
 
-def _folded(text: str, ignore_case: bool) -> str:
+def folded(text: str, ignore_case: bool = True) -> str:
+    """Return `text` with its white space collapsed, and without case if that is to be ignored."""
     collapsed = " ".join(text.split())
     return collapsed.casefold() if ignore_case else collapsed
 

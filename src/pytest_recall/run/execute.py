@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 
 from pytest_recall.core.case import Case, JudgeCall
 from pytest_recall.core.errors import CaseError, RecallError, nearest, one_line
+from pytest_recall.core.given import field_of, number_of, passage_of, well_formed
 from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
 
 Agent = Callable[[Any], Any]
@@ -111,23 +111,20 @@ def as_answer(given: Any) -> Answer:
     Raises RecallError for anything else.
     """
     if isinstance(given, str):
-        return Answer(text=_text(given))
-    get = given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
+        return Answer(text=well_formed(given))
+    get = field_of(given)
     text = get("text")
     if not isinstance(text, str):
         raise RecallError(f"answered with {type(given).__name__}; return text, or an object with a `text` attribute")
     passages = tuple(_passage(passage) for passage in get("passages") or ())
-    return Answer(text=_text(text), passages=passages, usage=_usage(get("usage")))
+    return Answer(text=well_formed(text), passages=passages, usage=_usage(get("usage")))
 
 
 def _passage(given: Any) -> Passage:
-    if isinstance(given, str):
-        return Passage(text=_text(given))
-    get = given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
-    text, source, score = get("text"), get("source"), get("score")
-    if not isinstance(text, str):
+    passage = passage_of(given)
+    if passage is None:
         raise RecallError(f"a passage is {type(given).__name__}; give text, or an object with a `text` attribute")
-    return Passage(text=_text(text), source=None if source is None else _text(str(source)), score=_number(score))
+    return passage
 
 
 def _usage(given: Any) -> dict[str, float]:
@@ -138,18 +135,7 @@ def _usage(given: Any) -> dict[str, float]:
         slots = [getattr(kind, "__slots__", ()) for kind in type(given).__mro__]
         names = {*getattr(given, "__dict__", {}), *(n for s in slots for n in ((s,) if isinstance(s, str) else s))}
         given = dump() if dump else {name: getattr(given, name, None) for name in sorted(names)}
-    return {str(kind): count for kind, count in given.items() if _number(count) is not None}
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) <= sys.float_info.max else None
-
-
-def _text(text: str) -> str:
-    # A lone surrogate can be neither written as UTF-8 nor sent between processes.
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    return {str(kind): count for kind, count in given.items() if number_of(count) is not None}
 
 
 def _done(value: Any, wait: Wait) -> Any:
@@ -177,7 +163,7 @@ def _check_arguments(call: JudgeCall, judge: Judge) -> None:
     if not call.arguments:
         return
     own = call.arguments.get("threshold")
-    number = _number(own)
+    number = number_of(own)
     if own is not None and (number is None or not 0 <= number <= 1):
         raise CaseError(f"judge {call.name}", f"threshold: {own!r} is no score; give a number from 0 to 1")
     names = _argument_names(judge)
@@ -203,7 +189,7 @@ def _judged(
     arguments = dict(call.arguments)
     own = arguments.pop("threshold", None)
     stage = f"judge {call.name}"
-    given = (_number(own), case.threshold, thresholds.get(call.name))
+    given = (number_of(own), case.threshold, thresholds.get(call.name))
     threshold = next((value for value in given if value is not None), None)
     compares = threshold is not None and "threshold" in (_argument_names(judge) or ())
     if compares:
@@ -227,7 +213,7 @@ def _judged(
 
 
 def _signed(verdict: Verdict, judge: str) -> Verdict:
-    return replace(verdict, reason=_text(str(verdict.reason or "")), judge=judge)
+    return replace(verdict, reason=well_formed(str(verdict.reason or "")), judge=judge)
 
 
 def as_verdict(given: Any) -> Verdict:

@@ -10,12 +10,13 @@ from typing import Any
 from pytest_recall.core.bench import ANSWERED
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError
+from pytest_recall.core.given import well_formed
 from pytest_recall.core.memory import QueryContext
 from pytest_recall.core.memory_part import MAX_LIMIT, MemoryPart
 from pytest_recall.core.readback import Readback, sample, seen
 from pytest_recall.core.trial import Answer, Passage
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.passages import passages_of, well_formed
+from pytest_recall.memory.passages import passages_of
 from pytest_recall.run.execute import Ends, Wait, called
 
 DEFAULT_LIMIT = 5
