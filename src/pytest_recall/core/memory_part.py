@@ -22,7 +22,7 @@ _ID_SCHEMA: dict[str, Any] = {"type": ["string", "null"], "minLength": 1}
 class Fact(BaseModel):
     """One text that is stored as it stands, with an id and metadata of its own."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     text: Text
     id: Text | None = None
@@ -38,7 +38,7 @@ class Fact(BaseModel):
 class SpokenTurn(BaseModel):
     """What one person said; it is stored as `speaker: text`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     speaker: Text
     text: Text
@@ -48,7 +48,7 @@ class SpokenTurn(BaseModel):
 class MemorySession(BaseModel):
     """A conversation of one day."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     id: Text
     date: Text | None = None
@@ -88,7 +88,7 @@ def _one_way(schema: dict[str, Any]) -> None:
 class MemoryPart(BaseModel):
     """What is stored before the question: facts, or sessions of turns."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_one_way)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, json_schema_extra=_one_way)
 
     facts: Annotated[tuple[WrittenFact, ...], Field(min_length=1)] | None = Field(
         default=None, description="Texts, each stored in one piece; `{id, text, metadata}` where one needs more."
@@ -173,7 +173,7 @@ def _unit(id: str, content: str, metadata: Mapping[str, str]) -> Unit:
 class AskedAt(BaseModel):
     """When and where the question comes up."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     session: Text | None = None
     date: Text | None = None

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,17 +15,18 @@ from pytest_recall.core.baselines import case_and_baseline
 from pytest_recall.core.call import Call
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.ending import Ending
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.trials import crashed
 from pytest_recall.render.sentences import slice_line
 from pytest_recall.run.plan import Plan
+from pytest_recall.store.files import prepare_lock
 from pytest_recall.store.find import SUFFIXES
 from pytest_recall.store.journal import Journal
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pytest_recall.plugin.ending import Ending
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.run.loop import Loop
@@ -62,8 +64,20 @@ class Run:
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
         self._watched = False
-        self._ending = Ending(self)
         self._ticker: Ticker | None = None
+
+    @cached_property
+    def ending(self) -> Ending:
+        """What happens at its end."""
+        from pytest_recall.plugin.ending import Ending
+
+        return Ending(self)
+
+    def prepare_ending(self) -> None:
+        """Import what the end needs, once, while cases wait for their answers."""
+        if "ending" not in vars(self):
+            prepare_lock()
+            _ = self.ending
 
     @property
     def waits(self) -> bool:
@@ -279,8 +293,8 @@ class Run:
         if self._ticker is not None:
             self._ticker.stop()
         self._watched = True
-        self._ending.finish(session)
+        self.ending.finish(session)
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print the scorecard, and what could not be written in red."""
-        self._ending.summary(reporter)
+        self.ending.summary(reporter)

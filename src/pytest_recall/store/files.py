@@ -80,6 +80,11 @@ def make_ignored(folder: Path, why: str = "") -> None:
         write_text(ignore, f"{why}*\n")
 
 
+def prepare_lock() -> None:
+    """Load what `locked` needs, for whoever has time now and not then."""
+    import filelock  # noqa: F401
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold the lock file `path`, which processes on one machine share.
