@@ -21,6 +21,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # folders on one line do not know of one another.
 LAYERS = (
     ("plugin", "cli"),
+    ("horizon",),
     ("run",),
     ("memory", "replay"),
     ("datasets", "judges", "providers", "render", "store"),
@@ -53,6 +54,7 @@ OUTSIDE = {
         "tantivy",
     },
     "run": {"genai_prices"},
+    "horizon": {"pydantic"},
     "replay": {"vcr", "wrapt", "yaml"},
     "plugin": {"pytest"},
     "cli": {"pydantic"},
