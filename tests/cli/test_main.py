@@ -28,6 +28,7 @@ COMMANDS = (
     "cost",
     "quarantine",
     "models",
+    "bench",
     "judge",
     "audit",
     "metrics",

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from pytest_recall.cli.common import Commands
 
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = ("create-persona", "generate", "check")
 """The commands, in the order of a benchmark; each is a module `bench_<name>` here, with `_` for `-`."""
 DETAILS = """\
 the way through:

@@ -23,6 +23,12 @@ QUESTIONS = "questions.yaml"
 _FRONT = "---\n"
 
 
+def story_name(path: Path, given: str | None) -> str:
+    """Return the name of the story's file in a persona's folder: the given one, else the only one, else the usual."""
+    there = [one.name for one in path.glob("arcs*.y*ml")] if given is None else []
+    return given or (there[0] if len(there) == 1 else DEFAULT_ARCS)
+
+
 class Corpus:
     """A persona's folder and one of its stories. Nothing is read before it is wanted; all of it raises RecallError.
 

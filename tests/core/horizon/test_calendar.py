@@ -41,3 +41,15 @@ def test_weekdays_are_those_of_the_date() -> None:
 
     assert calendar.weekday_of(1) == "Thursday"
     assert [calendar.is_weekend(day) for day in (2, 3, 4, 5)] == [False, True, True, False]
+
+
+@given(st.dates(date(2010, 4, 1), date(2010, 10, 1)), st.integers(1, 2000))
+def test_a_story_that_begins_in_summer_has_the_same_dates_by_both_maps(epoch: date, day: int) -> None:
+    assert Calendar(epoch, "legacy-dst").date_of(day) == Calendar(epoch).date_of(day)
+
+
+@given(DATES, st.integers(1, 2000))
+def test_in_winter_both_maps_agree(epoch: date, day: int) -> None:
+    found = Calendar(epoch).date_of(day)
+    if found.month in (12, 1, 2):
+        assert Calendar(epoch, "legacy-dst").date_of(day) == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 DEFAULT_ARCS = "arcs-1000d.yaml"
 
@@ -29,14 +30,30 @@ def day_of(name: str, ending: str = "md", stem: str = "day") -> int | None:
     return int(match[1]) if match and int(match[1]) else None
 
 
-_HEADING = re.compile(r"^# session: *(\S+) *$", re.MULTILINE)
+HEADING = re.compile(r"^# session: *(\S+) *$", re.MULTILINE)
+"""The line that begins a session's part of a day."""
+
+
+class Span(NamedTuple):
+    """A session's part of a text: its heading begins at `start`, what is said at `body`, and it ends at `end`."""
+
+    session: str
+    start: int
+    body: int
+    end: int
+
+
+def spans_in(text: str) -> list[Span]:
+    """Return where each heading `# session: ID` of a day's text is, and what belongs to it."""
+    found = list(HEADING.finditer(text))
+    ends = [one.start() for one in found[1:]] + [len(text)] * bool(found)
+    return [Span(one[1], one.start(), one.end(), end) for one, end in zip(found, ends, strict=True)]
 
 
 def sessions_in(text: str) -> dict[str, str]:
     """Return what a day's text says in each session, by the headings `# session: ID`, without blank lines around."""
     found: dict[str, str] = {}
-    headings = list(_HEADING.finditer(text))
-    for heading, end in zip(headings, [*(one.start() for one in headings[1:]), len(text)], strict=True):
-        body = text[heading.end() : end].strip()
-        found[heading[1]] = f"{found[heading[1]]}\n\n{body}" if heading[1] in found else body
+    for session, _, start, end in spans_in(text):
+        body = text[start:end].strip()
+        found[session] = f"{found[session]}\n\n{body}" if session in found else body
     return found

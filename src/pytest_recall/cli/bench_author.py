@@ -1,0 +1,142 @@
+"""What the commands that write share: who writes, how he is asked, and what it cost."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_recall.core.errors import RecallError
+
+if TYPE_CHECKING:
+    from pytest_recall.core.spend import Bill
+    from pytest_recall.horizon.passes.author import Author
+    from pytest_recall.horizon.passes.work import Work
+
+KEPT = ".recall-bench"
+"""The folder below a persona's in which replies are kept."""
+
+
+class Asked(NamedTuple):
+    """How a model is asked, with what is written where a person said nothing. `timeout` is in milliseconds."""
+
+    model: str
+    temperature: float
+    max_tokens: int
+    timeout: int
+    concurrency: int = 1
+
+
+class Writer(NamedTuple):
+    """Who writes. `work` is None where no model is asked."""
+
+    author: Author
+    work: Work | None
+
+    def spent(self) -> dict[str, Any]:
+        """Return how many calls were made, and their cost in US dollars, None if it is not known."""
+        bill = self._bill()
+        return {"calls": bill.calls, "usd": None if bill.unpriced else bill.usd}
+
+    def told(self) -> str:
+        """Return in words what was spent."""
+        from pytest_recall.render.cost import price
+        from pytest_recall.render.sentences import plural
+
+        bill = self._bill()
+        if not bill.calls:
+            return "no call was made"
+        return f"{plural(bill.calls, 'call')}, {'price unknown' if bill.known is None else price(bill)}"
+
+    def _bill(self) -> Bill:
+        from pytest_recall.core.spend import spend_of
+
+        return spend_of(self.work.bought if self.work else ()).spent
+
+
+def check_effect(model: str, given: dict[str, object]) -> None:
+    """Refuse options, by name, that are set and have no effect since no model is asked."""
+    from pytest_recall.horizon.passes.author import seed_of
+
+    if seed_of(model) is not None:
+        for name, value in given.items():
+            if value is not None:
+                raise RecallError(f"{name} is for models, and has no effect with --model {model}; remove it")
+
+
+@contextmanager
+def writing(asked: Asked, folder: Path) -> Iterator[Writer]:
+    """Yield who writes; replies of models are kept below the persona's `folder`. Raises RecallError."""
+    from pytest_recall.horizon.passes.author import ModelAuthor, Whole, seed_of
+    from pytest_recall.horizon.passes.offline import OfflineAuthor
+    from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.store.files import make_ignored
+
+    seed = seed_of(asked.model)
+    if seed is not None:
+        yield Writer(OfflineAuthor(seed), None)
+        return
+    from pytest_recall.core.retry import Retry
+    from pytest_recall.providers.provider import Settings
+    from pytest_recall.providers.resolve import resolve
+
+    seconds = asked.timeout / 1000
+    settings = Settings(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
+    with resolve(asked.model, settings=settings, root=Path.cwd()) as model:
+        model.ready()
+        make_ignored(folder / KEPT, "# Replies that were paid for; whatever is deleted here is asked again.\n")
+        work = Work(Whole(model), folder / KEPT / "replies.jsonl", asked.concurrency)
+        yield Writer(ModelAuthor(work, asked.max_tokens, asked.temperature), work)
+
+
+def price_of(model: str, input_tokens: int, output_tokens: int) -> float | None:
+    """Return what tokens of a model cost at list price, in US dollars; None if that is not known."""
+    from pytest_recall.core.call import Tokens
+    from pytest_recall.core.selector import parse
+    from pytest_recall.providers.resolve import resolve
+    from pytest_recall.run.price import price
+
+    with resolve(model, root=Path.cwd()) as found:
+        return price(parse(model).target or None, found.seller, Tokens(input_tokens, output_tokens), None)
+
+
+def say(sentence: str) -> None:
+    """Say a sentence on standard error."""
+    print(f"recall: {sentence}", file=sys.stderr, flush=True)
+
+
+def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int) -> None:
+    """Add the options that say how a model is asked."""
+    parser.add_argument(
+        "--temperature", type=_temperature, metavar="T", help="how freely it writes, 0 to 2 (default: 0.7)"
+    )
+    parser.add_argument("--max-tokens", type=count, metavar="N", help=f"the longest reply (default: {tokens})")
+    parser.add_argument(
+        "--timeout", type=count, metavar="MS", help=f"how long one reply may take, in milliseconds (default: {timeout})"
+    )
+
+
+def count(text: str) -> int:
+    """Return a whole number from 1 up, as an option takes it."""
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 up")
+    return int(text)
+
+
+def _temperature(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is no temperature; write a number from 0 to 2")
+    return found
+
+
+def first_of(values: Sequence[Any]) -> Any:
+    """Return the first value that is there."""
+    return next((value for value in values if value is not None), None)

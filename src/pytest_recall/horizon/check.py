@@ -1,0 +1,131 @@
+"""Check: a persona's whole folder read, and what is wrong in it, with the file and the line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.consistency import story_findings, unknown_keys
+from pytest_recall.core.horizon.coverage import day_findings, days_findings
+from pytest_recall.core.horizon.dated import date_findings, map_findings
+from pytest_recall.core.horizon.day import plan_day
+from pytest_recall.core.horizon.finding import Finding, Severity, Source
+from pytest_recall.core.horizon.leaks import belief_findings, leak_findings, secrets
+from pytest_recall.core.horizon.parts import Part, parts_of
+from pytest_recall.core.horizon.persona import Persona
+from pytest_recall.core.horizon.story import Story
+from pytest_recall.horizon.corpus import PERSONA, Corpus
+from pytest_recall.store import strictyaml
+from pytest_recall.store.files import read_text
+
+_PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+): (?P<rest>.+)", re.DOTALL)
+
+
+class Told(NamedTuple):
+    """A finding, as people are told it. `line` counts from 1."""
+
+    file: str
+    line: int
+    severity: Severity
+    rule: str
+    message: str
+
+
+def check(corpus: Corpus) -> list[Told]:
+    """Return what is wrong in a persona's folder; errors and warnings, in the order of the files.
+
+    Files that cannot be read are findings too, and what needs them is not looked for.
+    """
+    broken = [*_unreadable(corpus, "persona"), *_unreadable(corpus, "arcs")]
+    if broken:
+        return broken
+    found = [
+        *unknown_keys(_plain(corpus.path / PERSONA), Persona, "persona"),
+        *unknown_keys(_plain(corpus.arcs_path), Story, "arcs"),
+        *story_findings(corpus.persona, corpus.story),
+    ]
+    try:
+        days = corpus.days
+    except RecallError as error:
+        # A story that nobody has written yet can still be looked at.
+        return [*_places(corpus, found), Told(str(corpus.memories), 1, "warning", "unwritten", str(error.messages[0]))]
+    texts: dict[int, str] = {}
+    unread: list[Told] = []
+    for day in days:
+        try:
+            texts[day] = read_text(corpus.day_path(day), str(corpus.day_path(day)))
+        except RecallError as error:
+            unread += [_placed(message, corpus.day_path(day), "unreadable") for message in error.messages]
+    found += _of_days(corpus, days, texts)
+    return [*_places(corpus, found), *unread]
+
+
+def _of_days(corpus: Corpus, days: tuple[int, ...], texts: Mapping[int, str]) -> Iterator[Finding]:
+    persona, story, calendar = corpus.persona, corpus.story, corpus.calendar
+    last = max((arc.end_day for arc in story.arcs), default=0)
+    plans = {day: plan_day(story, persona, calendar, day) for day in {*range(1, last + 1), *days}}
+    yield from days_findings([day for day in range(1, last + 1) if plans[day].sittings], set(days))
+    parts: list[Part] = []
+    for day, text in texts.items():
+        own = parts_of(day, text)
+        parts += own
+        yield from day_findings(persona, story, plans[day], text, own)
+        for part in own:
+            yield from date_findings(calendar, part)
+    yield from map_findings(calendar, texts)
+    yield from leak_findings(secrets(persona, story), parts)
+    for arc in story.arcs:
+        yield from belief_findings(arc, parts)
+
+
+def _unreadable(corpus: Corpus, source: Source) -> list[Told]:
+    file = corpus.path / PERSONA if source == "persona" else corpus.arcs_path
+    try:
+        _: BaseModel = corpus.persona if source == "persona" else corpus.story
+    except RecallError as error:
+        return [_placed(message, file, "schema") for message in error.messages]
+    return []
+
+
+def _placed(message: str, file: Path, rule: str) -> Told:
+    """Return the finding in a sentence that begins with a file and a line, or with the file alone."""
+    match = _PLACED.fullmatch(message)
+    if match is not None:
+        return Told(match["file"], int(match["line"]), "error", rule, match["rest"])
+    return Told(str(file), 1, "error", rule, message.removeprefix(f"{file}: "))
+
+
+def _places(corpus: Corpus, found: list[Finding]) -> list[Told]:
+    """Return the findings with their files and lines, in the order of these."""
+    files = {"persona": corpus.path / PERSONA, "arcs": corpus.arcs_path}
+    lines = {
+        source: strictyaml.lines(read_text(file, str(file)), str(file)) if _has(found, source) else {}
+        for source, file in files.items()
+    }
+    order = {"persona": 0, "arcs": 1, "memories": 2}
+
+    def told(one: Finding) -> Told:
+        if one.source == "memories":
+            file, line = corpus.memories if one.day is None else corpus.day_path(one.day), one.line
+        else:
+            known = (lines[one.source].get(one.path[:end]) for end in range(len(one.path), -1, -1))
+            file, line = files[one.source], next((line for line in known if line is not None), 1)
+        return Told(str(file), line, one.severity, one.rule, one.message)
+
+    ranked = sorted(found, key=lambda one: (order[one.source], one.day or 0))
+    return [told(one) for one in ranked]
+
+
+def _has(found: list[Finding], source: str) -> bool:
+    return any(one.source == source for one in found)
+
+
+def _plain(file: Path) -> dict[str, object]:
+    value = strictyaml.load(read_text(file, str(file)), str(file))
+    assert isinstance(value, dict)  # It was read as one before.
+    return value

@@ -1,0 +1,48 @@
+"""`recall bench check`: findings as lines or JSON, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Recall
+from tests.helpers.stories import STORY, arc, fill
+
+
+def test_errors_are_printed_with_their_places_and_the_exit_code_is_one(tmp_path: Path, inside: Recall) -> None:
+    fill(tmp_path / "museum", story={**STORY, "arcs": [arc("inventory", startDay=9, endDay=2)]})
+    done = inside(tmp_path, "bench", "check", "museum")
+    assert done.code == 1
+    assert done.err == ""
+    first, *_, last = done.out.splitlines()
+    assert first.startswith("museum/arcs-12d.yaml:")
+    assert first.endswith(": error: inventory: endDay 2 is before startDay 9; swap them")
+    assert last == "1 error, 1 warning"
+
+
+def test_warnings_are_no_reason_and_json_has_all_of_it(tmp_path: Path, inside: Recall) -> None:
+    fill(tmp_path / "museum")
+    done = inside(tmp_path, "bench", "check", "museum", "--json")
+    assert done.code == 0
+    told = json.loads(done.out)
+    assert (told["version"], told["errors"], told["warnings"]) == (1, 0, 1)
+    assert told["findings"] == [
+        {
+            "file": "museum/memories-12d",
+            "line": 1,
+            "severity": "warning",
+            "rule": "unwritten",
+            "message": "museum/memories-12d: is not there; `recall bench generate` writes it",
+        }
+    ]
+
+
+def test_a_folder_that_is_not_there_is_nothing_done(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "bench", "check", "museum")
+    assert (done.code, done.err) == (2, "recall: museum: is not there; name a persona's folder\n")
+
+
+def test_the_dates_of_the_published_corpora_can_be_named(tmp_path: Path, inside: Recall) -> None:
+    fill(tmp_path / "museum")
+    assert inside(tmp_path, "bench", "check", "museum", "--dates", "legacy-dst").code == 0
+    assert inside(tmp_path, "bench", "check", "museum", "--dates", "other").code == 2

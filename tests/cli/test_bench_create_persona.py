@@ -1,0 +1,156 @@
+"""`recall bench create-persona`: a persona and its story, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.store import strictyaml
+from tests.cli.conftest import Recall
+
+OFFLINE = ("bench", "create-persona", "--model", "offline", "--days", "60", "--persona", "office")
+MODEL = '''\
+import json
+
+from pytest_recall.core.model import Reply
+from pytest_recall.horizon.passes.dice import Dice
+from pytest_recall.horizon.passes.offline_persona import offline_persona
+from pytest_recall.horizon.passes.offline_story import offline_story
+import datetime
+import pathlib
+
+
+class Writer:
+    """Gives a persona that lacks its cast first, and what is right when it is told so; never the last reply."""
+
+    def __init__(self, last=True):
+        self.last = last
+
+    def ask(self, ask):
+        asked = ask.messages[-1].content
+        with pathlib.Path(__file__).with_name("asked.txt").open("a") as log:
+            log.write(("story" if "The story has" in asked else "persona") + "\\n")
+        if "The story has" in asked:
+            told = offline_story(Dice("0"), 60, datetime.date(2025, 3, 3))
+            return Reply(text=json.dumps(told if self.last else {}), model="writer-1")
+        told = offline_persona(Dice("0"))
+        if "It cannot be taken" not in asked:
+            del told["cast"]
+        return Reply(text="```yaml\\n" + json.dumps(told) + "\\n```", model="writer-1")
+
+
+good = Writer()
+bad = Writer(last=False)
+'''
+ASKED = (
+    "bench",
+    "create-persona",
+    "--days",
+    "60",
+    "--epoch",
+    "2025-03-03",
+    "--persona",
+    "office",
+    "--prompt",
+    "ferries",
+)
+
+
+def files(folder: Path) -> list[str]:
+    """Return the files of the persona, but for kept replies."""
+    return sorted(one.name for one in folder.iterdir() if not one.name.startswith(".")) if folder.exists() else []
+
+
+def asked(folder: Path) -> list[str]:
+    """Return what the model was asked for."""
+    return (folder / "asked.txt").read_text().split()
+
+
+def test_offline_writes_a_persona_and_a_story_that_can_be_gone_on_with(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, *OFFLINE)
+    assert done.code == 0
+    assert done.out == (
+        "office/persona.yaml: Wren, 6 sessions, 2 isolated\n"
+        "office/arcs-60d.yaml: 16 arcs over 60 days from 2024-01-01 on\n"
+    )
+    assert files(tmp_path / "office") == ["arcs-60d.yaml", "persona.yaml"]
+    assert inside(tmp_path, "bench", "generate", "--persona", "office", "--model", "offline").code == 0
+    done = inside(tmp_path, "bench", "check", "office")
+    assert (done.code, done.out) == (0, "0 errors, 0 warnings\n")
+
+
+def test_a_model_is_told_what_is_missing_and_what_it_says_is_written(tmp_path: Path, inside: Recall) -> None:
+    (tmp_path / "writer.py").write_text(MODEL)
+    done = inside(tmp_path, *ASKED, "--model", "python:writer.py:good", "--json")
+    assert done.code == 0
+    told = json.loads(done.out)
+    assert (told["id"], told["epoch"], told["count"]) == ("ferry-office", "2025-03-03", 16)
+    assert (told["calls"], told["usd"]) == (3, None)
+    assert asked(tmp_path) == ["persona", "persona", "story"]
+    story = strictyaml.load((tmp_path / "office" / "arcs-60d.yaml").read_text(), "arcs")
+    assert story["epoch"] == "2025-03-03"
+    assert (tmp_path / "office" / ".recall-bench" / ".gitignore").read_text().endswith("*\n")
+    done = inside(tmp_path, "bench", "generate", "--persona", "office", "--model", "offline", "--days", "2")
+    assert done.code == 0
+
+
+def test_without_a_story_nothing_is_written_and_nothing_is_asked_twice(tmp_path: Path, inside: Recall) -> None:
+    (tmp_path / "writer.py").write_text(MODEL)
+    done = inside(tmp_path, *ASKED, "--model", "python:writer.py:bad")
+    assert done.code == 2
+    assert "recall: the story cannot be taken after 4 tries" in done.err
+    assert "recall: the story, last try: arcs: there are none" in done.err
+    assert files(tmp_path / "office") == []
+    count = len(asked(tmp_path))
+    assert inside(tmp_path, *ASKED, "--model", "python:writer.py:bad").code == 2
+    assert len(asked(tmp_path)) == count
+
+
+def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recall) -> None:
+    assert inside(tmp_path, *OFFLINE).code == 0
+    before = (tmp_path / "office" / "persona.yaml").read_bytes()
+    done = inside(tmp_path, *OFFLINE[:-3], "90", "--persona", "office", "--arcs-only")
+    assert done.code == 0
+    assert files(tmp_path / "office") == ["arcs-60d.yaml", "arcs-90d.yaml", "persona.yaml"]
+    assert (tmp_path / "office" / "persona.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--prompt", "x"], "--prompt is for models, and has no effect with --model offline; remove it"),
+        (["--temperature", "0.5"], "--temperature is for models"),
+        (["--model", "openai"], "--prompt: is missing; say in a sentence what kind of persona it is"),
+        (["--days", "29"], "--days: 29 are too few for a story; give at least 30"),
+        (["--arcs", "sub/arcs-60d.yaml"], "--arcs: 'sub/arcs-60d.yaml' is not the name of a file"),
+        (["--arcs-only"], "office/persona.yaml: is not there"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_done(
+    tmp_path: Path, inside: Recall, arguments: list[str], words: str
+) -> None:
+    done = inside(tmp_path, *OFFLINE, *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert files(tmp_path / "office") == []
+
+
+def test_nothing_that_is_there_is_written_over(tmp_path: Path, inside: Recall) -> None:
+    assert inside(tmp_path, *OFFLINE).code == 0
+    done = inside(tmp_path, *OFFLINE)
+    assert (done.code, done.err) == (2, "recall: office/arcs-60d.yaml: is there already; name another with --arcs\n")
+    done = inside(tmp_path, *OFFLINE, "--arcs", "arcs-other.yaml")
+    assert "recall: office/persona.yaml: is there already; name another --persona" in done.err
+
+
+def test_a_dry_run_asks_nobody(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, *ASKED, "--model", "openai:gpt-5.4-mini", "--dry-run", "--json")
+    told = json.loads(done.out)
+    assert (done.code, told["calls"], told["output_tokens"]) == (0, 2, 12000)
+    done = inside(tmp_path, *ASKED, "--model", "command:nobody", "--dry-run")
+    assert "2 calls, at the most about" in done.out
+    assert "at an unknown price" in done.out
+    assert inside(tmp_path, *OFFLINE, "--dry-run").out == "0 calls\n"
+    assert files(tmp_path / "office") == []

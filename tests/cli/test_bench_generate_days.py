@@ -1,0 +1,261 @@
+"""`recall bench generate`: days by a model or offline, killed and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.store.find import DATASET_FILES, DEFAULT_PATTERNS, find_case_files
+from tests.cli.conftest import Recall
+from tests.helpers.stories import fill
+from tests.helpers.writing import Writing, writing
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMITTED = ROOT / "eval" / "personas" / "ferry-office"
+OFFLINE = ("bench", "generate", "--persona", "museum", "--model", "offline")
+
+
+@pytest.fixture
+def model() -> Iterator[Writing]:
+    """A model on the loopback device."""
+    yield from writing()
+
+
+@pytest.fixture
+def museum(tmp_path: Path) -> Path:
+    """A folder with the museum's persona in it."""
+    fill(tmp_path / "museum")
+    return tmp_path
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """Return the files of the museum's days, or of another folder's."""
+    days = folder / "museum" / "memories-12d" if (folder / "museum").exists() else folder
+    return {one.name: one.read_bytes() for one in sorted(days.glob("day-*.md"))} if days.exists() else {}
+
+
+def begun(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """Begin a command in a process of its own."""
+    command = [sys.executable, "-m", "pytest_recall", *arguments]
+    return subprocess.Popen(command, cwd=folder, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_offline_writes_all_days_and_says_so(museum: Path, inside: Recall) -> None:
+    done = inside(museum, *OFFLINE)
+    assert (done.code, done.out) == (0, "museum/memories-12d: 12 days written; no call was made\n")
+    assert "recall: day 12 of 12" in done.err
+    assert len(written(museum)) == 12
+    again = inside(museum, *OFFLINE, "--json")
+    assert json.loads(again.out) == {
+        "version": 1,
+        "folder": "museum/memories-12d",
+        "days": 12,
+        "written": 0,
+        "kept": 12,
+        "calls": 0,
+        "usd": 0.0,
+        "problems": [],
+    }
+
+
+def test_a_model_is_asked_once_for_each_session_of_a_day(museum: Path, inside: Recall, model: Writing) -> None:
+    done = inside(museum, "bench", "generate", "--persona", "museum", "--model", model.selector)
+    assert done.code == 0, done.err
+    headings = sum(text.count(b"# session: ") for text in written(museum).values())
+    assert sum(model.answered.values()) == headings == 29
+    assert set(model.answered.values()) == {1}
+    assert f"12 days written; {headings} calls, price unknown" in done.out
+    assert len(written(museum)) == 12
+
+
+@pytest.mark.parametrize("at", [1, 9, 20])
+def test_a_killed_pass_goes_on_as_if_it_had_not_been_and_buys_nothing_twice(
+    museum: Path, inside: Recall, model: Writing, at: int
+) -> None:
+    command = ("bench", "generate", "--persona", "museum", "--model", model.selector, "--concurrency", "2")
+    model.hold = at
+    process = begun(museum, *command)
+    assert model.held.wait(60)
+    # What was answered has to arrive first: a reply on its way is lost with the process that it goes to.
+    kept = museum / "museum" / ".recall-bench" / "replies.jsonl"
+    end = time.monotonic() + 60
+    while time.monotonic() < end and sum(model.answered.values()) > (
+        len(kept.read_text().splitlines()) if kept.exists() else 0
+    ):
+        time.sleep(0.01)
+    before = written(museum)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    model.release()
+    assert 0 <= len(before) < 12
+    done = inside(museum, *command)
+    assert done.code == 0, done.err
+    assert set(model.answered.values()) == {1}
+    whole = dict(written(museum))
+    assert {name: whole[name] for name in before} == before
+    shutil.rmtree(museum / "museum" / "memories-12d")
+    shutil.rmtree(museum / "museum" / ".recall-bench")
+    assert inside(museum, *command).code == 0
+    assert written(museum) == whole
+    assert set(model.answered.values()) == {2}
+
+
+def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, model: Writing) -> None:
+    command = ("bench", "generate", "--persona", "museum", "--model", model.selector, "--concurrency", "2")
+    model.hold = 9
+    process = begun(museum, *command)
+    assert model.held.wait(60)
+    process.send_signal(signal.SIGINT)
+    model.release()
+    _, err = process.communicate(timeout=60)
+    told = "recall: stopped; whole days stay, replies are kept, and the same command goes on"
+    assert (process.returncode, err.decode().splitlines()[-1]) == (2, told)
+    before = written(museum)
+    assert 0 < len(before) < 12
+    assert inside(museum, *command).code == 0
+    assert {name: written(museum)[name] for name in before} == before
+    assert set(model.answered.values()) == {1}
+
+
+def test_an_offline_pass_that_is_killed_goes_on_to_the_same_bytes(museum: Path, inside: Recall) -> None:
+    command = ("bench", "create-persona", "--model", "offline", "--days", "400", "--persona", "office")
+    assert inside(museum, *command).code == 0
+    generate = ("bench", "generate", "--persona", "office", "--model", "offline")
+    process = begun(museum, *generate)
+    days = museum / "office" / "memories-400d"
+    while process.poll() is None and not (days / "day-0030.md").exists():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert 30 <= len(written(days)) <= 400
+    assert inside(museum, *generate).code == 0
+    found = written(days)
+    shutil.rmtree(days)
+    assert inside(museum, *generate).code == 0
+    assert written(days) == found
+
+
+def test_a_session_that_fails_stops_the_pass_and_the_next_one_goes_on(
+    museum: Path, inside: Recall, model: Writing
+) -> None:
+    command = ("bench", "generate", "--persona", "museum", "--model", model.selector)
+    model.broken = {"Write the entry of 2026-01-08 about `team`"}
+    done = inside(museum, *command)
+    assert done.code == 2
+    assert "recall: day 4: is not written\nrecall: day 4, team: openai:scripted;" in done.err
+    assert "it is broken" in done.err
+    assert list(written(museum)) == ["day-0001.md", "day-0002.md", "day-0003.md"]
+    model.broken = set()
+    assert inside(museum, *command).code == 0
+    assert len(written(museum)) == 12
+    assert set(model.answered.values()) == {1}
+
+
+def test_a_reply_that_was_cut_off_is_no_entry(museum: Path, inside: Recall, model: Writing) -> None:
+    model.cut = {"`deal`"}
+    done = inside(museum, "bench", "generate", "--persona", "museum", "--model", model.selector, "--max-tokens", "77")
+    assert done.code == 2
+    assert "the reply was cut at 77 tokens; raise --max-tokens" in done.err
+    assert len(written(museum)) == 3
+
+
+def test_a_session_is_told_so_many_of_its_last_entries(museum: Path, inside: Recall, model: Writing) -> None:
+    command = ("bench", "generate", "--persona", "museum", "--model", model.selector, "--history-window", "2")
+    assert inside(museum, *command).code == 0
+    last = next(user for _, user in model.prompts if "2026-01-16 about `principal`" in user)
+    assert [line for line in last.splitlines() if line.startswith("[2026")] == ["[2026-01-14]", "[2026-01-15]"]
+
+
+def test_a_profile_says_what_no_option_does(museum: Path, inside: Recall) -> None:
+    profile: dict[str, object] = {
+        "persona": {"id": "museum", "dir": "../museum", "arcs": "arcs-12d.yaml", "memoriesDir": "days"},
+        "models": {"generation": "offline"},
+        "generate": {"start": 2, "end": 5},
+    }
+    profile["env"] = {"file": "keys.env"}
+    (museum / "profiles").mkdir()
+    (museum / "profiles" / "run.yaml").write_text(json.dumps(profile), encoding="utf-8")
+    command = ("bench", "generate", "--profile", "profiles/run.yaml")
+    done = inside(museum, *command)
+    assert done.code == 0
+    assert "profiles/run.yaml: env.file: no variable is taken from it here; set those that the model needs" in done.err
+    assert sorted(one.name for one in (museum / "museum" / "days").iterdir()) == [
+        f"day-000{day}.md" for day in (2, 3, 4, 5)
+    ]
+    assert inside(museum, *command, "--end", "6").out.endswith("1 day written, 4 were there; no call was made\n")
+    assert inside(museum, *command, "--days", "6").out.endswith("1 day written, 5 were there; no call was made\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--days", "3", "--start", "2"], "--days says where it ends, and so do --start and --end; give either"),
+        (["--start", "9", "--end", "4"], "--start: 9 is after 4, the last day; begin earlier"),
+        (["--start", "13", "--end", "20"], "no arc with a session runs from day 13 to 20; the story ends with day 12"),
+        (["--concurrency", "2"], "--concurrency is for models, and has no effect with --model offline; remove it"),
+        (["--max-tokens", "9"], "--max-tokens is for models"),
+        (["--arcs", "arcs-9d.yaml"], "arcs-9d.yaml: is not there; of the story's files there are: arcs-12d.yaml"),
+        (["--days", "0"], "'0' is no count"),
+        (["--temperature", "3"], "'3' is no temperature"),
+        (["--model", "ofline"], "no model is selected like this"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(
+    museum: Path, inside: Recall, arguments: list[str], words: str
+) -> None:
+    done = inside(museum, *OFFLINE, *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert written(museum) == {}
+
+
+def test_without_a_model_or_a_persona_it_is_asked_for_one(museum: Path, inside: Recall) -> None:
+    assert "--model: is missing" in inside(museum, "bench", "generate", "--persona", "museum").err
+    assert "--persona: is missing" in inside(museum, "bench", "generate", "--model", "offline").err
+
+
+def test_a_dry_run_counts_and_asks_nobody(museum: Path, inside: Recall, model: Writing) -> None:
+    command = ("bench", "generate", "--persona", "museum", "--dry-run")
+    done = inside(museum, *command, "--model", model.selector)
+    assert done.code == 0
+    assert done.out.startswith("12 days: 29 calls, at the most about ")
+    assert done.out.endswith(" and 58,000 out, at an unknown price\n")
+    told = json.loads(inside(museum, *command, "--model", "openai:gpt-5.4-mini", "--json", "--days", "2").out)
+    assert (told["days"], told["calls"], told["output_tokens"]) == (2, 4, 8000)
+    assert told["usd"] > 0
+    assert inside(museum, *command, "--model", "offline").out == "12 days: 0 calls\n"
+    assert model.prompts == []
+    assert not (museum / "museum" / ".recall-bench").exists()
+
+
+def test_the_committed_persona_is_what_the_commands_write(tmp_path: Path, inside: Recall) -> None:
+    create = ("bench", "create-persona", "--model", "offline", "--days", "60", "--persona", "ferry-office")
+    assert inside(tmp_path, *create).code == 0
+    assert inside(tmp_path, "bench", "generate", "--persona", "ferry-office", "--model", "offline").code == 0
+    here = {
+        str(one.relative_to(tmp_path / "ferry-office")): one.read_bytes() for one in _files(tmp_path / "ferry-office")
+    }
+    ours = ("persona.yaml", "arcs-60d.yaml", "memories-60d/")
+    there = {str(one.relative_to(COMMITTED)): one.read_bytes() for one in _files(COMMITTED)}
+    assert here == {name: text for name, text in there.items() if name.startswith(ours)}
+    assert len(here) == 62
+    done = inside(ROOT, "bench", "check", "eval/personas/ferry-office")
+    assert (done.code, done.out) == (0, "0 errors, 0 warnings\n")
+
+
+def test_nothing_of_the_committed_persona_is_taken_for_cases() -> None:
+    patterns = (*DEFAULT_PATTERNS, "eval/cases.yaml", *DATASET_FILES)
+    assert [one for one in find_case_files(ROOT / "eval", patterns) if "personas" in one.parts] == []
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.rglob("*") if one.is_file())

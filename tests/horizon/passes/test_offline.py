@@ -1,0 +1,80 @@
+"""The author who asks no model: deterministic, and fit for any persona."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_recall.core.horizon.brief import History, briefs
+from pytest_recall.core.horizon.calendar import Calendar
+from pytest_recall.core.horizon.day import plan_day
+from pytest_recall.core.horizon.entry import day_text, entry_of
+from pytest_recall.core.horizon.layout import sessions_in
+from pytest_recall.core.horizon.story import Story
+from pytest_recall.horizon.check import check
+from pytest_recall.horizon.corpus import Corpus
+from pytest_recall.horizon.passes.author import Wish, seed_of
+from pytest_recall.horizon.passes.days import Days
+from pytest_recall.horizon.passes.dice import Dice
+from pytest_recall.horizon.passes.offline import OfflineAuthor
+from pytest_recall.horizon.passes.personas import create_persona, create_story, write_persona, write_story
+from tests.helpers.stories import EPOCH, persona, stories
+
+CALENDAR = Calendar(EPOCH)
+
+
+@pytest.mark.parametrize(
+    ("selector", "seed"),
+    [
+        ("offline", "0"),
+        ("offline:", "0"),
+        ("offline:7", "7"),
+        (" offline:a b ", "a b"),
+        ("openai", None),
+        ("off", None),
+    ],
+)
+def test_a_selector_says_whether_a_model_is_asked(selector: str, seed: str | None) -> None:
+    assert seed_of(selector) == seed
+
+
+def test_the_dice_fall_alike_for_the_same_key_and_all_numbers_come() -> None:
+    assert {Dice("0").number(1, 6, key) for key in range(200)} == {1, 2, 3, 4, 5, 6}
+    assert Dice("0").number(0, 10**6, "a") == Dice("0").number(0, 10**6, "a") != Dice("1").number(0, 10**6, "a")
+    assert Dice("0").number(0, 10**6, "a", "b") != Dice("0").number(0, 10**6, "ab")
+    drawn = Dice("0").several(range(10), 10, "x")
+    assert sorted(drawn) == list(range(10))
+    assert Dice("0").several("ab", 5, "x") == Dice("0").several("ab", 2, "x")
+
+
+@settings(deadline=None, database=None)
+@given(stories(), st.integers(1, 45))
+def test_whatever_the_story_an_entry_is_written_that_stays_as_it_is(told: Story, day: int) -> None:
+    author, history = OfflineAuthor(), History(2)
+    plan = plan_day(told, persona(), CALENDAR, day)
+    entries = {one.session.id: author.entry(persona(), one) for one in briefs(persona(), CALENDAR, plan, history)}
+    for session, entry in entries.items():
+        assert entry.startswith("### ")
+        assert entry_of(entry, session) == entry
+    assert sessions_in(day_text(entries)) == entries
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "two"])
+def test_a_whole_offline_corpus_is_consistent(tmp_path: Path, seed: str) -> None:
+    author, wish = OfflineAuthor(seed), Wish("", EPOCH, 45)
+    who = create_persona(author, wish)
+    write_persona(tmp_path / "persona.yaml", who)
+    write_story(tmp_path / "arcs-45d.yaml", create_story(author, wish, who))
+    corpus = Corpus(tmp_path, "arcs-45d.yaml")
+    done = Days(corpus, 1, 45).write(author, lambda: None)
+    assert done.written == tuple(range(1, 46))
+    assert check(Corpus(tmp_path, "arcs-45d.yaml")) == []
+
+
+def test_another_seed_is_another_story_of_other_people() -> None:
+    wish = Wish("", EPOCH, 60)
+    texts = [OfflineAuthor(seed).persona(wish, None) for seed in ("0", "1")]
+    assert texts[0] == OfflineAuthor("0").persona(wish, None) != texts[1]
