@@ -63,5 +63,5 @@ def test_a_mistake_is_one_sentence(tmp_path: Path) -> None:
 
 def test_the_tables_of_the_shipped_memories_still_hold() -> None:
     pytest.importorskip("wordllama")
-    done = call(ROOT, str(ROOT / "scripts" / "baselines-on-samples.py"), "--check")
+    done = call(ROOT, str(ROOT / "scripts" / "memory-baselines.py"), "--check")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from pytest_recall.datasets.dataset import sample_text
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, files, recall
 
@@ -74,3 +77,53 @@ def test_a_relative_directory_from_elsewhere(project: Path, inside: Recall) -> N
     done = inside(project / "elsewhere", "check", "--dir", "../eval")
     assert done.code == 2
     assert "rubric.yaml:1: owner: 5 is not text" in done.err
+
+
+def write(project: Path, name: str, text: str) -> None:
+    path = project / "eval" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_datasets_are_counted_apart(project: Path, inside: Recall) -> None:
+    write(project, "locomo.dataset.yaml", "dataset: locomo\npath: sample\nsample: 6\nmemory: last-20\n")
+    write(project, "more/dmr.dataset.yml", "path: own.jsonl\n")
+    write(project, "more/own.jsonl", sample_text("dmr"))
+    said = "5 cases in 1 file, 2 scenarios, 2 dimensions, 11 questions in 2 datasets: all in order\n"
+    assert inside(project, "check") == (0, said, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dataset: lokomo\npath: sample\n", ":1: dataset: 'lokomo' is unknown; did you mean `locomo`?"),
+        ("dataset: locomo\npath: sample\nlimt: 3\n", ":3: limt: unknown field; did you mean `limit`?"),
+        ("path: gone.json\n", ": path: 'gone.json' is not there; correct it, or write `sample`"),
+        (
+            "dataset: dmr\npath: sample\nmemory: sqlit\n",
+            ": memory: 'sqlit': no memory is selected like this; did you mean `sqlite-fts`?",
+        ),
+        (
+            "dataset: locomo\npath: sample\ncategories: [temprl]\n",
+            ": categories: 'temprl' is not in the dataset; did you mean `temporal`?",
+        ),
+    ],
+)
+def test_mistakes_of_a_file_that_names_a_dataset(project: Path, inside: Recall, text: str, said: str) -> None:
+    write(project, "x.dataset.yaml", text)
+    done = inside(project, "check")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"recall: eval/x.dataset.yaml{said}\n"
+
+
+def test_a_broken_dataset_stands_beside_other_mistakes(project: Path, inside: Recall) -> None:
+    write(project, "x.dataset.yaml", "path: own.jsonl\n")
+    write(
+        project,
+        "own.jsonl",
+        sample_text("dmr").replace('"self_instruct"', '"self"', 3).replace('"self"', '"self_instruct"', 2),
+    )
+    write(project, "rubric.yaml", "mode: weekly\n")
+    found = inside(project, "check").err.splitlines()
+    assert found[0].startswith("recall: own.jsonl: row 3: self_instruct: ")
+    assert found[1].startswith("recall: eval/rubric.yaml:1: ")

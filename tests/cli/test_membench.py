@@ -65,7 +65,7 @@ def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp
     assert main([*RUN, "--out", "o", "--json"]) == 0
     captured = capsys.readouterr()
     again = json.loads(captured.out)
-    assert captured.err == "recall: o: 7 of 22 questions are there\n"
+    assert captured.err == "recall: o: 7 of 22 questions are kept\n"
     assert again["all"] == whole["all"]
     assert len({one["id"] for one in json_lines(path) if "id" in one}) == 22
 
@@ -103,10 +103,11 @@ def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], t
     assert "`sha256` was" in capsys.readouterr().err
 
 
-def test_a_damaged_journal_names_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ['{"id": 3}', '{"id": "x", "category": "y", "values": {"contains_at_k": 7}}'])
+def test_a_damaged_journal_names_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str) -> None:
     found(capsys, "--out", "o")
     with (tmp_path / "o" / "questions.jsonl").open("a") as file:
-        file.write('{"id": 3}\n')
+        file.write(f"{line}\n")
     assert main([*RUN, "--out", "o"]) == 2
     assert "o/questions.jsonl:24: is no line of a membench" in capsys.readouterr().err
 
@@ -149,6 +150,45 @@ def test_failures_are_apart_and_reach_no_floor(capsys: pytest.CaptureFixture[str
     assert "questions failed, and are in no mean" in captured.err
 
 
+BROKEN = CLIENT.replace('note(f"recall {query}")', "assert not (LOG.with_name('down').exists() and 'Samuel' in query)")
+
+
+def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(BROKEN)
+    command = (*RUN, "--memory", "python:client.py:Private", "--out", "o", "--json")
+    (tmp_path / "down").touch()
+    assert main(command) == 0
+    failures = json.loads(capsys.readouterr().out)["all"]["failures"]
+    assert failures > 1
+
+    assert main([*command, "--keep-failed"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"recall: o: 22 of 22 questions are kept, {failures} of them failed\n"
+    assert json.loads(captured.out)["all"]["failures"] == failures
+
+    (tmp_path / "down").unlink()
+    before = json_lines(tmp_path / "o" / "questions.jsonl")
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    again = json_lines(tmp_path / "o" / "questions.jsonl")[len(before) :]
+    assert (
+        captured.err == f"recall: o: {22 - failures} of 22 questions are kept, {failures} that failed are asked again\n"
+    )
+    assert {one["id"] for one in again} == {one["id"] for one in before if "error" in one}
+    plain = json.loads(captured.out)
+    assert (plain["all"]["n"], plain["all"]["failures"]) == (22, 0)
+    assert plain["all"] == found(capsys, "--memory", "python:client.py:Private", "--out", "whole")["all"]
+
+
+def test_a_question_that_fails_again_stays_a_failure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(BROKEN)
+    (tmp_path / "down").touch()
+    more = ("--memory", "python:client.py:Private", "--out", "o")
+    first = found(capsys, *more)
+    assert first["all"]["failures"]
+    assert found(capsys, *more)["all"] == first["all"]
+
+
 def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "client.py").write_text(CLIENT)
     assert main([*RUN, "--memory", "python:client.py:Full"]) == 2
@@ -178,3 +218,30 @@ def test_all_questions_are_written_down(capsys: pytest.CaptureFixture[str], tmp_
     lines = questions(folder)
     assert [one["id"] for one in lines if "ingest_seconds" in one] == ["conv-1:q1", "conv-2:q1"]
     assert all(one["values"] for one in lines if "unjudged" not in one)
+
+
+def test_what_others_report_is_marked_as_theirs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--published"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    begin = lines.index("NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours")
+    assert " ".join(lines[begin + 2].split()) == "MemGPT [1] gpt-4o-mini multi-hop F1 of its own 0.2665 –"
+    assert "ours are of another file, or of a part of it" in lines[-2]
+    assert lines[-1] == "[1] the table of the A-MEM paper, which has it for a system of others"
+    assert main(RUN) == 0
+    assert "NOT MEASURED HERE" not in capsys.readouterr().out
+
+
+def test_what_others_report_as_json_is_beside_ours(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answering = CLIENT + "\n    async def answer(self, query, limit, context):\n        return 'Samuel'\n"
+    (tmp_path / "client.py").write_text(answering)
+    plain = found(capsys, "--memory", "python:client.py:Late", "--published")["published"]
+    assert plain["same_file"] is False
+    first = plain["figures"][0]
+    assert (first["measured_here"], first["value"], first["category"]) == (False, 0.2665, "multi-hop")
+    assert first["ours"]["n"] == 4
+
+
+def test_no_figure_is_made_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["membench", "run", "--dataset", "longmemeval", "sample", "--published"]) == 2
+    said = "recall: --published: no figure with a source is kept for longmemeval, only for dmr and locomo\n"
+    assert capsys.readouterr().err == said

@@ -10,20 +10,23 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_recall.cli.schema import schema_of
+from pytest_recall.core.bench import BenchFile
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.store import strictyaml
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.rubric import read_rubric
+from pytest_recall.store.written import read_mapping
 from tests.cli.samples import recall
 
 OWN = Path(__file__).resolve().parents[2] / "eval"
 TEMPLATES = Path(__file__).resolve().parents[2] / "src" / "pytest_recall" / "templates"
 CASES = Draft202012Validator(schema_of("cases"))
+DATASET = Draft202012Validator(schema_of("dataset"))
 RUBRIC = Draft202012Validator(schema_of("rubric"))
 
 
-@pytest.mark.parametrize("what", ["cases", "rubric"])
+@pytest.mark.parametrize("what", ["cases", "rubric", "dataset"])
 def test_is_a_schema(tmp_path: Path, what: str) -> None:
     done = recall(tmp_path, "schema", what)
     assert (done.code, done.err) == (0, "")
@@ -38,6 +41,7 @@ def test_every_field_is_described() -> None:
     assert list(fields)[:3] == ["id", "scenario", "dimension"]
     assert all(field["description"] for field in fields.values())
     assert all(field["description"] for field in schema_of("rubric")["properties"].values())
+    assert all(field["description"] for field in schema_of("dataset")["properties"].values())
 
 
 @pytest.mark.parametrize("path", [OWN / "cases.yaml", TEMPLATES / "cases.yaml"], ids=["own", "scaffold"])
@@ -191,6 +195,35 @@ def test_rubric(tmp_path: Path, rubric: dict[str, Any], good: bool) -> None:
     path.write_text(json.dumps(rubric), encoding="utf-8")
     try:
         found: Rubric | None = read_rubric(path, path.name)
+    except RecallError:
+        found = None
+    assert (found is not None) is good
+
+
+@pytest.mark.parametrize(
+    ("dataset", "good"),
+    [
+        ({"path": "sample"}, True),
+        ({"path": "sample", "dataset": "dmr", "limit": 5, "unit": "session", "sample": 2, "seed": "x"}, True),
+        ({"path": "sample", "categories": ["temporal"], "judges": ["contains", {"rubric": {"threshold": 1}}]}, True),
+        ({"dataset": "dmr"}, False),
+        ({"path": ""}, False),
+        ({"path": "sample", "dataset": "lokomo"}, False),
+        ({"path": "sample", "limit": 0}, False),
+        ({"path": "sample", "limit": "5"}, False),
+        ({"path": "sample", "unit": "word"}, False),
+        ({"path": "sample", "questions": []}, False),
+        ({"path": "sample", "judges": []}, False),
+        ({"path": "sample", "judges": [{"a": {}, "b": {}}]}, False),
+        ({"path": "sample", "limt": 5}, False),
+    ],
+)
+def test_dataset(tmp_path: Path, dataset: dict[str, Any], good: bool) -> None:
+    assert DATASET.is_valid(dataset) is good
+    path = tmp_path / "x.dataset.yaml"
+    path.write_text(json.dumps(dataset), encoding="utf-8")
+    try:
+        found: BenchFile | None = read_mapping(path, path.name, BenchFile, "`path: sample`")
     except RecallError:
         found = None
     assert (found is not None) is good

@@ -109,6 +109,28 @@ def test_nobody_but_the_benchmark_judges_what_was_never_said() -> None:
     assert (call.name, call.arguments["unanswerable"]) == ("benchmark", True)
 
 
+def test_the_paper_judge_is_told_what_the_question_is() -> None:
+    (call,) = judges_of(QUESTION, "longmemeval", (), (JudgeCall(name="paper"),))
+    assert call.arguments == {"dataset": "longmemeval", "category": QUESTION.category}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "named", "asked"),
+    [
+        ("longmemeval", ["paper"], ["paper"]),
+        ("longmemeval", ["benchmark", "paper", "contains"], ["benchmark", "paper"]),
+        ("longmemeval", ["contains"], ["benchmark"]),
+        ("locomo", ["paper"], ["benchmark"]),
+    ],
+)
+def test_only_a_paper_with_such_a_rule_judges_what_was_never_said(
+    dataset: str, named: list[str], asked: list[str]
+) -> None:
+    found = judges_of(NEVER_SAID, dataset, (), [JudgeCall(name=name) for name in named])
+    assert [call.name for call in found] == asked
+    assert all(call.arguments == {"dataset": dataset, "unanswerable": True} for call in found)
+
+
 def test_evidence_is_not_asked_for_where_there_is_none() -> None:
     named = (JudgeCall(name="recall_at_k"), JudgeCall(name="contains"))
     assert [call.name for call in judges_of(QUESTION, "dmr", (), named)] == ["contains"]

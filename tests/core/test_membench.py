@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.core.membench import Arguments, Line, differences, fold, plain
+from pytest_recall.core.call import Call, Tokens
+from pytest_recall.core.membench import Arguments, Judged, Line, differences, fold, kept, plain
 from tests.core.samples import unhurried
 
 ARGUMENTS = Arguments("locomo", "f.json", "00", "sqlite-fts", 10, "turn", None, "", (), False)
@@ -18,6 +19,7 @@ LINES = st.builds(
     values=st.dictionaries(st.sampled_from(["contains_at_k", "evidence_all_at_k"]), st.sampled_from([0.0, 1.0])),
     error=st.sampled_from(["", "memory recall: down"]),
     unjudged=st.sampled_from(["", "nobody can"]),
+    answer=st.none() | st.text(max_size=5),
     seconds=st.none() | st.floats(0, 10),
     ingest_seconds=st.none() | st.floats(0, 10),
     units=st.none() | st.integers(0, 10),
@@ -28,6 +30,23 @@ LINES = st.builds(
 @given(LINES)
 def test_a_line_comes_back_as_it_was_written(line: Line) -> None:
     assert Line.from_json(json.loads(json.dumps(line.to_json()))) == line
+
+
+@unhurried
+@given(
+    st.builds(
+        Judged,
+        id=st.text(min_size=1, max_size=5),
+        key=st.text(min_size=1, max_size=5),
+        judges=st.sampled_from(["", "j"]),
+        version=st.sampled_from(["", "v"]),
+        passed=st.sampled_from([True, False, None]),
+        error=st.sampled_from(["", "asked once, and the reply is empty"]),
+        calls=st.sampled_from([(), (Call("judge", "live", "m", None, Tokens(1, 2)),)]),
+    )
+)
+def test_a_judgement_comes_back_as_it_was_written(one: Judged) -> None:
+    assert Judged.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:
@@ -65,3 +84,11 @@ def test_what_has_changed_is_named() -> None:
         "`k` was 10 and is 5",
         "`categories` was [] and is ['a']",
     ]
+
+
+def test_what_is_kept_and_what_is_asked_again() -> None:
+    good, bad = Line(id="1", category="a"), Line(id="2", category="a", error="down")
+    assert kept([good], 5, False) == kept([good], 5, True) == "1 of 5 questions are kept"
+    assert kept([good, bad], 5, False) == "1 of 5 questions are kept, 1 that failed is asked again"
+    assert kept([good, bad, bad], 5, False) == "1 of 5 questions are kept, 2 that failed are asked again"
+    assert kept([good, bad], 5, True) == "2 of 5 questions are kept, 1 of them failed"

@@ -80,6 +80,8 @@ class Judge:
         if "better" in shape:
             first, second = (is_good("pairwise", question, texts[name]) for name in ("FIRST ANSWER", "SECOND ANSWER"))
             said = {"better": "tie" if first == second else "first" if first else "second"}
+        elif "label" in shape:
+            said = {"label": "correct" if is_good("paper", question, texts["ANSWER"]) else "wrong"}
         else:
             names = shape["scores"]["properties"]
             judge = "memory" if "hallucination" in names else "rubric"

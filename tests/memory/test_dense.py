@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_recall.core.memory import QueryContext
 from pytest_recall.core.trial import Passage
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.dense import Hybrid, K
+from pytest_recall.memory.dense import Hybrid, K, _highest
 from tests.memory.asking import NOW, filled, made, sources
 
 pytest.importorskip("wordllama")
+numpy = pytest.importorskip("numpy")
 
 
 def test_meaning_is_found_without_a_shared_word() -> None:
@@ -31,6 +34,19 @@ def test_texts_without_a_known_word_are_no_error() -> None:
     client = filled(made("embedding"), {"a": "", "b": "car"})
     assert len(client.recall("", 5, NOW)) == 2
     assert client.count() == 2
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=40), st.integers(1, 50))
+def test_the_highest_are_those_of_a_whole_sort(scores: list[float], limit: int) -> None:
+    places = sorted(range(len(scores)), key=lambda place: (-scores[place], place))[:limit]
+    assert list(_highest(numpy.array(scores), limit)) == places
+
+
+def test_what_grows_forgets_nothing() -> None:
+    client = filled(made("embedding"), {f"u{n}": f"{n} red cars" for n in range(200)})
+    assert client.count() == 200
+    assert sources(client.recall("", 200, NOW)) == [f"u{n}" for n in range(200)]
+    assert "150 red cars" in {one.text for one in client.recall("150 red cars", 2, NOW)}
 
 
 class Listed(Client):

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import json
+
 import pytest
 
+from pytest_recall.cli import main
 from pytest_recall.datasets.dataset import sample_text
 from tests.helpers.project import BARE, WORKERS, Checkout, case, row
+from tests.helpers.scripted import judged
 from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
+
+# A run in this process forgets the modules that it was the first to import, and numpy cannot be loaded twice.
+for _module in ("nltk", "numpy"):
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module(_module)
 
 FILE = "eval/locomo.dataset.yaml"
 PROJECT = BARE.with_files({FILE: "dataset: locomo\npath: sample\n"})
@@ -133,6 +144,81 @@ def test_what_breaks_is_no_score(pytester: pytest.Pytester) -> None:
     assert (trial.outcome.value, trial.error) == ("error", "memory recall: ConnectionError: down")
 
 
+@WORKERS
+def test_the_scorecard_has_the_table_of_a_membench(
+    pytester: pytest.Pytester, workers: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = PROJECT.at(pytester)
+    result = checkout.run(FILE, *workers)
+    result.stdout.fnmatch_lines(
+        [
+            f"{FILE}: 22 questions",
+            "category      n  error  not judged *evidence *all of it *1 / rank *contains",
+            "adversarial   4      0           4 *– *– *– *–",
+            "all          22      0           4  0.89 (0.78–1.00)  0.78 (0.55–0.91) *",
+            "mean (95 % interval)",
+        ]
+    )
+    page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
+    assert f"\n## Datasets\n\n`{FILE}`: 22 questions\n\n| category | n | error | not judged |" in page
+    capsys.readouterr()
+    assert main(["membench", "run", "--dataset", "locomo", "sample", "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert checkout.scorecard()["datasets"] == {FILE: {"all": alone["all"], "categories": alone["categories"]}}
+
+
+def test_a_scorecard_that_is_made_again_has_the_same_table(
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = PROJECT.with_files({FILE: file("sample: 6\n")}).at(pytester)
+    checkout.run(FILE)
+    before = checkout.scorecard()["datasets"]
+    assert before[FILE]["all"]["n"] == 6
+    capsys.readouterr()
+    assert main(["score", "latest", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["datasets"] == before
+
+
+def test_a_run_without_a_dataset_has_no_table(pytester: pytest.Pytester) -> None:
+    checkout = WITH_CASES.at(pytester)
+    checkout.run("eval")
+    assert checkout.scorecard()["datasets"] is None
+    assert all("measured" not in trial.to_json() for trial in checkout.journal().trials)
+
+
+def test_errors_are_apart_in_the_table(pytester: pytest.Pytester) -> None:
+    broken = CLIENT.replace('note(f"recall {query}")', "assert 'Samuel' not in query, 'down'")
+    text = file("memory: python:client:Private\n")
+    checkout = PROJECT.with_files({FILE: text, "client.py": broken}).at(pytester)
+    checkout.run(FILE)
+    found = checkout.scorecard()["datasets"][FILE]["all"]
+    assert found["failures"] == counts(checkout)["error"] > 0
+    assert found["n"] == 22
+    assert found["metrics"]["contains_at_k"]["n"] == 22 - found["failures"] - found["unjudged"]
+
+
+def test_an_agent_is_measured_by_what_it_answers(pytester: pytest.Pytester) -> None:
+    agent = (
+        "@pytest.fixture\ndef agent(memory):\n    def ask(question):\n"
+        "        return memory.recall(question, 3)[0].text\n    return ask\n"
+    )
+    checkout = PROJECT.with_agent(agent).at(pytester)
+    checkout.run(FILE)
+    found = checkout.scorecard()["datasets"][FILE]["all"]
+    assert found["unjudged"] == 0
+    assert found["metrics"]["answer_token_f1"]["n"] == 18
+    assert found["metrics"]["abstention_recall"]["n"] == 4
+    assert "contains_at_k" not in found["metrics"]
+
+
+def test_two_datasets_have_a_table_each(pytester: pytest.Pytester) -> None:
+    other = "eval/dmr.dataset.yaml"
+    checkout = PROJECT.with_files({other: "dataset: dmr\npath: sample\n"}).at(pytester)
+    checkout.run(FILE, other)
+    found = checkout.scorecard()["datasets"]
+    assert {name: one["all"]["n"] for name, one in found.items()} == {other: 5, FILE: 22}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -188,3 +274,29 @@ def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
     result = checkout.run(FILE, "--replay")
     assert checkout.outcomes() == recorded
     assert set(recorded.values()) <= {"passed", "failed"}, result.stdout.str()
+
+
+def test_a_model_judges_by_the_rule_of_the_paper(pytester: pytest.Pytester) -> None:
+    text = "dataset: longmemeval\npath: sample\nmemory: python:client:Sure\njudges: [benchmark, paper]\n"
+    answering = (
+        CLIENT + "\n\nclass Sure(Private):\n    def answer(self, query, limit, context):\n        return 'right'\n"
+    )
+    checkout = judged().with_files({FILE: text, "client.py": answering}).at(pytester)
+    result = checkout.run(FILE)
+    found = checkout.scorecard()["datasets"][FILE]["all"]["metrics"]
+    assert (found["longmemeval_judge"]["n"], found["longmemeval_judge"]["value"]) == (8, 1.0)
+    assert found["answer_contains"]["value"] == 0
+    result.stdout.fnmatch_lines(["category * LongMemEval judge"])
+    asked = {verdict.judge for trial in checkout.journal().trials for verdict in trial.verdicts}
+    assert asked == {"benchmark", "paper"}
+
+
+def test_the_paper_judge_needs_an_answer(pytester: pytest.Pytester) -> None:
+    text = "dataset: dmr\npath: sample\njudges: [paper]\n"
+    checkout = judged().with_files({FILE: text}).at(pytester)
+    checkout.run(FILE)
+    assert counts(checkout) == {"error": 5}
+    said = {trial.error for trial in checkout.journal().trials}
+    assert said == {
+        "judge paper: ValueError: needs an answer, and the memory handed out passages alone; judge these by `benchmark`"
+    }

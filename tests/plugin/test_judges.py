@@ -175,8 +175,8 @@ class TestMistakes:
         said = [line for line in result.outlines if "is no judge" in line and not line.startswith("ERROR")]
         assert said == [
             "eval/cases.yaml:7: judges: `exat` is no judge; did you mean `exact`? known: benchmark, brief, contains,"
-            " exact, json_schema, memory, numeric, pairwise, polite, recall_at_k, regex, rubric, says, similarity,"
-            " token_f1; to add it, write a fixture `judge_exat`"
+            " exact, json_schema, memory, numeric, pairwise, paper, polite, recall_at_k, regex, rubric, says,"
+            " similarity, token_f1; to add it, write a fixture `judge_exat`"
         ]
         assert "Traceback" not in result.stdout.str()
         assert checkout.asked() == []

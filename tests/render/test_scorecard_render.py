@@ -172,6 +172,7 @@ def test_json_of_a_whole_run() -> None:
         "by_tries": [],
         "quarantined": [],
         "sources": {"live": 3},
+        "datasets": None,
         "baselines": None,
         "judged_by_models": None,
         "regraded": None,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.render.sentences import plural
+from pytest_recall.run.place import Place
 from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.casefile import CaseFile, check_unique
+from pytest_recall.store.find import DATASET_FILES, find_files
 from pytest_recall.store.rubric import read_rubric
 from pytest_recall.store.state import read_state
 
@@ -18,9 +21,10 @@ def add(commands: Commands) -> None:
     parser = command(
         commands,
         "check",
-        "validate the case files, the rubric, the state and the calibrations, without running anything",
+        "validate the case files, the datasets, the rubric, the state and the calibrations, without running anything",
         run,
-        "A run reads large case files only as far as it needs; this reads all of every file.",
+        "A run reads large case files only as far as it needs; this reads all of every file, and of every dataset\n"
+        "that a file `*.dataset.yaml` names.",
     )
     add_files(parser)
 
@@ -30,11 +34,19 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     problems: list[str] = []
     files: list[CaseFile] = []
-    for path in case_paths(place, args):
+    paths = case_paths(place, args)
+    for path in paths:
         try:
             file = CaseFile(path, place.name(path))
             file.cases()
             files.append(file)
+        except RecallError as error:
+            problems += error.messages
+    asked = 0
+    datasets = [path for path in find_files(place.eval_dir, _names_dataset) if path not in paths]
+    for path in datasets:
+        try:
+            asked += _questions(path, place)
         except RecallError as error:
             problems += error.messages
     for read in (
@@ -51,8 +63,29 @@ def run(args: argparse.Namespace) -> int:
         raise RecallError(*problems)
     cases = [case for file in files for case in file.cases()]
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
+    of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
     print(
         f"{plural(len(cases), 'case')} in {plural(len(files), 'file')}, {plural(len(scenarios), 'scenario')},"
-        f" {plural(len(dimensions), 'dimension')}: all in order"
+        f" {plural(len(dimensions), 'dimension')}{of_datasets}: all in order"
     )
     return 0
+
+
+def _names_dataset(path: Path) -> bool:
+    return any(path.match(pattern) for pattern in DATASET_FILES)
+
+
+def _questions(path: Path, place: Place) -> int:
+    """Return how many questions a file that names a dataset asks. Raises RecallError for what is wrong with either."""
+    # Imported here: most eval sets have none, and their cases need no dataset's modules.
+    from pytest_recall.core.memory_selector import parse
+    from pytest_recall.run.bench import read_bench
+
+    name = place.name(path)
+    bench = read_bench(path, name)
+    if bench.memory:
+        try:
+            parse(bench.memory)
+        except RecallError as error:
+            raise RecallError(*(f"{name}: memory: {message}" for message in error.messages)) from None
+    return len(bench.cases())

@@ -55,6 +55,18 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cassette(parser: argparse.ArgumentParser, note: str = "") -> None:
+    """Add the options for a cassette of the calls of judges, whose help ends with `note`."""
+    for name, what in (("record", "record the calls of the judges into"), ("replay", "answer them from")):
+        parser.add_argument(
+            f"--{name}",
+            nargs="?",
+            const="",
+            metavar="DIR",
+            help=f"{what} a cassette below DIR (default: eval/cassettes){note}",
+        )
+
+
 def _glob(text: str) -> str:
     if not text.strip(" /"):
         raise argparse.ArgumentTypeError("the pattern is empty; write one like '*.evals.yaml'")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command, names, place_of
 from pytest_recall.core.compare import ALPHA, Comparison, compare
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.membench import JUDGED
 from pytest_recall.render.compare import markdown, terminal
 from pytest_recall.render.compare_json import as_json
+from pytest_recall.run.place import find_place
 from pytest_recall.store.journal import read_journal
 
 DETAILS = """\
@@ -25,6 +28,10 @@ scenario or dimension (Holm's adjustment); where cases have `trials`, the sign-f
 of one unchanged system raise an alarm in at most --alpha of the comparisons. Otherwise it could be
 chance, and what is printed says how large a drop so many cases can show.
 
+Journals of `recall membench run`, named by their folder, are compared as well, question by question: each
+metric of the table by McNemar's exact test or by sign flips, with Holm's adjustment over the metrics.
+--dimensions takes categories then, any-flip goes by a judge's verdicts, and DIFF by the mean of any metric.
+
 --fail-on decides on exit code 1:
   drop       a drop is shown
   any-flip   a case passed in BASE and fails in HEAD, be it by chance
@@ -32,6 +39,7 @@ chance, and what is printed says how large a drop so many cases can show.
   never      in no case
 
   recall compare previous latest
+  recall compare eval/_artifacts/membench/locomo-0a1b2c3d4e5f second
   recall compare baseline/trials.jsonl latest --fail-on 5 --scenarios refunds
 """
 
@@ -67,6 +75,8 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    if (code := _benches(args)) is not None:
+        return code
     artifacts = place_of(args).artifacts
     base, head = (read_journal(artifacts.find(name)) for name in (args.base, args.head))
     if base == head:  # be it from two folders, as a copy of the newest run is
@@ -84,6 +94,44 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(markdown(found) if args.markdown else "\n".join(terminal(found)))
     return int(_alarms(found, args.fail_on))
+
+
+def _benches(args: argparse.Namespace) -> int | None:
+    """Compare two journals of `recall membench run`, and return the exit code; None if they are none."""
+    from pytest_recall.store.membench import folder_of, read_asked
+
+    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()], args.dir and Path.cwd() / args.dir)
+    beside = place.artifacts.folder / "membench"
+    folders = [folder_of(name, beside) for name in (args.base, args.head)]
+    if folders == [None, None]:
+        return None
+    from pytest_recall.core.bench_compare import compare_benches
+    from pytest_recall.core.change import Shown
+    from pytest_recall.render import bench_compare as render
+
+    given = [name for name in ("scenarios", "include_changed") if getattr(args, name)]
+    if given:
+        option = given[0].replace("_", "-")
+        raise RecallError(f"--{option} is about cases, and has no effect on journals of a membench; remove it")
+    asked = []
+    for name, folder in zip((args.base, args.head), folders, strict=True):
+        if folder is None:
+            raise RecallError(f"{name!r} is no journal of a membench, and the other one is; name two of a kind")
+        asked.append(read_asked(folder, name))
+    if asked[0] == asked[1]._replace(name=args.base):
+        raise RecallError(f"{args.base} and {args.head} are the same journal; name two")
+    found = compare_benches(asked[0], asked[1], alpha=args.alpha, categories=names(args.dimensions))
+    judged = [one for name, one in found.metrics.items() if name in JUDGED]
+    if args.fail_on == "any-flip" and not judged:
+        raise RecallError("--fail-on any-flip goes by verdicts of a judge, and these share none; give drop or DIFF")
+    if args.json:
+        print(json.dumps(render.as_json(found), indent=2, ensure_ascii=False))
+    else:
+        print(render.markdown(found) if args.markdown else "\n".join(render.terminal(found)))
+    if isinstance(args.fail_on, float):
+        return int(any(100 * (one.base - one.head) >= args.fail_on - 1e-9 for one in found.metrics.values()))
+    alarms = {"drop": bool(found.shown(Shown.DROP)), "any-flip": any(one.fell for one in judged), "never": False}
+    return int(alarms[args.fail_on])
 
 
 def _alarms(found: Comparison, condition: str | float) -> bool:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from pytest_recall.cli.common import Commands, command, dollars, place_of
+from pytest_recall.cli.common import Commands, add_cassette, command, dollars, place_of
 from pytest_recall.core.criteria import JudgeKind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.rubric import Rubric
@@ -74,14 +74,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--kind", choices=get_args(JudgeKind), default="rubric", help="which judge it is (default: rubric)"
     )
-    for name, what in (("record", "record the calls of the judges into"), ("replay", "answer them from")):
-        parser.add_argument(
-            f"--{name}",
-            nargs="?",
-            const="",
-            metavar="DIR",
-            help=f"{what} a cassette below DIR (default: eval/cassettes); no reply is kept elsewhere",
-        )
+    add_cassette(parser, "; no reply is kept elsewhere")
     parser.add_argument(
         "--budget", type=dollars, metavar="USD", help="let no call begin once this calibration has spent so much"
     )

@@ -7,12 +7,16 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pytest_recall.cli import membench_judge
 from pytest_recall.cli.common import Commands, names, placeless
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_recall.core.membench import Arguments, Summary
+    from pytest_recall.core.reported import Reported
 
 DETAILS = """\
 PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
@@ -20,10 +24,16 @@ Each conversation is stored once, and each question is asked. Printed is a table
 of each metric with its 95 % interval, apart from questions that failed and those that nobody can judge.
 
 Every question is written down as it is answered, in eval/_artifacts/membench or in --out. The same command
-goes on where one was stopped; --out refuses one that asks something else. Questions that failed stay failed.
+goes on where one was stopped, and asks questions again at which the memory broke or ran out of time, unless
+--keep-failed is given; --out refuses one that asks something else.
+
+With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
+that. What it says is written down beside the questions, so that no answer is judged twice by the same
+models; an answer on which they come to no verdict is in no mean, and is judged again by the same command.
 
   recall membench run --dataset locomo sample --memory sqlite-fts
   recall membench run locomo10.json --memory hybrid --sample 200 --seed 1
+  recall membench run locomo10.json --memory python:mine.py:Memory --judge openai:gpt-5.5
   recall membench run locomo10.json --fail-under evidence_recall_at_k=0.6
 """
 
@@ -60,13 +70,24 @@ def add_run(commands: Commands) -> None:
     parser.add_argument("--sample", type=_count, metavar="N", help="ask N questions, from each category by its share")
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
+    membench_judge.add_options(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the questions are written down")
+    parser.add_argument(
+        "--keep-failed",
+        action="store_true",
+        help="do not ask questions again that failed in an earlier run of the same command",
+    )
     parser.add_argument(
         "--fail-under",
         action="append",
         default=[],
         metavar="METRIC=VALUE",
         help="exit with 1 if the mean of the metric is lower, or a question failed; may be repeated",
+    )
+    parser.add_argument(
+        "--published",
+        action="store_true",
+        help="print beside it what papers report of other systems, which was not measured here",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with all metrics")
 
@@ -96,15 +117,47 @@ def run(args: argparse.Namespace) -> int:
     client = resolve(args.memory or DEFAULT)
     if args.memory_reset and client.private:
         raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
+    membench_judge.check(args, client)
     bench = Bench(Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path))
     arguments = arguments_of(bench, client)
+    reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
-    found = go_on(bench, client, folder, arguments, allowed=args.memory_reset, tell=_tell)
+    found = go_on(
+        bench, client, folder, arguments, allowed=args.memory_reset, tell=_tell, keeps_failed=args.keep_failed
+    )
+    told: list[str] = []
+    extra: dict[str, Any] = {}
+    undecided = 0
+    if args.judge:
+        judges, sat = membench_judge.sit(args, bench, found, folder, f"{arguments.dataset}-{_mark(arguments)}", _tell)
+        found, undecided = sat.found, len(sat.undecided)
+        told = list(render.verdicts(judges, sat.judged, sat.spend))
+        extra = {"judge": render.verdicts_json(judges, sat.judged, sat.spend)}
+    if reported:
+        from pytest_recall.datasets.published import PUBLISHED
+        from pytest_recall.render import reported as others
+
+        whole = args.sample is None and args.categories is None and found.summary.complete
+        same = whole and arguments.sha256 in PUBLISHED
+        told += ["", *others.lines(reported, found.summary, same_file=same)]
+        extra["published"] = others.as_json(reported, found.summary, same_file=same)
     if args.json:
-        print(json.dumps(render.as_json(arguments, found.summary), indent=2, ensure_ascii=False))
+        print(json.dumps({**render.as_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(arguments, found.summary, found.failed)))
-    return _verdict(floors, found.summary)
+        print("\n".join([*render.lines(arguments, found.summary, found.failed), *told]))
+    return _verdict(floors, found.summary, undecided)
+
+
+def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Reported]:
+    """Return what others report, if it is asked for. Raises RecallError where nobody does."""
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.core.reported import REPORTED, reported_on
+
+    found = reported_on(arguments.dataset) if args.published else ()
+    if args.published and not found:
+        known = " and ".join(sorted({one.dataset for one in REPORTED}))
+        raise RecallError(f"--published: no figure with a source is kept for {arguments.dataset}, only for {known}")
+    return found
 
 
 def _tell(sentence: str) -> None:
@@ -113,25 +166,29 @@ def _tell(sentence: str) -> None:
 
 def _folder(arguments: Arguments) -> Path:
     """Return the folder of runs with these arguments, below the eval directory."""
-    from pytest_recall.core.membench import plain
     from pytest_recall.run.place import find_place
 
     root = Path.cwd()
     artifacts = find_place(root, root, [root]).artifacts
     artifacts.make()
-    mark = hashlib.sha256(json.dumps(plain(arguments)).encode()).hexdigest()[:12]
-    return artifacts.folder / "membench" / f"{arguments.dataset}-{mark}"
+    return artifacts.folder / "membench" / f"{arguments.dataset}-{_mark(arguments)}"
+
+
+def _mark(arguments: Arguments) -> str:
+    from pytest_recall.core.membench import plain
+
+    return hashlib.sha256(json.dumps(plain(arguments)).encode()).hexdigest()[:12]
 
 
 def _floors(given: list[str]) -> dict[str, float]:
     from pytest_recall.core.errors import RecallError, nearest
-    from pytest_recall.core.measure import METRICS
+    from pytest_recall.core.membench import KNOWN
 
     floors: dict[str, float] = {}
     for text in given:
         name, _, value = text.partition("=")
-        if name not in METRICS:
-            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, METRICS)}")
+        if name not in KNOWN:
+            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, KNOWN)}")
         try:
             floors[name] = float(value)
         except ValueError:
@@ -141,8 +198,10 @@ def _floors(given: list[str]) -> dict[str, float]:
     return floors
 
 
-def _verdict(floors: dict[str, float], summary: Summary) -> int:
-    """Return the exit code, and say on standard error which floor is not reached."""
+def _verdict(floors: dict[str, float], summary: Summary, undecided: int) -> int:
+    """Return the exit code, and say which floor is not reached; `undecided` answers have no verdict of the judge."""
+    from pytest_recall.core.membench import JUDGED
+
     problems = []
     for name, floor in floors.items():
         mean = summary.everything.means.get(name)
@@ -152,6 +211,8 @@ def _verdict(floors: dict[str, float], summary: Summary) -> int:
             problems.append(f"{name} is {mean.value:.4f}, below {floor:g}")
     if floors and summary.everything.failures:
         problems.append(f"{summary.everything.failures:,} questions failed, and are in no mean")
+    if undecided and any(name in JUDGED for name in floors):
+        problems.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
     for problem in problems:
         print(f"recall: --fail-under: {problem}", file=sys.stderr)
     return 1 if problems else 0

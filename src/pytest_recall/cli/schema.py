@@ -20,12 +20,12 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "schema",
-        help="print the JSON Schema of case files or of the rubric",
-        description="Print the JSON Schema (2020-12) of case files or of the rubric.",
+        help="print the JSON Schema of case files, of the rubric or of files that name datasets",
+        description="Print the JSON Schema (2020-12) of case files, of the rubric or of files that name datasets.",
         epilog=DETAILS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("cases", "rubric"), help="which file")
+    parser.add_argument("what", choices=("cases", "rubric", "dataset"), help="which file")
     parser.set_defaults(run=run)
 
 
@@ -36,12 +36,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def schema_of(what: str) -> dict[str, Any]:
-    """Return the schema of "cases", a list of them, or of "rubric"."""
+    """Return the schema of "cases", a list of them, of "rubric" or of "dataset"."""
     from pydantic import TypeAdapter
 
+    from pytest_recall.core.bench import BenchFile
     from pytest_recall.core.case import Case
     from pytest_recall.core.rubric import Rubric
 
-    kind: Any = list[Case] if what == "cases" else Rubric
-    schema = TypeAdapter(kind).json_schema(mode="validation")
+    kinds: dict[str, Any] = {"cases": list[Case], "rubric": Rubric, "dataset": BenchFile}
+    schema = TypeAdapter(kinds[what]).json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

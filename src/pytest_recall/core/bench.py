@@ -21,6 +21,10 @@ from pytest_recall.metrics.abstention import abstains
 SAMPLE = "sample"
 """Stands for a path: the small file that is shipped."""
 LIMIT = 10
+PAPER: Literal["paper"] = "paper"
+"""The judge that asks a model by the rule of the dataset's paper."""
+ABSTAINING = frozenset({"longmemeval"})
+"""The datasets whose papers have a rule for unanswerable questions."""
 JUDGE = "benchmark"
 """The judge that goes by what came back: an answer, or passages alone."""
 ANSWERED = "memory_answered"
@@ -114,19 +118,21 @@ def draw(known: Iterable[Asked], count: int, seed: str) -> set[str]:
 def judges_of(question: Question, dataset: str, evidence: Sequence[str], named: Sequence[JudgeCall]) -> list[JudgeCall]:
     """Return who judges the question: those that are `named`, as far as it has what they need.
 
-    An unanswerable question is judged by whether the answer abstains, and by nothing else.
+    An unanswerable question is judged by whether the answer abstains, and by nothing else: by the rule of
+    the dataset's paper where that has one and its judge is named, and otherwise by `benchmark`.
     """
     arguments: dict[str, JsonValue] = {"dataset": dataset}
     if question.unanswerable:
         arguments["unanswerable"] = True
-    ours = JudgeCall(name=JUDGE, arguments=arguments)
-    if question.unanswerable or not named:
-        return [ours]
-    fitting = [call for call in named if call.name != "recall_at_k" or evidence or call.arguments.get("evidence")]
-    return [
-        JudgeCall(name=JUDGE, arguments={**arguments, **call.arguments}) if call.name == JUDGE else call
-        for call in fitting
-    ] or [ours]
+        asked = {call.name for call in named} & ({JUDGE, PAPER} if dataset in ABSTAINING else {JUDGE})
+        return [JudgeCall(name=name, arguments=arguments) for name in sorted(asked or {JUDGE})]
+    told = {JUDGE: arguments, PAPER: {**arguments, "category": question.category}}
+    calls = [
+        JudgeCall(name=call.name, arguments={**told.get(call.name, {}), **call.arguments})
+        for call in named
+        if call.name != "recall_at_k" or evidence or call.arguments.get("evidence")
+    ]
+    return calls or [JudgeCall(name=JUDGE, arguments=arguments)]
 
 
 def evidence_of(question: Question, unit: str) -> tuple[str, ...]:

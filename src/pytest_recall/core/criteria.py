@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 Appeals = Literal["on-failure", "on-disagreement", "never"]
 """When the appellate judge is asked: about each fail, where votes differ, or about audited passes only."""
 Strictness = Literal["stop", "warn", "off"]
-JudgeKind = Literal["rubric", "memory", "pairwise"]
+JudgeKind = Literal["rubric", "memory", "pairwise", "paper"]
 Bound = Literal["estimate", "lower"]
 """Which figure of a calibration is compared: kappa itself, or the lower bound of its interval."""
 

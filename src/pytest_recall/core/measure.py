@@ -10,7 +10,7 @@ from pytest_recall.core.retrieval import Retrieval
 from pytest_recall.metrics import ranking, squad
 from pytest_recall.metrics.containment import best_candidate, contains_at_k
 from pytest_recall.metrics.locomo import locomo_f1
-from pytest_recall.metrics.mean import UNIT
+from pytest_recall.metrics.mean import UNIT, Tally
 from pytest_recall.metrics.rouge import rouge_l
 from pytest_recall.metrics.text import contains, token_f1
 
@@ -24,6 +24,10 @@ class Metric(NamedTuple):
     about: str
     share: bool = False
     within: tuple[float, float] = UNIT
+
+    def tally(self) -> Tally:
+        """Return what adds its values up; it takes no others."""
+        return Tally(share=self.share, within=self.within)
 
 
 class Group(NamedTuple):

@@ -105,8 +105,4 @@ class Fold:
         return {name: tally.mean() for name, tally in tallies.items() if name in seen or name in asked}
 
     def _tallies(self) -> dict[str, Tally]:
-        return {
-            name: Tally(share=metric.share, within=metric.within)
-            for name, metric in METRICS.items()
-            if name in self._chosen
-        }
+        return {name: metric.tally() for name, metric in METRICS.items() if name in self._chosen}

@@ -19,6 +19,11 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
+def values_of(plain: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return numbers by name, as JSON has them; None stays None. Raises TypeError or ValueError for what is none."""
+    return {str(name): None if value is None else float(value) for name, value in plain.items()}
+
+
 def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the dataclass or named tuple `kind` that `plain` has, without those of a later version.
 

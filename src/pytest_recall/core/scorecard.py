@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
-from pytest_recall.core.schedule import Quarantine, review
+from pytest_recall.core.schedule import DATASET, Quarantine, review
 from pytest_recall.core.series import Rule, graded, series
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.metrics.stats import unseen_share
@@ -18,6 +18,7 @@ from pytest_recall.metrics.stats import unseen_share
 if TYPE_CHECKING:
     from pytest_recall.core.arms import SideBySide
     from pytest_recall.core.audit import Grading, Regraded
+    from pytest_recall.core.membench import Summary
 
 NOT_RUN = "not run"
 
@@ -55,8 +56,9 @@ class Scorecard(NamedTuple):
     share of cases that a change could have broken with none of them in the slice;
     `sources` counts verdicts by where the answer came from, `unmoved` those that are no
     evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
-    to where somebody has looked again. All of this is about the agent under test; `arms` puts it
-    beside the baselines, if there are any.
+    to where somebody has looked again; `datasets` is what the questions of datasets came to, by the
+    file that names one. All of this is about the agent under test; `arms` puts it beside the
+    baselines, if there are any.
     """
 
     results: tuple[Result, ...]
@@ -71,6 +73,7 @@ class Scorecard(NamedTuple):
     panels: Panels = Panels()
     regraded: Regraded | None = None
     arms: SideBySide | None = None
+    datasets: Mapping[str, Summary] = MappingProxyType({})
 
     @property
     def by_tries(self) -> list[RepeatSummary]:
@@ -141,6 +144,7 @@ def summarize(
         panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
         regraded=_regraded(results, gradings),
         arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
+        datasets=_datasets(results),
     )
 
 
@@ -159,6 +163,15 @@ def _arms(trials: Iterable[Trial], baselines: Iterable[str]) -> SideBySide | Non
     from pytest_recall.core.arms import side_by_side
 
     return side_by_side(trials, baselines)
+
+
+def _datasets(results: Iterable[Result]) -> Mapping[str, Summary]:
+    trials = [result.trial for result in results if result.trial.reason == DATASET]
+    if not trials:
+        return {}
+    from pytest_recall.core.membench import by_file
+
+    return by_file(trials)
 
 
 def _result(trial: Trial, asked: list[Trial], attempts: int, today: date, quarantine: Quarantine | None) -> Result:

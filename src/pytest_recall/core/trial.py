@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.core.call import Call
 from pytest_recall.core.judgement import Judgement
-from pytest_recall.core.plain import typed
+from pytest_recall.core.plain import typed, values_of
 from pytest_recall.core.row import Row
 
 
@@ -91,7 +91,8 @@ class Trial(NamedTuple):
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
     `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
     rubric asks for; its fail blocks nobody. `arm` is the baseline that was asked, empty for the agent
-    under test; the trial of a baseline grades no case.
+    under test; the trial of a baseline grades no case. `measured` are the metrics of a dataset's question,
+    None for any other case and where nobody can judge the answer; a value that is None is a failure.
     """
 
     case_id: str
@@ -116,6 +117,7 @@ class Trial(NamedTuple):
     rule: str = ""
     unproven: str = ""
     arm: str = ""
+    measured: Mapping[str, float | None] | None = None
 
     @property
     def note(self) -> str:
@@ -148,6 +150,8 @@ class Trial(NamedTuple):
             plain["calls"] = [call.to_json() for call in self.calls]
         if not self.evidence:
             plain["evidence"] = False
+        if self.measured is not None:
+            plain["measured"] = dict(self.measured)
         return plain
 
     @classmethod
@@ -170,6 +174,7 @@ class Trial(NamedTuple):
             ),
             row=Row.from_json(plain["row"]) if "row" in plain else None,
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
+            measured=None if "measured" not in plain else values_of(plain["measured"]),
         )
 
     def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
@@ -177,7 +182,7 @@ class Trial(NamedTuple):
         return self._replace(row=row, attempt=attempt, **facts)
 
 
-_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat"})
+_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat", "measured"})
 _PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))

@@ -1,4 +1,4 @@
-"""Judges that ask a model: `rubric`, `memory` and `pairwise` as what a case calls."""
+"""Judges that ask a model: `rubric`, `memory`, `pairwise` and `paper` as what a case calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.judgement import Preflight
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.trial import Answer, Verdict
-from pytest_recall.judges import memory, pairwise, preflight, rubric
+from pytest_recall.judges import memory, pairwise, paper, preflight, rubric
 from pytest_recall.judges.panel import Panel
 from pytest_recall.judges.seat import Inquiry
 
@@ -23,6 +23,7 @@ INQUIRIES: Mapping[str, preflight.Inquire] = {
     "rubric": rubric.inquiry,
     "memory": memory.inquiry,
     "pairwise": pairwise.inquiry,
+    "paper": paper.inquiry,
 }
 GIVEN = frozenset({"known", "reads"})
 """Arguments that come from the rubric, and from no case."""
@@ -69,7 +70,8 @@ class ModelJudge:
         """Return how each model did, up to the one that ends the run; `_problem` says why."""
         settings, panel = self._settings, self._panel
         threshold = settings.thresholds.get(self.kind)
-        inquire = self._inquire if threshold is None else partial(self._inquire, threshold=threshold)
+        compares = threshold is not None and "threshold" in inspect.signature(INQUIRIES[self.kind]).parameters
+        inquire = partial(self._inquire, threshold=threshold) if compares else self._inquire
         known = preflight.known_answers(self.kind, settings.preflight_cases)
         flown: dict[str, Preflight] = {}
         for model in (*panel.judges, *([] if panel.appellate is None else [panel.appellate])):

@@ -42,6 +42,27 @@ def _embedded(texts: Sequence[str]) -> NDArray[Any]:
     return scaled
 
 
+def _grown(rows: NDArray[Any] | None, held: int, width: int) -> NDArray[Any]:
+    """Return room for twice as many rows, with those that are there."""
+    import numpy
+
+    found: NDArray[Any] = numpy.empty((max(2 * held, 64), width), dtype=numpy.float64)
+    if rows is not None:
+        found[:held] = rows
+    return found
+
+
+def _highest(scores: NDArray[Any], limit: int) -> NDArray[Any]:
+    """Return where the `limit` highest scores are, from the highest on; of equal ones the first is first."""
+    import numpy
+
+    places: NDArray[Any] = numpy.arange(len(scores))
+    if limit < len(scores):
+        # Sorting a few is faster than sorting all; whatever equals the last of them stays in.
+        places = numpy.flatnonzero(scores >= numpy.partition(scores, -limit)[-limit])
+    return places[numpy.argsort(-scores[places], kind="stable")][:limit]
+
+
 class Embedding(Client):
     """Exact search: every unit is compared with the question, score = cos(question, unit) in -1..1.
 
@@ -53,7 +74,8 @@ class Embedding(Client):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._units: list[Passage] = []
-        self._vectors: list[list[float]] = []
+        # A row for each unit, and room for more. It is doubled where it is full: a unit costs the same at any size.
+        self._rows: NDArray[Any] | None = None
 
     def ready(self) -> None:
         """Raise MemoryFault if the model is not installed."""
@@ -62,23 +84,27 @@ class Embedding(Client):
     def reset(self) -> None:
         """Forget everything."""
         self._units.clear()
-        self._vectors.clear()
+        self._rows = None
 
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Keep a text."""
-        self._vectors.append(embed(content))
+        (vector,) = _embedded([content])
+        held = len(self._units)
+        if self._rows is None or held == len(self._rows):
+            self._rows = _grown(self._rows, held, len(vector))
+        self._rows[held] = vector
         self._units.append(Passage(text=content, source=metadata.get("id")))
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
         """Return the nearest units."""
-        if not self._units:
+        if self._rows is None:
             return []
         import numpy
 
         # Rounded, so that the same texts have the same score whatever the order of the sum.
-        scores = numpy.round(numpy.asarray(self._vectors) @ numpy.asarray(embed(query)), 12)
-        order = numpy.argsort(-scores, kind="stable")[:limit]
-        found = [(self._units[place], float(scores[place])) for place in order]
+        scores = numpy.round(self._rows[: len(self._units)] @ _embedded([query])[0], 12)
+        places = _highest(scores, limit)
+        found = [(self._units[place], float(scores[place])) for place in places]
         return [Passage(text=unit.text, source=unit.source, score=score) for unit, score in found]
 
     def count(self) -> int:

@@ -258,7 +258,7 @@ class CaseItem(pytest.Function):
             agent = baselines.agent_of(self.config, self.baseline, fixtures)
         if self.case.memory is not None:
             agent = memories.agent_of(self.config, self.case, fixtures.get("memory"), agent, self.baseline)
-        return run_case(
+        trial = run_case(
             self.case,
             agent,
             {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
@@ -268,6 +268,10 @@ class CaseItem(pytest.Function):
             ends=(pytest.exit.Exception, MissError),
             asking=self.config.stash[DECK].player.asking,
         )
+        file = run.plan.files[self.path]
+        if self.arm or file.on_schedule:
+            return trial
+        return trial._replace(measured=memories.measured(file, trial, fixtures.get("memory")))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the row's place: file, line counted from 0, id."""

@@ -66,6 +66,10 @@ class Ending:
         self._record = Record(header, tuple(run.trials), int(session.exitstatus), tuple(run.calls))
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record)
+        if self._card is not None and self._card.datasets:
+            from pytest_recall.plugin.memories import missing_metrics
+
+            run.notes += missing_metrics(run.plan.files.values(), self._card.datasets)
         if run.problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -255,3 +255,14 @@ def judge_pairwise(request: pytest.FixtureRequest) -> Judge:
     from pytest_recall.plugin import judging
 
     return judging.judge_of(request.config, "pairwise")
+
+
+@pytest.fixture(scope="session")
+def judge_paper(request: pytest.FixtureRequest) -> Judge:
+    """Let a model say whether an answer to a memory benchmark is correct, by the rule of the benchmark's paper.
+
+    `judges: [paper]` in a file `*.dataset.yaml`; elsewhere `{paper: {dataset: longmemeval, category: multi-session}}`.
+    """
+    from pytest_recall.plugin import judging
+
+    return judging.judge_of(request.config, "paper")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,12 @@ from pytest_recall.plugin.stash import DECK, RUN
 if TYPE_CHECKING:
     from pytest_recall.core.baselines import Baseline
     from pytest_recall.core.case import Case
+    from pytest_recall.core.membench import Summary
     from pytest_recall.core.rubric import Rubric
-    from pytest_recall.core.trial import Answer
+    from pytest_recall.core.trial import Answer, Trial
     from pytest_recall.memory.client import Client
     from pytest_recall.run.memory import Memory
+    from pytest_recall.run.plan import Source
 
 ENDS = (pytest.exit.Exception, MissError)
 _HOME = "pytest_recall.plugin.fixtures"
@@ -173,12 +175,40 @@ def agent_of(config: pytest.Config, case: Case, given: Any, agent: Any, baseline
 
 def _judgeable(case: Case, answer: Answer) -> Answer:
     """Return the answer; skip a case that nobody can judge by it, which is neither a pass nor a fail."""
-    from pytest_recall.core.bench import ANSWERED, JUDGE, UNJUDGED
+    from pytest_recall.core.bench import ANSWERED, JUDGE, PAPER, UNJUDGED
 
-    asked = any(call.name == JUDGE and call.arguments.get("unanswerable") for call in case.judges)
+    asked = any(call.name in (JUDGE, PAPER) and call.arguments.get("unanswerable") for call in case.judges)
     if asked and not answer.usage.get(ANSWERED):
         pytest.skip(UNJUDGED)
     return answer
+
+
+def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] | None:
+    """Return the metrics of an answer to a question of the dataset that `file` names, None where nobody can judge it.
+
+    `given` is what the fixture `memory` gave; the window baselines of a context have no first k.
+    """
+    from pytest_recall.core.bench import PAPER
+    from pytest_recall.run.bench import Bench
+    from pytest_recall.run.memory import Memory
+
+    assert isinstance(file, Bench)
+    assert trial.answer is not None
+    whole = isinstance(given, Memory) and given.whole
+    found = file.measured(file.entries[trial.case_id], trial.answer, whole=whole)
+    if found is None:
+        return None
+    said = {f"{file.dataset.format}_judge": one.passed for one in trial.verdicts if one.judge == PAPER}
+    return {name: None if one is None else float(one) for name, one in (found | said).items()}
+
+
+def missing_metrics(files: Iterable[Source], datasets: Mapping[str, Summary]) -> list[str]:
+    """Return why a metric of answers to datasets is not there, as sentences."""
+    from pytest_recall.run.bench import Bench, metrics_of
+
+    answered = {name for name, summary in datasets.items() if "answer_contains" in summary.everything.means}
+    asked = [file for file in files if isinstance(file, Bench) and file.name in answered]
+    return [f"{file.name}: {why}" for file in asked if (why := metrics_of(file.dataset.format, False)[1])]
 
 
 def _memory_of(config: pytest.Config, given: Any) -> Memory:

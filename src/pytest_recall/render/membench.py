@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.core.membench import Arguments, Group, Line, Summary, plain
+from pytest_recall.core.membench import Arguments, Group, Judged, Line, Summary, plain
+from pytest_recall.core.spend import Spend
 from pytest_recall.metrics.mean import Mean
 from pytest_recall.metrics.percentiles import METHOD
+from pytest_recall.render import cost
 from pytest_recall.render.grid import grid, markdown_grid
+from pytest_recall.render.markdown import code
 from pytest_recall.render.sentences import plural
 
 SHOWN = {
@@ -20,8 +23,13 @@ SHOWN = {
     "answer_contains": "answer contains",
     "answer_token_f1": "answer F1",
     "abstention_recall": "abstained",
+    "longmemeval_judge": "LongMemEval judge",
+    "locomo_judge": "LoCoMo judge",
+    "dmr_judge": "DMR judge",
 }
 """The metrics of the table, and its headings. JSON has all."""
+SHOWN_LOST = 5
+"""Answers without a verdict that are told one by one."""
 
 
 def lines(arguments: Arguments, summary: Summary, problems: Sequence[Line] = ()) -> Iterator[str]:
@@ -33,7 +41,7 @@ def lines(arguments: Arguments, summary: Summary, problems: Sequence[Line] = ())
     yield ""
     yield from table(summary)
     yield ""
-    yield "mean (95 % interval)" + (", n where it is of fewer" if _partial(summary) else "")
+    yield _legend([summary])
     if unjudged := summary.everything.unjudged:
         yield (
             f"not judged: {plural(unjudged, 'unanswerable question')}, where passages alone do not say whether"
@@ -54,11 +62,28 @@ def lines(arguments: Arguments, summary: Summary, problems: Sequence[Line] = ())
         )
 
 
-def table(summary: Summary, *, markdown: bool = False) -> list[str]:
-    """Return the lines of the table."""
+def verdicts(judges: str, judged: Sequence[Judged], spend: Spend) -> Iterator[str]:
+    """Yield the lines on what `judges` said of the answers, and what that took."""
+    yield f"judged by {judges}: {plural(len(judged), 'answer')}"
+    lost = [one for one in judged if one.passed is None]
+    if lost:
+        yield f"no verdict, and in no mean of the judge: {plural(len(lost), 'answer')}"
+        yield from (f"  {one.id}: {one.error}" for one in lost[:SHOWN_LOST])
+    yield from cost.lines({"": spend})
+
+
+def verdicts_json(judges: str, judged: Sequence[Judged], spend: Spend) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    undecided = [{"id": one.id, "error": one.error} for one in judged if one.passed is None]
+    told = cost.as_json({"": spend})["total"]
+    return {"models": judges, "answers": len(judged), "undecided": undecided, "cost": told}
+
+
+def table(summary: Summary, *, markdown: bool = False, failed: str = "failed") -> list[str]:
+    """Return the lines of the table; `failed` is what questions that broke are called at its head."""
     groups = {**summary.categories, "all": summary.everything}
     names = [name for name in SHOWN if name in summary.everything.means]
-    head = ("category", "n", "failed", "not judged", *(SHOWN[name] for name in names))
+    head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names))
     rows = [
         (
             category,
@@ -70,6 +95,40 @@ def table(summary: Summary, *, markdown: bool = False) -> list[str]:
         for category, group in groups.items()
     ]
     return markdown_grid(head, rows) if markdown else list(grid(head, rows))
+
+
+def sections(datasets: Mapping[str, Summary]) -> Iterator[str]:
+    """Yield the lines of a run of pytest over the questions of datasets: for each file a table."""
+    for name, summary in datasets.items():
+        yield f"{name}: {plural(summary.everything.n, 'question')}"
+        yield from table(summary, failed="error")  # A question that failed is another thing in a run.
+    if datasets:
+        yield _legend(datasets.values())
+
+
+def markdown(datasets: Mapping[str, Summary]) -> list[str]:
+    """Return the same in Markdown."""
+    lines: list[str] = []
+    for name, summary in datasets.items():
+        lines += [
+            f"{code(name)}: {plural(summary.everything.n, 'question')}",
+            "",
+            *table(summary, markdown=True, failed="error"),
+            "",
+        ]
+    return [*lines, f"{_legend(datasets.values())}."]
+
+
+def groups(summary: Summary) -> dict[str, Any]:
+    """Return what a summary has of all questions and of each category, with all metrics, as plain JSON types."""
+    return {
+        "all": _group(summary.everything),
+        "categories": {name: _group(group) for name, group in summary.categories.items()},
+    }
+
+
+def _legend(summaries: Iterable[Summary]) -> str:
+    return "mean (95 % interval)" + (", n where it is of fewer" if any(map(_partial, summaries)) else "")
 
 
 def _cell(group: Group, name: str) -> str:
@@ -98,8 +157,7 @@ def as_json(arguments: Arguments, summary: Summary) -> dict[str, Any]:
         "questions": summary.total,
         "complete": summary.complete,
         "confidence": 0.95,
-        "all": _group(summary.everything),
-        "categories": {name: _group(group) for name, group in summary.categories.items()},
+        **groups(summary),
         "recall_seconds": {**summary.latency, "method": METHOD},
         "ingest": {"conversations": summary.ingests, "units": summary.units, "seconds": summary.ingest_seconds},
     }

@@ -25,6 +25,10 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     yield from _grid("reason", card.by_reason)
     if len(card.by_scenario) > 1:
         yield from _grid("scenario", card.by_scenario)
+    if card.datasets:
+        from pytest_recall.render import membench
+
+        yield from membench.sections(card.datasets)
     failed = card.with_outcome(Outcome.FAILED)
     if failed:
         yield f"failed ({len(failed)}):"
@@ -86,6 +90,10 @@ def markdown(record: Record, card: Scorecard) -> str:
     for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
         if table:
             lines += [f"## By {name}", "", *_table(name, table), ""]
+    if card.datasets:
+        from pytest_recall.render import membench
+
+        lines += ["## Datasets", "", *membench.markdown(card.datasets), ""]
     if card.arms is not None:
         from pytest_recall.render import baselines
 
@@ -163,6 +171,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
+        "datasets": _datasets(card),
         "baselines": _baselines(card),
         "judged_by_models": judges.as_json(card.panels),
         "regraded": _regraded(card),
@@ -176,6 +185,14 @@ def _baselines(card: Scorecard) -> dict[str, Any] | None:
     from pytest_recall.render import baselines
 
     return baselines.as_json(card.arms)
+
+
+def _datasets(card: Scorecard) -> dict[str, Any] | None:
+    if not card.datasets:
+        return None
+    from pytest_recall.render import membench
+
+    return {name: membench.groups(summary) for name, summary in card.datasets.items()}
 
 
 def _regraded(card: Scorecard) -> dict[str, Any] | None:

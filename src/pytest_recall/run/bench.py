@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_recall.core.bench import SAMPLE, BenchFile, chosen, evidence_of, judges_of
+from pytest_recall.core.bench import SAMPLE, BenchFile, chosen, evidence_of, judges_of, retrieval_of
 from pytest_recall.core.case import Case
 from pytest_recall.core.dataset import Question, Sample, case_of, units
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.measure import METRICS, Value, measure
 from pytest_recall.core.memory import Unit
 from pytest_recall.core.memory_part import AskedAt, Haystack, key_of
+from pytest_recall.core.retrieval import MAX_K
+from pytest_recall.core.trial import Answer
 from pytest_recall.datasets.dataset import Dataset, Reader, open_dataset, sample_path
 from pytest_recall.datasets.recognise import Format
+from pytest_recall.metrics.stems import stem
 from pytest_recall.store.written import read_mapping
+
+_OTHERS = {"seconds", "tokens_stored", "tokens_read"}
 
 
 class Entry(NamedTuple):
@@ -81,6 +88,16 @@ class Bench:
             )
         return self._cases[question.id]
 
+    def measured(self, entry: Entry, answer: Answer, *, whole: bool) -> dict[str, Value] | None:
+        """Return what an answer to the question comes to, by metric; None where nobody can judge it.
+
+        `whole` says that the memory returned all that it would show a model.
+        """
+        evidence = evidence_of(entry.question, self.asked.unit)
+        found = retrieval_of(entry.question, evidence, self.units_of(entry), answer, self.dataset.format)
+        chosen, _ = metrics_of(self.dataset.format, whole)
+        return None if found is None else measure(found, MAX_K if whole else self.asked.limit, chosen)
+
     def units_of(self, entry: Entry) -> tuple[Unit, ...]:
         """Return what is stored for the question."""
         return self._units(entry.row)
@@ -90,6 +107,22 @@ class Bench:
             self._held = (0, ())
             self._held = (row, self._stored(self._reader.at(row)))
         return self._held[1]
+
+
+@cache
+def metrics_of(dataset: str, whole: bool) -> tuple[frozenset[str], str]:
+    """Return the metrics that are worked out for a dataset, and why one of them is missing, if one is.
+
+    A memory that returns its `whole` content has no first k, and no precision.
+    """
+    names = frozenset(METRICS) - _OTHERS - ({"evidence_precision_at_k"} if whole else frozenset())
+    names -= {"locomo_f1"} if dataset != "locomo" else frozenset()
+    if "locomo_f1" in names:
+        try:
+            stem("word")
+        except ModuleNotFoundError as error:
+            return names - {"locomo_f1"}, f"locomo_f1 is left out: it {error}"
+    return names, ""
 
 
 def read_bench(path: Path, name: str) -> Bench:

@@ -19,7 +19,7 @@ from pytest_recall.judges.asked import ModelJudge
 from pytest_recall.judges.kept import Keeper, Rehearsed, Store
 from pytest_recall.judges.panel import Panel
 from pytest_recall.run.execute import run_case
-from pytest_recall.run.price import price
+from pytest_recall.run.price import call_of_reply
 from pytest_recall.store.labels import Written
 from pytest_recall.store.written import MAX_PROBLEMS
 
@@ -186,9 +186,7 @@ class Bench:
         return trial.verdicts[0]
 
     def _call(self, model: Model, reply: Reply) -> Call:
-        seller = getattr(model, "seller", None)  # An object of somebody's own has none.
-        cost = price(reply.model, seller, reply.tokens, None, self._rubric.prices)
-        return Call("judge", "live", reply.model, seller, reply.tokens, cost)
+        return call_of_reply(model, reply, "live", self._rubric.prices)
 
 
 def _with(panel: Panel, wrapped: Callable[[Model], Model]) -> Panel:

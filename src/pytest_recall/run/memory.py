@@ -112,6 +112,11 @@ class Memory:
         self._call("close", self._client.close)
 
     @property
+    def whole(self) -> bool:
+        """Whether it returns all that it would show a model, whatever the limit."""
+        return bool(self._client.whole)
+
+    @property
     def private(self) -> bool:
         """Whether it lives in this process, and was empty when it was made."""
         return bool(self._client.private)

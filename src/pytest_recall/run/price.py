@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.core.call import Call, Tokens
 from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.model import Model, Reply
 from pytest_recall.core.usage import provider_of, usage_of
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ def _own(prices: Prices, tokens: Tokens) -> float | None:
         (tokens.cache_write or 0, write),
     )
     return sum(count * each for count, each in of) / 1e6
+
+
+def call_of_reply(model: Model, reply: Reply, source: str, prices: Mapping[str, Prices]) -> Call:
+    """Return the call that a judging `model` gave `reply` to, with its price; `prices` are those of the rubric."""
+    seller = getattr(model, "seller", None)  # An object of somebody's own has none.
+    return Call(
+        "judge", source, reply.model, seller, reply.tokens, price(reply.model, seller, reply.tokens, None, prices)
+    )
 
 
 def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:

@@ -26,7 +26,9 @@ from pytest_recall.store.ledger import Ledger
 from pytest_recall.store.library import Library
 
 FOLDER = "_calibration"
-"""Beside the scenarios; none is called so, as their names begin with a letter."""
+"""Beside the scenarios, for calibrations; none is called so, as their names begin with a letter."""
+BENCHES = "_membench"
+"""The same for answers of a membench."""
 
 
 def player_of(rubric: Rubric, mode: Mode) -> Player:
@@ -43,15 +45,17 @@ def _redactor(rubric: Rubric) -> Redactor:
 
 
 @contextmanager
-def taped(player: Player, place: Place, rubric: Rubric, folder: Path, name: str) -> Iterator[Tape]:
-    """Record or replay the calls of judges that are made in this block, in `folder/_calibration/<name>.ndjson`.
+def taped(
+    player: Player, place: Place, rubric: Rubric, folder: Path, name: str, scenario: str = FOLDER
+) -> Iterator[Tape]:
+    """Record or replay the calls of judges that are made in this block, in `folder/<scenario>/<name>.ndjson`.
 
     `player` is one of `player_of`, which says whether it is a recording or a replay. A recording
     takes its place when the block ends in order; until then there is a draft. Raises RecallError
     for a call that is not recorded, or one that cannot be.
     """
     library = Library(folder)
-    path = library.of_case(name, FOLDER)
+    path = library.of_case(name, scenario)
     shown = place.name(path)
     rules = Rules(rubric.volatile_fields)
     redactor = _redactor(rubric)
@@ -67,7 +71,7 @@ def taped(player: Player, place: Place, rubric: Rubric, folder: Path, name: str)
         hint="the same command with --record records it",
         cassette=Cassette(path, shown, rules) if mode == "replay" else None,
         draft_path=library.new_draft(path) if mode == "record" else None,
-        header={"case": name, "scenario": FOLDER, "run": f"calibration {now}", "recorded_at": now},
+        header={"case": name, "scenario": scenario, "run": f"{scenario.strip('_')} {now}", "recorded_at": now},
     )
     try:
         with _watched(player, tape):

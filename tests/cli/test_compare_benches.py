@@ -1,0 +1,94 @@
+"""`recall compare` over journals of `recall membench run`, by the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.cli.test_membench_judge import MEMORY
+from tests.helpers.scripted import JUDGE
+
+SAMPLE = ("membench", "run", "--dataset", "locomo", "sample")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
+        assert main([*SAMPLE, "--memory", memory, "--out", name]) == 0
+    capsys.readouterr()
+
+
+def test_a_drop_is_shown_and_decides_on_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "fts", "none"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "BASE fts: sqlite-fts on locomo (sample), 10 passages, stored by the turn",
+        "HEAD none: null on locomo (sample), 10 passages, stored by the turn",
+        "22 questions in both",
+    ]
+    assert " ".join(lines[5].split()) == "evidence 18 0.89 0.00 -0.89 (-0.98 to -0.38) 18 0 < 0.0001"
+    assert "A drop is shown in evidence, all of it, 1 / rank." in lines
+    assert main(["compare", "none", "fts"]) == 0
+    assert "A rise is shown in evidence" in capsys.readouterr().out
+
+
+def test_the_file_and_the_folder_name_the_same_journal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "fts/questions.jsonl", "none", "--json", "--dimensions", "temporal"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert (plain["pairs"], plain["base"]["memory"]) == (5, "sqlite-fts")
+    assert plain["metrics"]["contains_at_k"]["p_holm"] is None
+    assert main(["compare", "fts", "none", "--markdown", "--fail-on", "never"]) == 0
+    assert "# Recall comparison: a drop is shown (evidence, all of it, 1 / rank)" in capsys.readouterr().out
+
+
+def test_journals_of_the_eval_directory_go_by_their_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([*SAMPLE, "--memory", "full"]) == 0
+    (folder,) = (tmp_path / "eval" / "_artifacts" / "membench").iterdir()
+    assert main(["compare", folder.name, "fts", "--fail-on", "30"]) == 0
+    assert main(["compare", folder.name, "fts", "--fail-on", "20"]) == 1
+
+
+def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(
+        MEMORY + MEMORY.replace("class Kept", "class Worse").replace('"right, "', '"no "')
+    )
+    (tmp_path / "judge.py").write_text(JUDGE)
+    for name in ("Kept", "Worse"):
+        run = (*SAMPLE, "--memory", f"python:client.py:{name}", "--judge", "python:judge.py:oracle", "--out", name)
+        assert main(run) == 0
+    capsys.readouterr()
+    assert main(["compare", "Kept", "Worse", "--fail-on", "any-flip"]) == 1
+    out = capsys.readouterr().out
+    assert "\nLoCoMo judge " in out
+    assert "\njudged by python:judge.py:oracle\n" in out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("fts", "fts"), "fts and fts are the same journal; name two"),
+        (("fts", "gone"), "'gone' is no journal of a membench, and the other one is; name two of a kind"),
+        (
+            ("fts", "none", "--scenarios", "x"),
+            "--scenarios is about cases, and has no effect on journals of a membench",
+        ),
+        (("fts", "none", "--include-changed"), "--include-changed is about cases, and has no effect"),
+        (("fts", "none", "--fail-on", "any-flip"), "--fail-on any-flip goes by verdicts of a judge, and these share"),
+        (("fts", "none", "--dimensions", "temprl"), "no category 'temprl' in these runs; did you mean `temporal`?"),
+        (("fts", "other"), "the questions are of different files, sample in fts and sample in other"),
+        (("fts", "broken"), "broken/questions.jsonl:1: is no head of a membench; name the folder of one"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
+    assert main(["membench", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "questions.jsonl").write_text('{"format": 1}\n')
+    capsys.readouterr()
+    assert main(["compare", *more]) == 2
+    assert capsys.readouterr().err.startswith(f"recall: {said}")

@@ -1,0 +1,172 @@
+"""`recall membench run --judge`: answers judged by a model, once, beside what words say of them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.cli.test_judge_calibrate import REMOTE
+from tests.helpers.scripted import JUDGE
+from tests.helpers.upstream import Upstream, running
+
+MEMORY = """
+class Kept:
+    private = True
+
+    def reset(self):
+        self.kept = []
+
+    def store(self, content, metadata):
+        self.kept.append(content)
+
+    def recall(self, query, limit, context):
+        return []
+
+    def answer(self, query, limit, context):
+        return ("right, " if len(query) % 2 else "no, ") + query
+"""
+# A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
+importlib.import_module("pytest_recall.run.judged")
+
+RUN = ("membench", "run", "--dataset", "longmemeval", "sample", "--memory", "python:client.py:Kept", "--out", "o")
+ORACLE = ("--judge", "python:judge.py:oracle")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "client.py").write_text(MEMORY)
+    (tmp_path / "judge.py").write_text(JUDGE + REMOTE)
+
+
+@pytest.fixture(name="upstream")
+def _upstream() -> Iterator[Upstream]:
+    yield from running()
+
+
+def found(capsys: pytest.CaptureFixture[str], *more: str, run: tuple[str, ...] = RUN) -> dict[str, Any]:
+    assert main([*run, *more, "--json"]) == 0
+    plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return plain
+
+
+def times_asked() -> int:
+    log = Path("judged.txt")
+    return len(log.read_text().split()) if log.exists() else 0
+
+
+def test_the_judge_has_a_column_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, *ORACLE]) == 0
+    out = capsys.readouterr().out
+    head = next(line for line in out.splitlines() if line.startswith("category"))
+    assert "answer F1" in head
+    assert head.endswith("LongMemEval judge")
+    assert "\njudged by python:judge.py:oracle: 8 answers\nmade 14 calls, price unknown\n" in out
+
+
+def test_no_answer_is_judged_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys)
+    assert "judge" not in plain
+    first = found(capsys, *ORACLE)
+    asked = times_asked()
+    mean = first["all"]["metrics"]["longmemeval_judge"]
+    lines = Path("o/questions.jsonl").read_text().splitlines()
+    right = sum("right" in json.loads(line).get("answer", "") for line in lines)
+    assert (mean["n"], mean["value"]) == (8, right / 8)
+    assert {**first["all"]["metrics"], **plain["all"]["metrics"]} == first["all"]["metrics"]
+    assert asked == 8 + 6  # And the known answers.
+    assert found(capsys, *ORACLE) == first
+    assert times_asked() == asked
+    found(capsys, "--judge", "python:judge.py:third")
+    assert times_asked() == 2 * asked
+
+
+def test_another_answer_is_judged_anew(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found(capsys, *ORACLE)
+    path = tmp_path / "o" / "questions.jsonl"
+    path.write_text(path.read_text().replace("no, ", "nothing, ", 1))
+    before = times_asked()
+    found(capsys, *ORACLE)
+    assert times_asked() == before + 1 + 6
+
+
+def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
+    floor = ("--fail-under", "longmemeval_judge=0")
+    assert main([*RUN, "--judge", "python:judge.py:prose", *floor]) == 1
+    captured = capsys.readouterr()
+    assert "no verdict, and in no mean of the judge: 8 answers\n" in captured.out
+    assert "judge paper: python:judge.py:prose: asked once, and the reply has no JSON object" in captured.out
+    assert "recall: --fail-under: longmemeval_judge was measured on no question\n" in captured.err
+    assert "recall: --fail-under: 8 answers came to no verdict of the judge, and are in no mean\n" in captured.err
+    plain = found(capsys, "--judge", "python:judge.py:prose")
+    assert (plain["all"]["metrics"]["longmemeval_judge"]["n"], len(plain["judge"]["undecided"])) == (0, 8)
+    assert plain["judge"]["cost"]["calls"] == 8
+    assert len(Path("o/judged.jsonl").read_text().splitlines()) == 16
+
+
+def test_a_paper_without_such_a_rule_leaves_unanswerable_questions_out(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ("membench", "run", "--dataset", "locomo", "sample", "--memory", "python:client.py:Kept")
+    plain = found(capsys, *ORACLE, run=run)
+    assert plain["judge"]["answers"] == plain["all"]["metrics"]["locomo_judge"]["n"] == 18
+    assert "locomo_judge" not in plain["categories"]["adversarial"]["metrics"]
+
+
+def test_a_recording_is_replayed_without_the_model(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, upstream: Upstream
+) -> None:
+    (tmp_path / "url.txt").write_text(upstream.url)
+    remote = ("--judge", "python:judge.py:remote")
+    recorded = found(capsys, *remote, "--record", "tapes")
+    served = upstream.count
+    assert served == 8
+    (tmp_path / "o" / "judged.jsonl").unlink()
+    replayed = found(capsys, *remote, "--replay", "tapes")
+    assert upstream.count == served
+    assert replayed["all"] == recorded["all"]
+    assert (recorded["judge"]["cost"]["replayed"], replayed["judge"]["cost"]["replayed"]) == (0, 8)
+    (tape,) = (tmp_path / "tapes" / "_membench").glob("*.ndjson")
+    assert tape.name.startswith("longmemeval-")
+
+
+def test_an_answer_that_is_not_recorded_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, upstream: Upstream
+) -> None:
+    (tmp_path / "url.txt").write_text(upstream.url)
+    remote = ("--judge", "python:judge.py:remote")
+    found(capsys, *remote, "--record", "tapes")
+    path = tmp_path / "o" / "questions.jsonl"
+    path.write_text(path.read_text().replace("no, ", "right, ", 1))
+    assert main([*RUN, *remote, "--replay", "tapes"]) == 2
+    assert "the same command with --record records it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--replay",), "--replay is about the calls of judges; name one with --judge, or remove it"),
+        (("--judge", "x:y", "--record", "--replay"), "--record makes calls, and --replay makes none; give one of them"),
+        (("--judge", "nobody:x"), "--judge: 'nobody:x': no model is selected like this;"),
+        (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts hands out passages alone, and a rule is about"),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
+    assert main([*RUN, *more]) == 2
+    assert f"recall: {said}" in capsys.readouterr().err
+
+
+def test_a_damaged_judgement_names_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys, *ORACLE)
+    with Path("o/judged.jsonl").open("a") as file:
+        file.write('{"id": 3}\n')
+    assert main([*RUN, *ORACLE]) == 2
+    assert "o/judged.jsonl:9: is no judgement of a membench; delete the file to judge anew" in capsys.readouterr().err
