@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.core.call import Call
-from pytest_recall.core.estimate import MAX_SEEN, Amount, Seen, estimate, seen
+from pytest_recall.core.estimate import MAX_SEEN, Amount, Seen, estimate, seen, together
 from pytest_recall.core.record import Record
 from pytest_recall.core.trial import Trial
 from tests.core.samples import ERROR, SKIPPED, case_ids, header, trial, unhurried
@@ -69,6 +69,67 @@ def test_the_interval_holds_the_next_run_of_two_that_differ() -> None:
     amount = estimate({"a": "x"}, HISTORY[:2]).usd
     assert amount.low == 0.0
     assert amount.high == pytest.approx(2 + 3.3948, abs=1e-3)
+
+
+def test_what_a_baseline_took_is_its_own() -> None:
+    both = record(trial("a", calls=(call(0.5),)), trial("a", calls=(call(2.0),), arm="raw"))
+    assert [one.usd for one in seen([both])] == [0.5]
+    assert [one.usd for one in seen([both], "raw")] == [2.0]
+    assert seen([both], "no-memory") == []
+
+
+def by_batch(*trials: Trial) -> Record:
+    """Return a run by batch of these trials."""
+    return Record(header()._replace(batch=True), trials)
+
+
+HALF = Call("agent", "live", provider="openai", cost=0.5, batched=True)
+FULL = HALF._replace(batched=False, cost=1.0)
+
+
+def test_what_was_bought_at_half_price_costs_twice_as_much_without_batches() -> None:
+    history = seen([by_batch(trial("a", calls=(HALF, FULL), seconds=900.0))])
+    assert history == [Seen("a", "", 2.0, None)]  # Nor does the wait for a batch say what the agent's time is.
+
+
+def test_the_time_of_an_answer_is_known_where_only_its_judge_waited() -> None:
+    judged = trial("a", calls=(FULL, HALF._replace(kind="judge")), seconds=3.0)
+    assert seen([by_batch(judged)])[0].seconds == 3.0
+
+
+@pytest.mark.parametrize(
+    ("calls", "usd", "assumed"),
+    [
+        ((HALF, FULL), 1.5, False),  # What went directly in a run by batch goes directly in the next one.
+        ((HALF, FULL._replace(source="replayed")), 1.0, True),
+        ((), 0.0, False),
+    ],
+)
+def test_a_run_by_batch_says_what_the_next_one_costs(calls: tuple[Call, ...], usd: float, assumed: bool) -> None:
+    assert seen([by_batch(trial("a", calls=calls, seconds=1.0))], batch=True) == [Seen("a", "", usd, None, assumed)]
+
+
+@pytest.mark.parametrize(("provider", "usd"), [("openai", 0.5), ("anthropic", 0.5), ("google", 1.0), (None, 1.0)])
+def test_of_another_run_half_is_assumed_where_the_provider_has_batches(provider: str | None, usd: float) -> None:
+    directly = record(trial("a", calls=(FULL._replace(provider=provider),)))
+    assert seen([directly], batch=True) == [Seen("a", "", usd, None, assumed=True)]
+
+
+def test_a_call_without_a_price_has_none_by_batch_either() -> None:
+    for made in (by_batch, record):
+        assert seen([made(trial("a", calls=(FULL._replace(cost=None),)))], batch=True)[0].usd is None
+
+
+def test_runs_by_batch_go_before_what_is_assumed() -> None:
+    history = [Seen("a", "x", 9.0, None, True), Seen("a", "x", 1.0, None), Seen("b", "x", 9.0, None, True)]
+    found = estimate({"a": "x", "b": "x", "new": "x"}, history).usd
+    assert (found.total, found.own, found.borrowed, found.assumed) == (1.0 + 9.0 + 1.0, 2, 1, 1)
+
+
+def test_agents_are_independent_so_that_their_margins_add_by_squares() -> None:
+    sum_ = together([Amount(10.0, 7.0, 13.0, 2, 1, 0), Amount(5.0, 1.0, 9.0, 0, 1, 2)])
+    assert sum_ == Amount(15.0, 10.0, 20.0, 2, 2, 2)
+    assert together([Amount(1.0, 0.0, 4.0, 1, 0, 0)]) == Amount(1.0, 0.0, 4.0, 1, 0, 0)
 
 
 costs = st.none() | st.floats(0, 100)

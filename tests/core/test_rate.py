@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_recall.core.exchange import Request
-from pytest_recall.core.rate import MINUTE, Line, Place, Rate, Target, expected_tokens, target_of
+from pytest_recall.core.rate import MINUTE, PROGRAMS, Line, Place, Rate, Target, expected_tokens, target_of
+from pytest_recall.core.selector import KINDS
 from pytest_recall.core.usage import PROVIDERS
 
 
@@ -156,6 +157,15 @@ def test_who_leaves_holds_nobody_up() -> None:
 )
 def test_a_key_names_a_provider_or_a_host(key: str, target: Target) -> None:
     assert target_of(key, PROVIDERS) == target
+
+
+def test_a_key_names_a_program() -> None:
+    assert target_of("claude", PROVIDERS | PROGRAMS.keys()) == Target("claude")
+
+
+def test_the_programs_are_those_of_selectors() -> None:
+    assert set(PROGRAMS) <= set(KINDS)
+    assert {provider for provider in PROGRAMS.values() if provider is not None} <= PROVIDERS
 
 
 @pytest.mark.parametrize("key", ["a host:80", "host:0", "host:99999", "host:", "host:x", ":80", " ", "[::1"])

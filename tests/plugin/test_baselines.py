@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.core.trial import Trial
 from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, failing, row
-from tests.helpers.talking import finished, talking
+from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
 
 Workers = tuple[str, ...]
@@ -298,15 +298,42 @@ def test_a_recording_that_is_missing_fails_the_run(
     )
 
 
-def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_a_series_that_the_budget_leaves_out_is_one_case(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    rubric = f"{RUBRIC}prices: {{gpt-4o-mini: {{input: 100000, output: 100000}}}}\n"
+    made = talking(upstream, agent("return openai_sync(question)")).with_cases(asking("a", trials="1of3"))
+    checkout = made.with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    args = ("eval", "--recall-mode=all", "--model", model(upstream))
+    result = checkout.run(*args, "--budget=4", "--baselines=raw")
+    assert (result.ret, upstream.count) == (pytest.ExitCode.INTERRUPTED, 3)
+    assert "; baselines not asked: raw (1 case)\n" in result.stdout.str()
+
+
+@pytest.mark.parametrize("more", [(), ("-n", "2"), ("--recall-concurrency=3",)], ids=["alone", "n2", "at once"])
+def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstream, more: Workers) -> None:
     rubric = f"{RUBRIC}prices: {{m: {{input: 100000, output: 100000}}}}\n"
     checkout = remembering(upstream).with_files({"eval/rubric.yaml": rubric}).at(pytester)
     args = ("eval", "--recall-mode=all", "--model", model(upstream), "--budget=1")
-    result = checkout.run(*args, "--baselines=raw,no-memory")
-    assert upstream.count == 1
-    result.stdout.fnmatch_lines(["budget $1.00: $1.50 spent; *"])
-    assert checkout.scorecard()["baselines"]["arms"]["no-memory"]["counts"] == {"not run": 1}
-    assert (result.ret, ends(result)) == (0, "1 baseline passed, 1 passed, 1 skipped")
+    result = checkout.run(*args, "--baselines=raw,no-memory,tail-window,compaction", *more)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    arms = checkout.scorecard()["baselines"]["arms"]
+    cut = [name for name, arm in arms.items() if arm["counts"] == {"not run": 1}]
+    assert len(cut) == 4 - upstream.count > 0  # One call is in flight at most in each place where cases run.
+    told = ", ".join(f"{name} (1 case)" for name in cut)
+    assert f"the budget of $1.00 is spent; baselines not asked: {told}" in result.stdout.str()
+
+
+def test_a_budget_that_is_spent_before_any_baseline_is_asked_is_no_success(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    rubric = f"{RUBRIC}prices: {{gpt-4o-mini: {{input: 100000, output: 100000}}}}\n"
+    made = talking(upstream, agent("return openai_sync(question)")).with_cases(asking("a"))
+    checkout = made.with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    args = ("eval", "--recall-mode=all", "--model", model(upstream))
+    result = checkout.run(*args, "--budget=1", "--baselines=raw,no-memory")
+    assert (result.ret, upstream.count) == (pytest.ExitCode.INTERRUPTED, 1)
+    assert result.stdout.str().count("; baselines not asked: raw (1 case), no-memory (1 case)\n") == 1
+    assert checkout.scorecard()["not_run"] == []
+    assert checkout.run(*args, "--budget=1").ret == 0
 
 
 def test_a_case_that_they_leave_no_money_for_is_cut(pytester: pytest.Pytester, upstream: Upstream) -> None:

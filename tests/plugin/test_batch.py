@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cli.samples import recall
 from tests.helpers.batching import NAMES, Service, batched, project, run
 from tests.helpers.project import WORKERS
 from tests.helpers.talking import answers, asking, trial
@@ -28,6 +29,19 @@ def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, se
     assert service.keys == {"sk-none"}
     result.stdout.fnmatch_lines(["spent $3.00*", "batches: 6 calls at half price, 1 batch made"])
     assert all(call.batched and call.cost == 0.5 for name in NAMES for call in trial(checkout, name).calls)
+
+
+def test_an_estimate_after_it_knows_the_price_by_batch_and_without(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, "return openai_sync(question)").at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    told = {
+        options: recall(checkout.path, "estimate", "--mode", "all", *options).out.splitlines()[:2]
+        for options in ((), ("--batch",))
+    }
+    assert told[()][0].startswith("6 cases: about $6.00, at list price")
+    assert told[()][1] == "the agent's time, one case after another: unknown"
+    assert told[("--batch",)][0].startswith("6 cases: about $3.00 by batch, about $6.00 without, ")
+    assert told[("--batch",)][1].startswith("from 1 earlier run: 6 cases by what it cost itself")
 
 
 @pytest.mark.parametrize("way", ["openai_sync", "anthropic_sync"])

@@ -221,7 +221,7 @@ class TestNobodys:
     def test_without_its_value_it_is_a_mistake(self, pytester: pytest.Pytester) -> None:
         result = probed().at(pytester).run("checks", "--model", day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["*error: argument --recall-model: expected one argument*"])
+        result.stderr.fnmatch_lines(["*error: argument --model: expected one argument*"])
 
     @pytest.mark.parametrize("conftest", ["", "raise RuntimeError\n"], ids=["whole", "broken"])
     def test_help_shows_both(self, pytester: pytest.Pytester, conftest: str) -> None:
@@ -231,6 +231,34 @@ class TestNobodys:
         shown = {line.split()[0].partition("=")[0] for line in result.outlines if line.startswith("  --")}
         assert {name for name in shown if name in options.SHORT} == options.SHORT
         assert {f"--recall-{name[2:]}" for name in options.SHORT} <= shown
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("eval", "--budget"), "argument --budget: expected one argument"),
+            (("eval", "--batch=x"), "argument --batch: ignored explicit argument 'x'"),
+            (("eval", "--recall-budget"), "argument --recall-budget: expected one argument"),
+            (("eval", "--model=m", "--recall-batch=x"), "argument --recall-batch: ignored explicit argument 'x'"),
+            (("eval", "--budget=3", "--recall-budget"), "argument --recall-budget: expected one argument"),
+            pytest.param(
+                ("@args.txt",),
+                "argument --budget: expected one argument",
+                marks=pytest.mark.skipif(pytest.version_tuple < (8, 2), reason="pytest reads no files of arguments"),
+            ),
+        ],
+    )
+    def test_a_mistake_is_told_by_the_name_that_was_typed(
+        self, pytester: pytest.Pytester, args: Args, said: str
+    ) -> None:
+        checkout = ECHOING.with_cases(case("a")).with_files({"args.txt": "eval\n--budget\n"}).at(pytester)
+        result = checkout.run_apart(*args)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line.partition("error: ")[2] for line in result.errlines if "error: " in line] == [said]
+
+    def test_a_mistake_with_an_option_of_somebody_else_is_his(self, pytester: pytest.Pytester) -> None:
+        result = probed({"conftest.py": THEIRS}).at(pytester).run_apart("--budget=medium", "--memory", "x", day=None)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(["*error: argument --budget: invalid choice: 'medium'*"])
 
     def test_every_short_name_has_a_long_one(self) -> None:
         class Parser:

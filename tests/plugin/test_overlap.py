@@ -299,3 +299,43 @@ def test_whoever_reads_the_environment_meets_no_variable_that_is_gone(pytester: 
     checkout = ECHOING.with_agent(READING).with_cases(*map(case, names)).at(pytester)
     result = checkout.run_apart("eval", "--recall-mode=all", "--recall-concurrency=8")
     result.assert_outcomes(passed=40)
+
+
+LOOPING = """
+
+import threading
+
+
+async def ask(question):
+    return question
+
+
+class Agent:
+    async def __call__(self, question):
+        return question
+
+
+@pytest.fixture
+def agent():
+    return {agent}
+
+
+@pytest.fixture(autouse=True)
+def looked():
+    asked(any(thread.name == "recall-loop" for thread in threading.enumerate()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "begun"),
+    [("ask", ["False", "True", "True"]), ("Agent()", ["False", "True", "True"]), ("str", ["False"] * 3)],
+    ids=["function", "object", "sync"],
+)
+def test_the_loop_is_there_before_the_threads_if_an_agent_needs_it(
+    pytester: pytest.Pytester, agent: str, begun: list[str]
+) -> None:
+    project = ECHOING.with_agent(LOOPING.format(agent=agent)).with_cases(*map(case, "abc"))
+    checkout = project.at(pytester)
+    checkout.run("eval", "--recall-concurrency=3").assert_outcomes(passed=3)
+    log = (checkout.path / "eval" / "asked.txt").read_text(encoding="utf-8")
+    assert log.split() == begun

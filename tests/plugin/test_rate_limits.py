@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout, Project
+from tests.helpers.project import BARE, WORKERS, Checkout, Project
 from tests.helpers.talking import agent, answers, asking, sources, talking
 from tests.helpers.upstream import Upstream
 
@@ -112,3 +115,29 @@ def test_less_than_one_for_each_worker_is_refused(pytester: pytest.Pytester, ups
         f"ERROR: rate_limits.{place}: less than one in a minute is left for each of 2 workers; run fewer of them"
     ]
     assert upstream.count == 0
+
+
+STARTED = """\
+import sys
+import time
+from pathlib import Path
+
+with Path("started.txt").open("a") as file:
+    print(time.time(), file=file)
+print(sys.stdin.read().strip())
+"""
+
+
+def test_a_program_waits_before_it_is_started(pytester: pytest.Pytester) -> None:
+    """Four starts take at least a second and a half at two in a second, and next to nothing without a limit."""
+    rubric = (
+        f"owner: ana\nmodel_primary: {json.dumps(f'command:{sys.executable} program.py')}\n"
+        "rate_limits: {command: {requests_per_minute: 120}}\n"
+    )
+    project = BARE.with_cases(*(asking(name, judges=[{"regex": "."}]) for name in NAMES[:4]))
+    made = project.with_files({"eval/rubric.yaml": rubric, "program.py": STARTED, "eval/conftest.py": ""})
+    checkout = made.at(pytester)
+    checkout.run("eval", "--recall-mode=all", AT_ONCE).assert_outcomes(passed=4)
+    started = sorted(map(float, (checkout.path / "started.txt").read_text(encoding="utf-8").split()))
+    assert len(started) == 4
+    assert started[-1] - started[0] > 0.5

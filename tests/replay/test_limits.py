@@ -167,6 +167,24 @@ def test_the_nearest_name_counts(url: str, name: str | None) -> None:
     assert (found and found.within(lambda line, now: line.rate)) == (name and rates[name])
 
 
+@pytest.mark.parametrize(
+    ("url", "named", "who"),
+    [
+        ("command:///claude?model=opus", "claude anthropic", "claude"),
+        ("command:///claude", "anthropic openai", "anthropic"),
+        ("command:///codex", "anthropic openai command", "openai"),
+        ("command:///copilot", "anthropic openai command", None),
+        ("command:///python%20claude.py", "anthropic command", "command"),
+        ("command:///python%20claude.py", "anthropic claude", None),
+        ("https://api.anthropic.com/v1/messages", "claude", None),
+    ],
+)
+def test_a_program_keeps_to_its_own_limit_or_to_that_of_its_provider(url: str, named: str, who: str | None) -> None:
+    rates = {Target(name): Rate(requests=number) for number, name in enumerate(named.split(), 1)}
+    found = Limits(rates).of(url)
+    assert (found and found.within(lambda line, now: line.rate)) == (who and rates[Target(who)])
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
 def test_a_forked_process_has_no_limiter(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = Limits({Target("openai"): Rate(requests=1)})

@@ -10,7 +10,9 @@ from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Request, Response
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.model import ModelError
+from pytest_recall.core.rate import Rate, Target
 from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.limits import Limits, Turn
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.programs import through
 from pytest_recall.replay.tape import Mode, Tape
@@ -84,3 +86,28 @@ def test_a_kind_that_is_forbidden_is_not_started(tmp_path: Path) -> None:
 
 def test_without_a_tape_it_is_run() -> None:
     assert through(Player("off"))(ASKED, lambda: WEEK) == WEEK
+
+
+@pytest.mark.parametrize("mode", ["off", "record"])
+def test_it_is_started_when_its_turn_has_come(tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(Turn, "wait", lambda self: done.append("waited"))
+
+    def call() -> Response:
+        done.append("started")
+        return WEEK
+
+    player = Player(mode)
+    player.limits = Limits({Target("claude"): Rate(requests=1)})
+    with player.playing(tape(mode, tmp_path / "draft.ndjson")) as made:
+        through(player)(ASKED, call)
+    made.close()
+    assert done == ["waited", "started"]
+
+
+def test_what_is_replayed_waits_for_no_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turn, "wait", lambda self: never())
+    player = Player("replay")
+    player.limits = Limits({Target("claude"): Rate(requests=1)})
+    with player.playing(tape("replay", tmp_path / "none", recorded(tmp_path, WEEK))):
+        assert through(player)(ASKED, never).body == b"One week."

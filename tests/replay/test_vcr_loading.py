@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.replay.hook import install_others
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.vcr_stubs import install
 from tests.replay.clients import (
     CLIENTS,
 )
@@ -132,4 +132,4 @@ def test_without_vcrpy_nothing_happens() -> None:
 
 
 def test_a_run_that_neither_records_nor_replays_is_left_alone() -> None:
-    assert install(Player("off")) == []
+    assert install_others(Player("off")) == []

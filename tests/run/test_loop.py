@@ -33,6 +33,20 @@ def test_all_threads_wait_for_the_same_loop_in_their_own_contexts() -> None:
     loop.close()
 
 
+def test_it_may_begin_before_anybody_waits() -> None:
+    loop = Loop()
+    loop.begin()
+    loop.begin()
+
+    async def thread() -> str:
+        return threading.current_thread().name
+
+    assert [one.name for one in threading.enumerate()].count("recall-loop") == 1
+    assert loop.wait(thread()) == "recall-loop"
+    loop.close()
+    assert "recall-loop" not in [one.name for one in threading.enumerate()]
+
+
 def test_what_a_coroutine_raises_is_raised_where_it_is_waited_for() -> None:
     loop = Loop()
 

@@ -69,7 +69,17 @@ thresholds: {token_f1: 0.6, helpful: 1}
         (
             "owner: me\nrate_limits:\n  opnai: {requests_per_minute: 5}\n",
             3,
-            "rate_limits: `opnai` is neither a provider nor a host with its port; did you mean `openai`?",
+            "rate_limits: `opnai` is no provider, no program and no host with its port; did you mean `openai`?",
+        ),
+        (
+            "owner: me\nrate_limits:\n  claud: {requests_per_minute: 5}\n",
+            3,
+            "rate_limits: `claud` is no provider, no program and no host with its port; did you mean `claude`?",
+        ),
+        (
+            "owner: me\nrate_limits:\n  codex: {requests_per_minute: 5, tokens_per_minute: 5}\n",
+            3,
+            "rate_limits: `codex` is a program, whose tokens nobody knows before; give it `requests_per_minute` alone",
         ),
         (
             "owner: me\nrate_limits:\n  http://a.b/v1: {requests_per_minute: 5}\n",

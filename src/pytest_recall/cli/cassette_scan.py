@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.credentials import suspicious
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.redact import Redactor, decoded
-from pytest_recall.core.secrets import secret_names, suspicious
+from pytest_recall.core.secrets import secret_names
 from pytest_recall.render.sentences import plural
 from pytest_recall.store.cassette import read_lines
 from pytest_recall.store.rubric import read_rubric

@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, dollars, names, place_of
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.baselines import SHIPPED, named
+from pytest_recall.core.baselines import check_names as check_baselines
+from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.estimate import estimate, seen
 from pytest_recall.core.record import Record
+from pytest_recall.core.selector import KINDS
 from pytest_recall.render import estimate as render
 from pytest_recall.render.sentences import slice_line
 from pytest_recall.run.context import Asked
@@ -22,6 +26,13 @@ DETAILS = f"""\
 Each case is taken for what it cost in the last runs that are in eval/_artifacts, all its
 calls and its judges' together; a case that never ran, for the mean of its scenario. What is
 not known is said, and is in no sum. A replayed call counts with its price when it is live.
+
+Baselines are asked the same cases, each taken for what that baseline cost before; they are
+those of the rubric, or of --baselines.
+
+A run by batch is asked for with --batch: a case that ran by batch before is taken for what it
+cost there. Else its calls to OpenAI and Anthropic are taken at half price, which is said, since
+nobody knows yet which of them batches take. Without --batch all calls are at full price.
 
 With --budget the exit code is 1 if the estimate is higher, or if it leaves a case out.
 The newest {RUNS} runs are read; --runs changes that.
@@ -36,6 +47,8 @@ def add(commands: Commands) -> None:
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
+    parser.add_argument("--baselines", metavar="A,B", help="who else is asked; `none` for none of the rubric's")
+    parser.add_argument("--batch", action="store_true", help="what it costs by batch, and what without")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
     parser.add_argument("--budget", type=dollars, metavar="USD", help="exit with 1 if the estimate is above this")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -56,19 +69,37 @@ def run(args: argparse.Namespace) -> int:
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
     check_names(plan, {})
     chosen = {case.id: case.scenario for file in plan.files.values() for case in file.cases(plan.reasons)}
+    baselines = rubric.baselines if args.baselines is None else named(args.baselines, "--baselines")
+    check_baselines(
+        baselines, "--baselines" if args.baselines is not None else f"{place.name(place.rubric)}: baselines"
+    )
     records = list(_history(place, args.runs))
-    found = estimate(chosen, seen(records))
+    _tell_of_strangers(baselines, records)
+    directly = {name: estimate(chosen, seen(records, name)) for name in ("", *baselines)}
+    found = directly
+    if args.batch:
+        found = {name: estimate(chosen, seen(records, name, batch=True)) for name in ("", *baselines)}
+    without = directly if args.batch else None
     if args.json:
-        print(json.dumps(render.as_json(found, len(records)), indent=2, ensure_ascii=False))
+        print(json.dumps(render.as_json(found, len(records), without), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(found, len(records))))
+        print("\n".join(render.lines(found, len(records), without)))
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
     if args.budget is None:
         return 0
-    problem = render.beyond(found.usd, args.budget)
+    problem = render.beyond(found, args.budget, without)
     if problem:
         print(f"recall: {problem}", file=sys.stderr)
     return int(bool(problem))
+
+
+def _tell_of_strangers(baselines: Iterable[str], records: Iterable[Record]) -> None:
+    """Say which names may be mistyped: no run has asked them yet, and a fixture is known to pytest alone."""
+    known = {trial.arm for record in records for trial in record.trials if trial.arm}
+    for name in baselines:
+        if ":" not in name and name not in {*known, *SHIPPED, *KINDS}:
+            close = nearest(name, {*known, *SHIPPED})
+            print(f"recall: `{name}` was asked in no earlier run{close}", file=sys.stderr)
 
 
 def _history(place: Place, count: int) -> list[Record]:

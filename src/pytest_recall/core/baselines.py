@@ -38,6 +38,19 @@ def fixture_of(name: str) -> str:
     return f"agent_{name.replace('-', '_')}"
 
 
+def named(given: str, where: str) -> tuple[str, ...]:
+    """Return the baselines that a person lists at `where`, as in `raw,no-memory`. Raises RecallError for an empty list.
+
+    `none` is an empty one that is meant.
+    """
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    if not names:
+        raise RecallError(
+            f"{where}: names nothing; give one or more, separated by commas, or `{NONE}` for none of the rubric's"
+        )
+    return () if names == (NONE,) else names
+
+
 def check_names(names: Sequence[str], where: str) -> None:
     """Raise RecallError for a name that is given twice, or for what can only be a selector and is none."""
     problems = []

@@ -14,6 +14,8 @@ Api = Literal["openai", "anthropic"]
 
 HOSTS = frozenset({"api.openai.com", "us.api.openai.com", "eu.api.openai.com", "api.anthropic.com"})
 """Hosts that are known to have a batch API."""
+SELLERS = frozenset({"openai", "anthropic"})
+"""Who has a batch API, by the names of the price list."""
 KEPT_DAYS = 29
 """Days for which Anthropic keeps results, from the making of a batch; OpenAI keeps them for 30."""
 

@@ -14,6 +14,10 @@ Way = Literal["cassette", "live", "forbidden"]
 """What a kind of call does: goes by the cassette, always over the network, or not at all."""
 
 
+BATCHED = 0.5
+"""What a call through a batch API costs, as a share of its list price: OpenAI and Anthropic bill half."""
+
+
 class Tokens(NamedTuple):
     """Tokens by kind, each counted once: `input` is without what the cache served or took in.
 
@@ -30,7 +34,7 @@ class Call(NamedTuple):
     """One upstream call. `source` is `live` or `replayed`; `cost` is in US dollars, None if unknown.
 
     `cost` is what the call costs at list price when it is live, whether it was or not. One that was
-    `batched` went through a provider's batch API, and cost half of that.
+    `batched` went through a provider's batch API, and cost `BATCHED` of that.
     """
 
     kind: str
@@ -41,6 +45,11 @@ class Call(NamedTuple):
     cost: float | None = None
     seconds: float = 0.0
     batched: bool = False
+
+    @property
+    def listed(self) -> float | None:
+        """What the call costs at list price when it is made directly."""
+        return self.cost / BATCHED if self.batched and self.cost is not None else self.cost
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; what is unknown is left out."""

@@ -34,7 +34,7 @@ _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 class _Written(BaseModel):
     """What a person writes: unknown keys are mistakes, values do not change afterwards."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class JudgeCall(_Written):
@@ -53,7 +53,8 @@ class Turn(_Written):
 
 @lru_cache(maxsize=256)
 def _bare(name: str) -> JudgeCall:
-    return JudgeCall(name=name)  # The same for each case that names it, which most of them do.
+    # The same for each case that names it, which most of them do, and nothing about it to validate.
+    return JudgeCall.model_construct(name=name)
 
 
 def _judge_call(value: Any) -> Any:
@@ -138,7 +139,8 @@ def _asks_one_way(schema: dict[str, Any]) -> None:
 class Case(_Written):
     """One eval case: what to ask, what to expect, who judges."""
 
-    model_config = ConfigDict(json_schema_extra=_asks_one_way)
+    # Built at once, with what it is made of: whoever imports it has cases to validate.
+    model_config = ConfigDict(json_schema_extra=_asks_one_way, defer_build=False)
 
     id: str = Field(
         pattern=ID_PATTERN,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum, isfinite, sqrt
 from typing import NamedTuple
 
+from pytest_recall.core.batch import SELLERS
+from pytest_recall.core.call import BATCHED, Call
 from pytest_recall.core.record import Record
 
 MAX_SEEN = 5
@@ -14,12 +16,16 @@ _Z95 = 1.959964
 
 
 class Seen(NamedTuple):
-    """What one case took in one run: US dollars and seconds, None where that is not known."""
+    """What one case took in one run: US dollars and seconds, None where that is not known.
+
+    `assumed` says that nobody knows which of its calls a batch API takes.
+    """
 
     case_id: str
     scenario: str
     usd: float | None
     seconds: float | None
+    assumed: bool = False
 
 
 class Amount(NamedTuple):
@@ -28,7 +34,7 @@ class Amount(NamedTuple):
     `total` is the sum of those that are known, with the 95 % interval `low` to `high` that the
     spread of earlier runs gives (normal approximation; equal to the total where a case was seen
     once). `own` cases are known from runs of their own, `borrowed` ones from the mean of their
-    scenario; `unknown` ones are in no sum.
+    scenario; `unknown` ones are in no sum. Of those that are known `assumed` ones have not run by batch.
     """
 
     total: float
@@ -37,10 +43,11 @@ class Amount(NamedTuple):
     own: int
     borrowed: int
     unknown: int
+    assumed: int = 0
 
 
 class Estimate(NamedTuple):
-    """What a slice will take: money at list price with every call live, and the agent's seconds one after another."""
+    """What one agent will take for a slice: money at list price with every call live, and seconds one after another."""
 
     cases: int
     usd: Amount
@@ -48,41 +55,58 @@ class Estimate(NamedTuple):
     by_scenario: Mapping[str, Amount]
 
 
-def seen(records: Iterable[Record]) -> list[Seen]:
+def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> list[Seen]:
     """Return what each case took in each of `records`, all its trials of a run together.
 
     A case whose calls have no price has no cost; one without any call cost nothing. Trials
-    that were skipped took nothing that a later run would not, and those of baselines are of other agents.
+    that were skipped took nothing that a later run would not. `arm` is the baseline that was asked,
+    empty for the agent under test: what one of them takes says nothing of another.
+
+    With `batch` it is what the case takes in a run by batch: a call of such a run what it has cost
+    there, and one of another run half of its list price if its provider has a batch API, which is
+    assumed. Without, it is the list price of all calls, batched ones too. The time of an answer
+    that waited for a batch is that of the batch, and not known.
     """
     found = []
     for record in records:
         cases: dict[str, list[Seen]] = {}
         for trial in record.trials:
-            if trial.outcome.value == "skipped" or trial.arm:
+            if trial.outcome.value == "skipped" or trial.arm != arm:
                 continue
-            costs = [call.cost for call in trial.calls]
+            tested = [call.batched or (record.header.batch and call.source == "live") for call in trial.calls]
+            calls = zip(trial.calls, tested, strict=True)
+            costs = [_by_batch(call, is_tested) if batch else call.listed for call, is_tested in calls]
             known = [cost for cost in costs if cost is not None and isfinite(cost) and cost >= 0]
             usd = fsum(known) if len(known) == len(costs) else None
-            seconds = trial.seconds if trial.source == "live" else None  # A replay says nothing of the model's time.
-            cases.setdefault(trial.case_id, []).append(Seen(trial.case_id, trial.scenario, usd, seconds))
+            waited = batch or any(call.batched for call in trial.calls if call.kind != "judge")
+            # A replay says nothing of the model's time.
+            seconds = trial.seconds if trial.source == "live" and not waited else None
+            assumed = batch and not all(tested)
+            cases.setdefault(trial.case_id, []).append(Seen(trial.case_id, trial.scenario, usd, seconds, assumed))
         for case_id, each in cases.items():
-            found.append(
-                Seen(case_id, each[-1].scenario, _sum(one.usd for one in each), _sum(one.seconds for one in each))
-            )
+            usd, seconds = _sum(one.usd for one in each), _sum(one.seconds for one in each)
+            found.append(Seen(case_id, each[-1].scenario, usd, seconds, any(one.assumed for one in each)))
     return found
+
+
+def _by_batch(call: Call, tested: bool) -> float | None:
+    """Return what a call costs in a run by batch, by what it has cost in one if that was `tested`."""
+    if tested or call.listed is None:
+        return call.cost
+    return call.listed * BATCHED if call.provider in SELLERS else call.listed
 
 
 def estimate(slice_: Mapping[str, str], history: Iterable[Seen]) -> Estimate:
     """Return what the cases of `slice_`, as scenario by id, will take, from `history` with the newest first."""
-    own: dict[str, list[Seen]] = {}
+    runs: dict[str, list[Seen]] = {}
     for one in history:
-        known = own.setdefault(one.case_id, [])
-        if len(known) < MAX_SEEN:
-            known.append(one)
-    scenarios: dict[str, list[Seen]] = {}
+        runs.setdefault(one.case_id, []).append(one)
+    own = {case_id: _tested(each)[:MAX_SEEN] for case_id, each in runs.items()}
+    others: dict[str, list[Seen]] = {}
     for each in own.values():
         for one in each:
-            scenarios.setdefault(one.scenario, []).append(one)
+            others.setdefault(one.scenario, []).append(one)
+    scenarios = {scenario: _tested(each) for scenario, each in others.items()}
     groups: dict[str, list[str]] = {}
     for case_id in sorted(slice_):
         groups.setdefault(slice_[case_id], []).append(case_id)
@@ -98,6 +122,20 @@ def estimate(slice_: Mapping[str, str], history: Iterable[Seen]) -> Estimate:
     )
 
 
+def together(amounts: Iterable[Amount]) -> Amount:
+    """Return the sum of several agents' amounts; a case counts once for each of them."""
+    every = list(amounts)
+    total = fsum(one.total for one in every)
+    margin = sqrt(fsum((one.high - one.total) ** 2 for one in every))
+    counts = (sum(column) for column in zip(*(one[3:] for one in every), strict=True))
+    return Amount(total, max(0.0, total - margin), total + margin, *counts)
+
+
+def _tested(each: list[Seen]) -> list[Seen]:
+    """Return those of which nothing is assumed, if there are any."""
+    return [one for one in each if not one.assumed] or each
+
+
 def _usd(one: Seen) -> float | None:
     return one.usd
 
@@ -110,6 +148,7 @@ class _Known(NamedTuple):
     mean: float
     variance: float
     own: bool
+    assumed: bool
 
 
 def _known(own: Sequence[Seen], scenario: Sequence[Seen], value: Callable[[Seen], float | None]) -> _Known | None:
@@ -119,7 +158,7 @@ def _known(own: Sequence[Seen], scenario: Sequence[Seen], value: Callable[[Seen]
             mean = fsum(values) / len(values)
             spread = fsum((one - mean) ** 2 for one in values) / (len(values) - 1) if len(values) > 1 else 0.0
             # Of the next run, and of the mean itself, which was estimated from as few.
-            return _Known(mean, spread * (1 + 1 / len(values)), is_own)
+            return _Known(mean, spread * (1 + 1 / len(values)), is_own, any(one.assumed for one in some))
     return None
 
 
@@ -135,6 +174,7 @@ def _amount(found: Sequence[_Known | None]) -> Amount:
         own=own,
         borrowed=len(known) - own,
         unknown=len(found) - len(known),
+        assumed=sum(one.assumed for one in known),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,6 +18,8 @@ from pytest_recall.core.exchange import Request
 MINUTE = 61.0
 """Seconds in which a minute's worth may begin: one more, as calls arrive later than they begin, and not evenly so."""
 
+PROGRAMS: Mapping[str, str | None] = {"claude": "anthropic", "codex": "openai", "copilot": None, "command": None}
+"""Programs that are asked as models, by the kind of their selector, and whose limits hold where they have none."""
 _BYTES_A_TOKEN = 4
 # Where the wire formats say how long a reply may be.
 _REPLY = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens")
@@ -103,18 +106,26 @@ class Line:
 
 
 class Target(NamedTuple):
-    """Who is asked: a provider by the name of the price list, or a host, at one of its ports or at any."""
+    """Who is asked: a provider by the name of the price list, a program, or a host, at one of its ports or at any."""
 
     name: str
     port: int | None = None
 
 
-def target_of(key: str, providers: frozenset[str]) -> Target:
-    """Return whom `key` names: one of `providers`, or `host[:port]`. Raises ValueError, and LookupError for a name.
+def program_of(url: str) -> str | None:
+    """Return which of `PROGRAMS` a call to this URL runs; None for one over the network."""
+    if not url.startswith("command:"):
+        return None
+    name = url.removeprefix("command:///").partition("?")[0]
+    return name if name in PROGRAMS else "command"
+
+
+def target_of(key: str, names: Collection[str]) -> Target:
+    """Return whom `key` names: one of `names`, or `host[:port]`. Raises ValueError, and LookupError for a name.
 
     A host without a dot has to come with its port: else a provider that was mistyped would be one.
     """
-    if key in providers:
+    if key in names:
         return Target(key)
     if "/" in key or "@" in key:
         alone = (key.partition("://")[2] or key).partition("/")[0].rpartition("@")[2]

@@ -16,7 +16,7 @@ class Header(NamedTuple):
     `writes` whether the run's trials belong in the state; `total` the cases it chose from;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
     `lapses` is the number of them that sets a case apart; `baselines` are asked beside the agent
-    under test.
+    under test; `batch` says that calls go through batch APIs where these take them.
     """
 
     run: str
@@ -44,6 +44,7 @@ class Header(NamedTuple):
     quarantined: tuple[str, ...] = ()
     lapses: int | None = None
     baselines: tuple[str, ...] = ()
+    batch: bool = False
 
 
 class Record(NamedTuple):

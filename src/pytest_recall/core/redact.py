@@ -1,7 +1,7 @@
 """Redaction: what of an exchange may be written down, with every known secret replaced by its name.
 
 It works in memory alone: which values are secret is decided in `core.secrets`, and whoever
-writes asks `core.secrets.suspicious` last.
+writes asks `core.credentials.suspicious` last.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _Chunks = tuple[bytes, ...]
 
 _URL_HEADERS = frozenset({"location", "operation-location"})
 _REDACTED = "[REDACTED]"
-# Names of query parameters, lower case and with `_` for `-`.
-_CREDENTIAL_PARAMETERS = re.compile(
+# Names of query parameters, lower case and with `_` for `-`. Compiled when a URL with some is written down.
+_CREDENTIAL_PARAMETERS = (
     r"(?:x_amz_|x_goog_)?(?:signature|credential|security_token)|sig|code|auth|pwd|passwd|password|awsaccesskeyid"
     r"|(?:api_?|access_|subscription_)?key|(?:access_|auth_|id_|refresh_)?token|(?:client_)?secret|client_assertion"
 )
@@ -255,7 +255,7 @@ def _without_credentials(text: str) -> str:
 
 def _without_credential(match: re.Match[str]) -> str:
     name = unquote(match[1]).lower().replace("-", "_")
-    return f"{match[1]}={_REDACTED}" if _CREDENTIAL_PARAMETERS.fullmatch(name) else match[0]
+    return f"{match[1]}={_REDACTED}" if re.fullmatch(_CREDENTIAL_PARAMETERS, name) else match[0]
 
 
 def _raw(text: str) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -16,13 +16,15 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_recall.core.calibration import Standard
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Bound, Criterion, KnownVerdict, Strictness
 from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.core.rate import Rate, Target, target_of
+from pytest_recall.core.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.core.series import k_of_n
 from pytest_recall.core.usage import PROVIDERS
+
+if TYPE_CHECKING:
+    from pytest_recall.core.calibration import Standard
 
 Mode = Literal["pr", "nightly", "all"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
@@ -91,6 +93,8 @@ class Prices(BaseModel):
     cache_write: PerMillion | None = Field(default=None, description="Tokens that it took in; by default as `input`.")
 
 
+# Who may be limited by name; others are hosts.
+_LIMITED = PROVIDERS | PROGRAMS.keys()
 PerMinute = Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -161,7 +165,7 @@ class Rubric(BaseModel):
     )
     rate_limits: dict[Name, RateLimit] = Field(
         default={},
-        description="What may be asked in a minute, by provider or `host[:port]`; calls wait for their turn.",
+        description="What may be asked in a minute, by provider, program or `host[:port]`; calls wait for their turn.",
     )
     confirm: KofN | None = Field(
         default=None,
@@ -263,13 +267,17 @@ class Rubric(BaseModel):
     @classmethod
     def _are_targets(cls, limits: dict[str, RateLimit]) -> dict[str, RateLimit]:
         named: dict[Target, str] = {}
-        for key in limits:
+        for key, limit in limits.items():
             try:
-                target = target_of(key, PROVIDERS)
+                target = target_of(key, _LIMITED)
             except LookupError:
                 raise ValueError(
-                    f"`{key}` is neither a provider nor a host with its port{nearest(key, PROVIDERS)}"
+                    f"`{key}` is no provider, no program and no host with its port{nearest(key, _LIMITED)}"
                 ) from None
+            if key in PROGRAMS and limit.tokens_per_minute is not None:
+                raise ValueError(
+                    f"`{key}` is a program, whose tokens nobody knows before; give it `requests_per_minute` alone"
+                )
             if target in named:
                 raise ValueError(f"`{key}` is the same as `{named[target]}`; give one of them")
             named[target] = key
@@ -285,7 +293,7 @@ class Rubric(BaseModel):
         """Return the rates of one of so many `workers`, an equal share. Raises RecallError where a share is nothing."""
         rates = {}
         for key, limit in self.rate_limits.items():
-            rate = rates[target_of(key, PROVIDERS)] = limit.of(workers)
+            rate = rates[target_of(key, _LIMITED)] = limit.of(workers)
             if 0 in rate:
                 raise RecallError(
                     f"rate_limits.{key}: less than one in a minute is left for each of {workers} workers;"
@@ -296,7 +304,11 @@ class Rubric(BaseModel):
     @property
     def standard(self) -> Standard | None:
         """What is asked of a judging model before its verdicts count; None if nothing is."""
-        return None if self.judge_min_kappa is None else Standard(self.judge_min_kappa, self.judge_kappa_bound)
+        if self.judge_min_kappa is None:
+            return None
+        from pytest_recall.core.calibration import Standard
+
+        return Standard(self.judge_min_kappa, self.judge_kappa_bound)
 
 
 DEFAULT_RUBRIC = Rubric.model_construct(owner="nobody")  # Not built, where nobody writes one: that takes a while.

@@ -226,10 +226,19 @@ class Hooks:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
-        if hasattr(report, "recall") or report.when == options.CRASHED:
+        if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
             from pytest_recall.plugin.start import run_of
 
             run_of(self.config).record(report)
+
+    @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
+    def pytest_recall_junit(self, report: pytest.TestReport) -> None:
+        """Have a trial without a verdict be an error in JUnit's XML, too."""
+        no_verdict = report.when == "call" and report.failed and getattr(report, "recall_error", False)
+        if no_verdict and getattr(self.config.option, "xmlpath", None):
+            from pytest_recall.plugin import junit
+
+            junit.as_error(self.config, report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Show a trial without a verdict as an error, not as a failed case."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.baselines import NONE, Baseline, baseline_of, check_names, fixture_of
+from pytest_recall.core.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin import start
@@ -30,18 +30,9 @@ def checked_names(config: pytest.Config, rubric: Rubric, where: str) -> tuple[st
     Raises RecallError for what can be no list of them, before anything is collected.
     """
     given = config.option.recall_baselines
-    names = rubric.baselines if given is None else _named(given)
+    names = rubric.baselines if given is None else named(given, OPTION)
     check_names(names, where if given is None else OPTION)
     return names
-
-
-def _named(given: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in given.split(",") if name.strip())
-    if not names:
-        raise pytest.UsageError(
-            f"{OPTION}: names nothing; give one or more, separated by commas, or `{NONE}` for none of the rubric's"
-        )
-    return () if names == (NONE,) else names
 
 
 def header_line(run: Run) -> str:

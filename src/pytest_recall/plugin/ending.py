@@ -98,10 +98,10 @@ class Ending:
         if meter is None:
             return
         why = meter.closed()
-        self._run.note(budget_line(meter.budget, *meter.sums(), why))
-        ran = {trial.case_id for trial in self._run.trials if not trial.arm}
-        cut = any(case_id not in ran for case_id, _ in self._run.plan.picks)
-        if why and cut and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        unpaid = self._run.unpaid
+        left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
+        self._run.note(budget_line(meter.budget, *meter.sums(), why, left))
+        if unpaid and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _deck_problems(self) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Generator, Iterable
 from typing import Any, cast
 
@@ -23,21 +24,38 @@ HOOK = "pytest_load_initial_conftests"
 
 def settled(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Generator[None, object, object]:
     """Load the conftest files, then write out the short names in `args` that nobody has by now."""
+    helps = config.known_args_namespace.help
     try:
         result = yield
         _load_more(config, parser, args)
-        return result
     finally:
         # Also after a conftest that fails, which does not keep pytest from `--help`.
-        args[:] = _written_out(parser, args)
-        if config.known_args_namespace.help:
+        free = _unclaimed(parser, args)
+        given = {os.fspath(argument).partition("=")[0] for argument in args}
+        typed = {name for argument in free if _long(name := argument.partition("=")[0]) not in given}
+        args[:] = _written_out(args, free)
+        if helps:
             add(parser, args)
+    if not helps:
+        _check(parser, args, typed)
+    return result
+
+
+def _check(parser: pytest.Parser, args: list[str], typed: set[str]) -> None:
+    """Raise the pytest.UsageError that pytest would raise for `args`, with the short names that were `typed`."""
+    try:
+        parser.parse_known_args(args)
+    except pytest.UsageError as error:
+        told = str(error)
+        for name in typed:
+            told = re.sub(rf"{_long(name)}(?![\w-])", name, told)
+        raise pytest.UsageError(told) from None
 
 
 def reading(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> argparse.Namespace:
     """Return what is known of the arguments if every short name that nobody has so far is ours."""
     try:
-        return parser.parse_known_args(_written_out(parser, args))
+        return parser.parse_known_args(_written_out(args, _unclaimed(parser, args)))
     except pytest.UsageError:
         # Somebody's who has yet to come, or a mistake that pytest is going to tell.
         return config.known_args_namespace
@@ -86,8 +104,7 @@ def _load_more(config: pytest.Config, parser: pytest.Parser, args: list[str]) ->
     again(early_config=config, parser=parser, args=args)
 
 
-def _written_out(parser: pytest.Parser, args: list[str]) -> list[str]:
-    free = _unclaimed(parser, args)
+def _written_out(args: list[str], free: set[str]) -> list[str]:
     if not free <= set(args):
         args = with_files(args)
     end = _end(args)

@@ -7,6 +7,7 @@ item finds its fixtures there, and `runtest` waits for the trial.
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -107,7 +108,7 @@ class Overlap:
         self._places = {id(item): place for place, item in enumerate(session.items)}
         self._begun: dict[CaseItem, Ahead] = {}
         self._needs: dict[str, str] = {}
-        run.loop = Loop()
+        self._loop = run.loop = Loop()
         self._output = Output(config)
         self._undo = [*threads.carry(*CARRIED, SINK), *_steady_environment(config)]
 
@@ -176,6 +177,9 @@ class Overlap:
         if ahead.entry is None:
             self._end(item)
             return False
+        if not self._begun and any(map(_is_async, item.funcargs.values())):
+            # Before there are threads: these compute by turns, in which asyncio takes several times as long to load.
+            self._loop.begin()
         ahead.said = ahead.sink.taken()
         ahead.seconds = time.time() - ahead.begin
         self._begun[item] = ahead
@@ -299,6 +303,13 @@ class Overlap:
         for undo in self._undo:
             undo()
         self._output.close()
+
+
+def _is_async(fixture: object) -> bool:
+    """Whether a fixture is a coroutine function, or an object that is called as one."""
+    return inspect.iscoroutinefunction(fixture) or (
+        callable(fixture) and inspect.iscoroutinefunction(type(fixture).__call__)
+    )
 
 
 def _steady_environment(config: pytest.Config) -> list[Callable[[], None]]:

@@ -12,11 +12,9 @@ from typing import IO
 
 import pytest
 
-from pytest_recall.core.progress import progress
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import DECK
-from pytest_recall.render.progress import line
 
 THREAD = "recall-progress"
 
@@ -82,6 +80,9 @@ class Ticker:
                     self._write()
 
     def _write(self) -> None:
+        from pytest_recall.core.progress import progress  # Most runs end before a line is due.
+        from pytest_recall.render.progress import line
+
         deck = self._config.stash.get(DECK, None)
         waiting = deck.player.batches.waiting() if deck and deck.player.batches else (0, 0)
         told = line(progress(self._trials, self._expected, monotonic() - self._began), *waiting)

@@ -37,6 +37,7 @@ class Run:
 
     `late` are the cases that only collection finds, which are marked tests, by id with
     their scenario and dimension; `nodes` maps their node ids to their ids. `calls` belong to no trial.
+    `unpaid` are the node ids that the budget has left out, by baseline, or under an empty name of the agent under test.
     `judged` says of each process that had items whether one of its cases asks a model to judge.
     """
 
@@ -61,6 +62,7 @@ class Run:
         self._runner: asyncio.Runner | None = None
         self.loop: Loop | None = None
         self.alone: Counter[str] = Counter()
+        self.unpaid: dict[str, set[str]] = {}
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
         self._watched = False
@@ -192,6 +194,8 @@ class Run:
         """Append the trial that came with `report` to the journal."""
         if self.follows:
             return
+        if hasattr(report, "recall_unpaid"):
+            self.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)
         if given is not None:
             trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given

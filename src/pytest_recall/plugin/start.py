@@ -86,6 +86,7 @@ def wake(
             reset_on_swap=config.option.recall_reset_on_model_swap,
         )
         plan.baselines = names
+        plan.batch = config.option.recall_batch
         if plan.wanted.narrows and not may_hold_marks(config):
             check_names(plan, {})
     run = Run(config, plan)

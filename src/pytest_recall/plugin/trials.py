@@ -19,12 +19,16 @@ _TIMEOUT = "Timeout (>"
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Set `report.recall`: the trial, or its JSON text where the report travels between processes."""
-    if (call.when == "setup" and report.passed) or item.stash.get(UNPAID, ""):
+    if item.stash.get(UNPAID, ""):
+        _leave_out(item, report)
+        return
+    if call.when == "setup" and report.passed:
         return
     if isinstance(call.excinfo and call.excinfo.value, MissError) and (why := _unpaid(item)):
         item.stash[OUTCOME] = Outcome.SKIPPED
         report.outcome = "skipped"
         report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: not run: {why}")
+        _leave_out(item, report)
         return
     if call.excinfo is not None and isinstance(call.excinfo.value, MissError) and hasattr(report, "wasxfail"):
         # Whoever expects a test to fail does not expect it to ask for what is not recorded.
@@ -92,6 +96,11 @@ def _unpaid(item: pytest.Item) -> str:
     if item.stash[UNPAID] and tape is not None:
         tape.misses.clear()
     return item.stash[UNPAID]
+
+
+def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Say on the report whom there was no money to ask: a baseline by its name, else the agent under test."""
+    setattr(report, "recall_unpaid", getattr(item, "arm", ""))  # noqa: B010
 
 
 def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:

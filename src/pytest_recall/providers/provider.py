@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
+from pytest_recall.core.credentials import suspicious
 from pytest_recall.core.model import Ask, ModelError, Reply
 from pytest_recall.core.retry import Retry, wait
-from pytest_recall.core.secrets import secret_names, suspicious
+from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.selector import Selector
 from pytest_recall.providers.breaks import Break, Breaks
 

@@ -62,12 +62,17 @@ def as_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
     }
 
 
-def budget_line(budget: float, spent: float, unknown: int, why: str) -> str:
-    """Return what is left of a budget; `unknown` calls have no known cost, `why` says if no other may begin."""
+def budget_line(budget: float, spent: float, unknown: int, why: str, left: Mapping[str, int] | None = None) -> str:
+    """Return what is left of a budget; `unknown` calls have no known cost, `why` says if no other may begin.
+
+    `left` counts the cases that baselines were not asked, by name.
+    """
     told = f"budget ${budget:,.2f}: {dollars(spent)} spent"
     if unknown:
         told += f", and {plural(unknown, 'call')} of unknown cost"
-    return f"{told}; {why}" if why else told
+    told += f"; {why}" if why else ""
+    names = ", ".join(f"{one_line(name, 60)} ({plural(count, 'case')})" for name, count in (left or {}).items())
+    return f"{told}; baselines not asked: {names}" if names else told
 
 
 def dollars(amount: float) -> str:

@@ -2,51 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_recall.core.errors import one_line
-from pytest_recall.core.estimate import Amount, Estimate
+from pytest_recall.core.estimate import Amount, Estimate, together
 from pytest_recall.render.cost import UNKNOWN, dollars
+from pytest_recall.render.grid import grid
 from pytest_recall.render.sentences import plural
 
-MEANING = "at list price with every call live; a replay costs what stays live, which are the judges' calls by default"
+AGENT = "agent"
+"""What the agent under test is called in a table."""
+LIVE = "at list price with every call live"
+MEANING = f"{LIVE}; a replay costs what stays live, which are the judges' calls by default"
+ASSUMED = (
+    "calls to OpenAI and Anthropic are taken at half price, though streams, and others that no batch takes, are not"
+)
 
 
-def lines(found: Estimate, runs: int) -> Iterator[str]:
-    """Yield what a slice will take, from so many earlier runs."""
-    if not found.cases:
+def lines(found: Mapping[str, Estimate], runs: int, directly: Mapping[str, Estimate] | None = None) -> Iterator[str]:
+    """Yield what a slice will take, from so many earlier runs.
+
+    `found` has the agent under test first, under an empty name, and the baselines by theirs. If that
+    is a run by batch, `directly` has the same without.
+    """
+    agent = found[""]
+    if not agent.cases:
         yield "no case is chosen: this run costs nothing"
         return
-    yield f"{plural(found.cases, 'case')}: {_told(found.usd)}, {MEANING}"
-    yield f"the agent's time, one case after another: {_time(found.seconds)}"
-    if len(found.by_scenario) > 1:
-        for scenario, amount in found.by_scenario.items():
-            yield f"  {one_line(scenario) or '(none)'}: {_told(amount)}"
-    yield f"from {plural(runs, 'earlier run')}: {_sources(found.usd)}"
+    asked = plural(agent.cases, "case")
+    if len(found) > 1:
+        asked += f", each asked of {len(found)} agents"
+    amount = _usd(found)
+    if directly is None:
+        yield f"{asked}: {_told(amount)}, {MEANING}"
+    else:
+        yield f"{asked}: {_told(amount)} by batch, {_told(_usd(directly))} without, {LIVE}"
+        if amount.assumed:
+            yield f"of {_cases(found, amount.assumed)} no run by batch is known: {ASSUMED}"
+    if len(found) > 1:
+        yield from _side_by_side(found, timed=directly is None)
+        yield f"from {plural(runs, 'earlier run')}"
+        return
+    if directly is None:
+        yield f"the agent's time, one case after another: {_time(agent.seconds)}"
+    if len(agent.by_scenario) > 1:
+        for scenario, part in agent.by_scenario.items():
+            yield f"  {_scenario(scenario)}: {_told(part)}"
+    yield f"from {plural(runs, 'earlier run')}: {_sources(amount)}"
 
 
-def as_json(found: Estimate, runs: int) -> dict[str, Any]:
-    """Return the same as plain JSON types; `usd` is null where nothing is known."""
+def as_json(found: Mapping[str, Estimate], runs: int, directly: Mapping[str, Estimate] | None = None) -> dict[str, Any]:
+    """Return the same as plain JSON types; an amount has null in place of figures where nothing is known.
+
+    What is not under `baselines` or `sum` is of the agent under test; of a run by batch,
+    `without_batch` is the sum if it is none.
+    """
     return {
         "version": 1,
-        "cases": found.cases,
+        "cases": found[""].cases,
         "runs": runs,
+        **_of_agent(found[""]),
+        "baselines": {name: _of_agent(one) for name, one in found.items() if name},
+        "sum": {"usd": _plain(_usd(found)), "seconds": _plain(_seconds(found))},
+        "batch": directly is not None,
+        "without_batch": None if directly is None else {"usd": _plain(_usd(directly))},
+    }
+
+
+def beyond(found: Mapping[str, Estimate], budget: float, directly: Mapping[str, Estimate] | None = None) -> str:
+    """Return why all agents together are not known to be within `budget`, in US dollars; empty if they are.
+
+    What batches take is known of cases that ran by batch alone; with others all of it has to be within,
+    though it is made `directly`.
+    """
+    amount = _usd(found)
+    if amount.total > budget:
+        return f"{_told(amount)} is more than the budget of {dollars(budget)}"
+    if amount.unknown:
+        unknown = _cases(found, amount.unknown)
+        return f"the budget of {dollars(budget)} may be too small: the cost of {unknown} is unknown"
+    if directly is not None and amount.assumed and _usd(directly).total > budget:
+        return (
+            f"the budget of {dollars(budget)} may be too small: of {_cases(found, amount.assumed)} no run by batch is"
+            f" known, and directly the slice costs {_told(_usd(directly))}"
+        )
+    return ""
+
+
+def _cases(found: Mapping[str, Estimate], count: int) -> str:
+    return plural(count, "case") + (", counted for each agent," if len(found) > 1 else "")
+
+
+def _usd(found: Mapping[str, Estimate]) -> Amount:
+    return together(one.usd for one in found.values())
+
+
+def _seconds(found: Mapping[str, Estimate]) -> Amount:
+    return together(one.seconds for one in found.values())
+
+
+# Tables
+
+
+def _side_by_side(found: Mapping[str, Estimate], *, timed: bool) -> Iterator[str]:
+    every = [(_name(name), one.usd, one.seconds) for name, one in found.items()]
+    rows = [
+        [name, _cost(usd), _spread(usd) or "–", *([_time(seconds)] if timed else ()), *_counts(usd)]
+        for name, usd, seconds in [*every, ("sum", _usd(found), _seconds(found))]
+    ]
+    time = ["agent's time"] if timed else []
+    yield from grid(["asked", "cost", "95 %", *time, "by itself", "by scenario", UNKNOWN], rows)
+    scenarios = list(found[""].by_scenario)
+    if len(scenarios) > 1:
+        costs = [[_scenario(name), *(_cost(one.by_scenario[name]) for one in found.values())] for name in scenarios]
+        yield from grid(["cost by scenario", *map(_name, found)], costs)
+
+
+def _counts(usd: Amount) -> list[str]:
+    return [f"{count:,}" for count in (usd.own, usd.borrowed, usd.unknown)]
+
+
+def _name(name: str) -> str:
+    return one_line(name, 60) or AGENT
+
+
+def _scenario(name: str) -> str:
+    return one_line(name) or "(none)"
+
+
+# Amounts
+
+
+def _of_agent(found: Estimate) -> dict[str, Any]:
+    return {
         "usd": _plain(found.usd),
         "seconds": _plain(found.seconds),
         "scenarios": {scenario: _plain(amount) for scenario, amount in found.by_scenario.items()},
     }
-
-
-def beyond(amount: Amount, budget: float) -> str:
-    """Return why the amount is not known to be within `budget`, in US dollars; empty if it is."""
-    if amount.total > budget:
-        return f"{_told(amount)} is more than the budget of {dollars(budget)}"
-    if amount.unknown:
-        return (
-            f"the budget of {dollars(budget)} may be too small: the cost of {plural(amount.unknown, 'case')} is unknown"
-        )
-    return ""
 
 
 def _plain(amount: Amount) -> dict[str, Any]:
@@ -61,9 +154,18 @@ def _is_known(amount: Amount) -> bool:
 def _told(amount: Amount) -> str:
     if not _is_known(amount):
         return f"cost {UNKNOWN}"
-    least = "at least " if amount.unknown else "about "
-    spread = f" (95 %: {dollars(amount.low)} to {dollars(amount.high)})" if amount.high > amount.low else ""
-    return f"{least}{dollars(amount.total)}{spread}"
+    spread = _spread(amount)
+    return f"{_cost(amount)} (95 %: {spread})" if spread else _cost(amount)
+
+
+def _cost(amount: Amount) -> str:
+    if not _is_known(amount):
+        return UNKNOWN
+    return f"{'at least' if amount.unknown else 'about'} {dollars(amount.total)}"
+
+
+def _spread(amount: Amount) -> str:
+    return f"{dollars(amount.low)} to {dollars(amount.high)}" if amount.high > amount.low else ""
 
 
 def _time(amount: Amount) -> str:

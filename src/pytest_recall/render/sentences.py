@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from pytest_recall.core.record import Header
 from pytest_recall.core.schedule import DATASET
-from pytest_recall.core.scorecard import Result, Scorecard
 from pytest_recall.core.trial import Outcome
+
+if TYPE_CHECKING:
+    from pytest_recall.core.scorecard import Result, Scorecard
 
 _MODES = {"pr": "pull request", "nightly": "nightly", "all": "all cases", "explicit": "explicit choice"}
 

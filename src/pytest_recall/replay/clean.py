@@ -6,7 +6,6 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import plain_body
 from pytest_recall.core.redact import Redactor, decoded
-from pytest_recall.core.secrets import suspicious
 
 
 def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
@@ -15,6 +14,8 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
     Raises RecallError, in words that follow the name of the call, for one that cannot be searched
     or still holds what looks like a key.
     """
+    from pytest_recall.core.credentials import suspicious  # Only what is written down is searched by so much.
+
     request, response, failure = exchange.request, exchange.response, exchange.failure
     request = redactor.request(request)
     texts = [request.url, *(value for _, value in request.headers), plain_body(request).decode("utf-8", "replace")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from pytest_recall.replay import vcr_stubs
 from pytest_recall.replay.finder import once_imported
 from pytest_recall.replay.player import Player
 
@@ -18,7 +17,16 @@ def install(player: Player) -> list[Undo]:
 
     What is returned takes it back, called from the last to the first; it grows with what is imported.
     """
-    return install_httpx(player, vcr_stubs.install(player))
+    return install_httpx(player, install_others(player))
+
+
+def install_others(player: Player) -> list[Undo]:
+    """Patch the clients that vcrpy knows, if anything is done with their calls."""
+    if player.mode == "off" and player.limits is None and player.batches is None:
+        return []
+    from pytest_recall.replay import vcr_stubs
+
+    return vcr_stubs.install(player)
 
 
 def install_httpx(player: Player, undo: list[Undo] | None = None) -> list[Undo]:

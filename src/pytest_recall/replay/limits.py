@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
 from pytest_recall.core.exchange import Request
-from pytest_recall.core.rate import Line, Rate, Target, expected_tokens
+from pytest_recall.core.rate import PROGRAMS, Line, Rate, Target, expected_tokens, program_of
 from pytest_recall.core.usage import provider_of
 
 SLICE = 0.5
@@ -97,7 +97,10 @@ class Turn:
 
 
 class Limits:
-    """The limiters of a process, by whom they are for: `host:port` comes before `host`, and that before a provider."""
+    """The limiters of a process, by whom they are for.
+
+    `host:port` comes before `host`, and that before a provider; so does a program before the provider of its models.
+    """
 
     def __init__(self, rates: Mapping[Target, Rate]) -> None:
         self._limiters = {target: Limiter(rate) for target, rate in rates.items()}
@@ -110,11 +113,17 @@ class Limits:
         """
         if os.getpid() != self._process:
             return None
+        program = program_of(url)
+        if program is not None:
+            return self._first(Target(name) for name in (program, PROGRAMS[program]) if name is not None)
         host, port = place_of(url)
         names = (host, "localhost") if host in LOOPBACK else (host,)
         targets = [*(Target(name, port) for name in names), *map(Target, names)]
         if (provider := provider_of(url)) is not None:
             targets.append(Target(provider))
+        return self._first(targets)
+
+    def _first(self, targets: Iterable[Target]) -> Limiter | None:
         return next((self._limiters[target] for target in targets if target in self._limiters), None)
 
 

@@ -19,6 +19,7 @@ def through(player: Player) -> Callable[[Request, Callable[[], Response]], Respo
                 return step.served.response
             failure = step.served.failure
             raise ModelError(failure.message if failure else "it came to no end when it was recorded")
+        step.begin()
         if step.tap is None:
             return call()
         try:

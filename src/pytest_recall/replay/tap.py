@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.core.call import Call
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.core.usage import usage_of
-from pytest_recall.replay.held import Held
 from pytest_recall.replay.limits import Turn
 from pytest_recall.replay.meter import Meter
 from pytest_recall.replay.tape import TEARDOWN, Tape
+
+if TYPE_CHECKING:
+    from pytest_recall.replay.held import Held
 
 # The last event of a stream, after which an SDK closes without reading on.
 _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")

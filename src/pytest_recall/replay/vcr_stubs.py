@@ -32,7 +32,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from contextvars import ContextVar
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pytest_recall.core.errors import MissError
@@ -40,12 +40,14 @@ from pytest_recall.core.exchange import Exchange, Headers
 from pytest_recall.core.redact import decoded
 from pytest_recall.replay.apart import directly
 from pytest_recall.replay.finder import once_imported
-from pytest_recall.replay.held import Held
 from pytest_recall.replay.patience import asks_to_wait, patient
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.raised import raised
 from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.vcr_shapes import headers_of, request_of, response_dict
+
+if TYPE_CHECKING:
+    from pytest_recall.replay.held import Held
 
 MODULES = ("urllib3", "aiohttp", "httplib2", "tornado.simple_httpclient", "tornado.curl_httpclient", "vcr")
 """Importing one of these puts the stubs in place; requests and botocore import urllib3."""
@@ -60,8 +62,7 @@ _ASKED: ContextVar[Step | None] = ContextVar("recall_asked", default=None)
 
 def install(player: Player) -> list[Undo]:
     """Put `player` before these libraries, whenever they are used, and return how to take it back."""
-    idle = player.mode == "off" and player.limits is None and player.batches is None
-    if idle or importlib.util.find_spec("vcr") is None:
+    if importlib.util.find_spec("vcr") is None:
         return []
     stubs = _Stubs(player)
     # Undone from the last to the first.

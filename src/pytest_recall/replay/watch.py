@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from weakref import WeakSet
 
-from pytest_recall.replay import hook, sockets, vcr_stubs
+from pytest_recall.replay import hook
 from pytest_recall.replay.player import Player
 
 Undo = Callable[[], None]
@@ -34,7 +34,7 @@ class Watch:
         self._before: WeakSet[threading.Thread] = WeakSet(threading.enumerate())
         self._left: WeakSet[threading.Thread] = WeakSet()
         self._undo: list[Undo] = []
-        self._stubs = vcr_stubs.install(player)
+        self._stubs = hook.install_others(player)
         self._closed = False
         self._exiting = False
         self._told: set[str] = set()
@@ -78,6 +78,8 @@ class Watch:
     def _install(self) -> None:
         self._undo = hook.install_httpx(self.player)
         if self.player.mode == "replay":
+            from pytest_recall.replay import sockets
+
             self._undo += sockets.guard(self.player)
 
     def _take_back(self) -> None:

@@ -58,6 +58,10 @@ class Loop:
         self._lock = threading.Lock()
         self._stop: asyncio.Event | None = None
 
+    def begin(self) -> None:
+        """Be there before somebody waits: what asyncio takes to load is theirs otherwise."""
+        self._started()
+
     def wait(self, awaitable: Awaitable[Any]) -> Any:
         """Run `awaitable` to its end and return what it gives; the calling thread waits, in its own context."""
         import asyncio

@@ -87,7 +87,8 @@ class Plan:
     """The slice of a run and all that it was chosen from.
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
-    if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test.
+    if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
+    `batch` whether calls go through batch APIs.
     """
 
     place: Place
@@ -104,6 +105,7 @@ class Plan:
     reset: bool = False
     swapped: int = 0
     baselines: tuple[str, ...] = ()
+    batch: bool = False
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -198,6 +200,7 @@ class Plan:
             quarantined=tuple(self.quarantined),
             lapses=self.rubric.quarantine_lapses,
             baselines=self.baselines,
+            batch=self.batch,
         )
 
     @property

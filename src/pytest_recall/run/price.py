@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pytest_recall.core.call import Call, Tokens
+from pytest_recall.core.call import BATCHED, Call, Tokens
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.model import Model, Reply
 from pytest_recall.core.usage import provider_of, usage_of
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from pytest_recall.core.rubric import Prices
 
-BATCHED = 0.5
-"""What a call through a batch API costs, as a share of its price: OpenAI and Anthropic bill half."""
 _NOON = (time(12, tzinfo=UTC),)
 _HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
 

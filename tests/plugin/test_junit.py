@@ -1,0 +1,107 @@
+"""`--junitxml`: a failed case is a failure, one without a verdict an error."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, crashing, failing
+
+Workers = tuple[str, ...]
+MESSY = """
+
+@pytest.fixture(autouse=True)
+def service(recall_case):
+    if "down" in recall_case.tags:
+        raise ConnectionError("no service")
+    yield
+    if "messy" in recall_case.tags:
+        raise OSError("cannot clean up")
+"""
+MARKED = """\
+import pytest
+
+
+@pytest.mark.recall("wrong")
+def test_wrong():
+    assert 1 == 2
+
+
+@pytest.mark.recall("broken")
+def test_broken():
+    raise TimeoutError("no answer")
+
+
+def test_other():
+    raise TimeoutError("no answer")
+"""
+
+
+class Written(NamedTuple):
+    """What the file says: the counts of the suite, and of each test its tags with their messages."""
+
+    counts: dict[str, int]
+    tags: dict[str, list[tuple[str, str]]]
+
+
+def written(checkout: Checkout) -> Written:
+    suite = ElementTree.parse(checkout.path / "report.xml").getroot()[0]
+    counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+    tags: dict[str, list[tuple[str, str]]] = {}
+    for entry in suite.iter("testcase"):
+        tags.setdefault(str(entry.get("name")), []).extend((node.tag, str(node.get("message"))) for node in entry)
+    return Written(counts, tags)
+
+
+def messy(*cases: dict[str, object]) -> Project:
+    conftest = ECHOING.files["eval/conftest.py"] + MESSY
+    return ECHOING.with_files({"eval/conftest.py": conftest}).with_cases(*cases)
+
+
+@WORKERS
+def test_a_case_without_a_verdict_is_an_error(pytester: pytest.Pytester, workers: Workers) -> None:
+    checkout = messy(case("a"), failing("b"), crashing("c"), crashing("d"), case("e", tags=["down"])).at(pytester)
+    result = checkout.run("eval", "--junitxml=report.xml", *workers)
+    result.assert_outcomes(passed=1, failed=1, errors=3)
+    found = written(checkout)
+    assert found.counts == {"tests": 5, "failures": 1, "errors": 3, "skipped": 0}
+    assert [[tag for tag, _ in found.tags[name]] for name in "abcde"] == [[], ["failure"], *(["error"] for _ in "cde")]
+    assert found.tags["c"] == [("error", "RuntimeError: boom")]
+    assert found.tags["e"][0][1] == 'failed on setup with "ConnectionError: no service"'
+
+
+@pytest.mark.parametrize("options", [("--recall-concurrency=4",), ("-o", "junit_family=xunit1"), ("--junitprefix=x",)])
+def test_so_it_is_with_other_options(pytester: pytest.Pytester, options: Workers) -> None:
+    checkout = messy(failing("b"), crashing("c"), case("a")).at(pytester)
+    checkout.run("eval", "--junitxml=report.xml", *options)
+    assert written(checkout).counts == {"tests": 3, "failures": 1, "errors": 1, "skipped": 0}
+
+
+def test_a_teardown_that_fails_is_one_error_more(pytester: pytest.Pytester) -> None:
+    checkout = messy(crashing("c", tags=["messy"])).at(pytester)
+    checkout.run("eval", "--junitxml=report.xml").assert_outcomes(errors=2)
+    found = written(checkout)
+    assert (found.counts["failures"], found.counts["errors"]) == (0, 2)
+    assert [tag for tag, _ in found.tags["c"]] == ["error", "error"]
+
+
+def test_a_series_without_a_verdict_is_one_error(pytester: pytest.Pytester) -> None:
+    checkout = messy(crashing("c", trials="2of2"), failing("b", trials="2of2")).at(pytester)
+    checkout.run("eval", "--junitxml=report.xml")
+    found = written(checkout)
+    assert found.counts == {"tests": 2, "failures": 1, "errors": 1, "skipped": 0}
+    assert [tag for tag, _ in found.tags["c"]] == ["error"]
+
+
+def test_marked_tests_are_told_apart_and_others_left_alone(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_files({"test_marked.py": MARKED}).at(pytester)
+    checkout.run("eval", "test_marked.py", "--junitxml=report.xml")
+    tags = {name: [tag for tag, _ in found] for name, found in written(checkout).tags.items()}
+    assert tags == {"a": [], "test_wrong": ["failure"], "test_broken": ["error"], "test_other": ["failure"]}
+
+
+def test_without_the_plugin_of_pytest_nothing_is_written(pytester: pytest.Pytester) -> None:
+    checkout = messy(crashing("c")).at(pytester)
+    checkout.run("eval", "-p", "no:junitxml").assert_outcomes(errors=1)
