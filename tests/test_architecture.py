@@ -38,7 +38,7 @@ OUTSIDE = {
     "datasets": {"ijson"},
     "judges": {"jsonschema", "referencing", "wordllama"},
     "providers": {"anthropic", "openai"},
-    "render": set(),
+    "render": {"matplotlib"},
     "store": {"filelock", "pydantic", "pydantic_core", "yaml"},
     "memory": {
         "anyio",

@@ -6,7 +6,10 @@ from importlib import import_module
 
 from pytest_recall.cli.common import Commands
 
-COMMANDS: tuple[str, ...] = ("create-persona", "generate", "check")
+COMMANDS: tuple[str, ...] = (
+    *("create-persona", "generate", "check"),
+    *("rebuild", "merge", "rescore", "heatmap", "report", "audit"),
+)
 """The commands, in the order of a benchmark; each is a module `bench_<name>` here, with `_` for `-`."""
 DETAILS = """\
 the way through:

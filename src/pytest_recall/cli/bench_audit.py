@@ -1,0 +1,126 @@
+"""`recall bench audit`: answers of a long-horizon run for a second look, and what the run comes to after it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.core.horizon.layout import DEFAULT_ARCS
+
+if TYPE_CHECKING:
+    from pytest_recall.core.horizon.published import Run
+
+SEED = 42
+DETAILS = """\
+Writes audit/CHECKPOINT.jsonl into the run's folder, and a page to read beside it: of each checkpoint every
+answer below 6, failures first, and a tenth of the perfect ones. With --persona, the texts of the relevant
+days stand beside. Somebody, a person or an agent, fills in `verdict`, and `note` if there is something to say:
+
+  judge-false-negative  the judge gave too few points
+  judge-false-positive  the judge gave too many points
+  qa-defect             the question, its reference or its days are wrong
+  system-failure        the points are right, and the memory system is at fault; `cause` says where, as file:line
+  judge-right           the points are right, and there is nothing to say
+
+For a judge that is wrong, `corrected` may hold the right points; without them the answer is left out of the
+audited mean. Exporting again loses nothing that is written.
+
+--apply reads the verdicts. It prints the run as judged and as audited, and how often the judge is wrong, and
+writes audit/audited.json, audit/defects.jsonl and the log in notes.md. Doing it again changes nothing.
+
+  recall bench audit runs/mine --persona personas/executive-assistant --arcs arcs-180d.yaml
+  recall bench audit runs/mine --apply
+
+exit codes: 0 done, 1 by what was looked at the judge is wrong in more than 5 % of answers,
+2 nothing was written, or no item has a verdict
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "audit", "export answers for a second look, and take in the verdicts", run, DETAILS)
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
+    parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")
+    parser.add_argument("--seed", type=int, metavar="N", help=f"what perfect answers are drawn by (default: {SEED})")
+    parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder, for the texts of the days")
+    parser.add_argument("--arcs", metavar="FILE", help=f"its story (default: the run's, or {DEFAULT_ARCS})")
+    parser.add_argument("--apply", action="store_true", help="take in the verdicts")
+    parser.add_argument("--json", action="store_true", help="with --apply, print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.horizon.runs import read_run
+
+    _check(args)
+    found = read_run(args.run_dir)
+    if not found.evaluations:
+        raise RecallError(f"{args.run_dir}: holds no answers, so that there is nothing to look at again")
+    if args.apply:
+        return _apply(args, found)
+    from pytest_recall.horizon.audit import export, stops_of
+    from pytest_recall.horizon.corpus import Corpus
+    from pytest_recall.render.horizon_audit import exported, page
+
+    corpus = None
+    if args.persona is not None:
+        corpus = Corpus(args.persona, args.arcs or str(found.config.get("arcs") or DEFAULT_ARCS))
+        corpus.days  # noqa: B018  # Says at once if the folder holds none.
+    stops = stops_of(found, args.checkpoint)
+    done = export(args.run_dir, found, stops, SEED if args.seed is None else args.seed, corpus, page)
+    print("\n".join(exported([(str(one.path), one.items, one.verdicts, one.stale) for one in done])))
+    if corpus is None:
+        print("recall: without --persona the items hold no texts of the days", file=sys.stderr)
+    return 0
+
+
+def _apply(args: argparse.Namespace, found: Run) -> int:
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.core.horizon.regrade import audited
+    from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_findings, write_defects
+    from pytest_recall.render import horizon_audit as render
+    from pytest_recall.store.files import read_text, write_text
+
+    read = read_findings(args.run_dir, found)
+    if not read.files:
+        raise RecallError(f"{args.run_dir / FOLDER}: holds no items; `recall bench audit {args.run_dir}` writes them")
+    told = audited(found, read.findings)
+    defects = write_defects(args.run_dir, read.findings)
+    plain = render.as_json(told, read.waiting, defects)
+    write_text(args.run_dir / FOLDER / AUDITED, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+    path = args.run_dir / NOTES
+    before = read_text(path, str(path)) if path.is_file() else ""
+    after = render.notes(before, found, told, read.waiting, defects)
+    if after != before:
+        write_text(path, after)
+    if args.json:
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.lines(told, read.waiting, defects)))
+    if not read.findings:
+        print("recall: no item has a verdict yet", file=sys.stderr)
+        return 2
+    if not render.is_done(after):
+        print(
+            f"recall: {path}: `Analysis` names no cause as file:line yet; a run is done when it does", file=sys.stderr
+        )
+    return int(render.escalates(told))
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that would have no effect."""
+    from pytest_recall.core.errors import RecallError
+
+    if args.apply:
+        for name in ("checkpoint", "seed", "persona", "arcs"):
+            if getattr(args, name) is not None:
+                raise RecallError(f"--{name} is for exporting, and --apply takes in what is there; leave one out")
+    elif args.json:
+        raise RecallError("--json is for --apply; what is exported is JSON Lines anyway")
+    if args.arcs is not None and args.persona is None:
+        raise RecallError("--arcs is a file in the folder of --persona; give that too")

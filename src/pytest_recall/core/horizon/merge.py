@@ -1,0 +1,98 @@
+"""Merging: the parts of one run, such as those of two machines, as one run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.aggregates import aggregates, counts
+from pytest_recall.core.horizon.published import Run, Stop
+
+TIMES = (
+    *("ingestMs", "queryMs", "newDaysIngested"),
+    *("newQuestionCount", "historicalEvaluated", "historicalAvailable"),
+)
+"""What a checkpoint's line says beside what its answers come to."""
+
+
+class Merged(NamedTuple):
+    """One run of several, and the place in `runs` of each of its checkpoints; `replaced` are in more than one."""
+
+    run: Run
+    sources: tuple[int, ...]
+    replaced: tuple[str, ...]
+
+
+def merge(runs: Sequence[Run], name: str) -> Merged:
+    """Return the union of the checkpoints; of one that several have, the last of them counts.
+
+    Raises RecallError for runs of different configurations.
+    """
+    first = runs[0]
+    for other in runs[1:]:
+        if told := [*_differences(first, other)]:
+            raise RecallError(
+                f"{first.name} and {other.name} are no parts of one run: {'; '.join(told)};"
+                " merge runs of one configuration, and compare others with `recall bench report`"
+            )
+    found: dict[tuple[str, str], tuple[int, Stop]] = {}
+    replaced = []
+    for place, run in enumerate(runs):
+        for stop in run.stops:
+            if (stop.persona, stop.label) in found:
+                replaced.append(stop.label)
+            found[stop.persona, stop.label] = (place, stop)
+    personas = list(dict.fromkeys(persona for persona, _ in found))
+    ordered = sorted(found.values(), key=lambda one: (personas.index(one[1].persona), one[1].days))
+    stops = tuple(stop for _, stop in ordered)
+    about: dict[str, Any] = {key: value for run in runs for key, value in run.about.items()}
+    durations = [run.about.get("durationMs") for run in runs]
+    known = [one for one in durations if isinstance(one, int | float)]
+    about["durationMs"] = sum(known) if len(known) == len(runs) else None
+    about["ranges"] = list({stop.label: stop.range for stop in sorted(stops, key=lambda stop: stop.days)}.values())
+    run = replace(
+        first, name=name, stops=stops, about=about, written=None, timestamp=min(run.timestamp for run in runs)
+    )
+    return Merged(run, tuple(place for place, _ in ordered), tuple(dict.fromkeys(replaced)))
+
+
+def progress(run: Run) -> list[dict[str, Any]]:
+    """Return the lines of `progress.jsonl` of a run."""
+    header = {"type": "header", "timestamp": run.timestamp, **run.config, "ranges": run.about.get("ranges")}
+    lines = [header]
+    for persona in run.personas:
+        stops = [stop for stop in run.stops if stop.persona == persona]
+        for place, stop in enumerate(stops, start=1):
+            found = aggregates(stop)
+            for row in found["categoryScores"]:
+                del row["scores"]
+            lines.append(
+                {
+                    "type": "checkpoint",
+                    "timestamp": stop.finished,
+                    "personaId": persona,
+                    "checkpointIndex": place,
+                    "totalCheckpoints": len(stops),
+                    "range": stop.range,
+                    "daysIngested": stop.days,
+                    **found,
+                    **{name: (stop.written or {})[name] for name in TIMES if name in (stop.written or {})},
+                }
+            )
+    durations = {"durationMs": run.about["durationMs"]} if run.about.get("durationMs") is not None else {}
+    known = {name: value for name, value in counts(run).items() if value is not None}
+    return [*lines, {"type": "summary", "timestamp": run.stops[-1].finished, **durations, **known}]
+
+
+def _differences(first: Run, other: Run) -> list[str]:
+    keys = sorted({*first.config, *other.config})
+    told = [
+        f"`{key}` is {first.config.get(key)!r} and {other.config.get(key)!r}"
+        for key in keys
+        if first.config.get(key) != other.config.get(key)
+    ]
+    if first.pairs != other.pairs and None not in (first.pairs, other.pairs):
+        told.append(f"there are {first.pairs} questions and {other.pairs}")
+    return told

@@ -1,0 +1,165 @@
+"""Published lines: runs and evaluations, read by the names that Recall Bench's files have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_recall.core.horizon.evaluation import FAILURES, Evaluation, Points
+from pytest_recall.core.horizon.question import BenchQuestion
+from pytest_recall.core.horizon.summary import CheckpointSummary, summarize
+
+TIMED_OUT = "[TIMEOUT]"
+"""What published runs wrote in place of an answer that did not come, and had judged like one."""
+QUESTION: Mapping[str, str] = {
+    "id": "id",
+    "question": "question",
+    "answer": "answer",
+    "referenceAnswer": "answer",
+    "category": "category",
+    "difficulty": "difficulty",
+    "relevantDays": "relevant_days",
+    "requiresSynthesis": "requires_synthesis",
+    "querySession": "query_session",
+    "forbiddenSessions": "forbidden_sessions",
+    "expectedDisclosure": "expected_disclosure",
+    "irrelevantAfter": "irrelevant_after",
+}
+"""The published names of a question's fields, and ours; lines and results call its answer differently."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """A checkpoint of a run: what was asked once `days` were told, and what it came to.
+
+    `eligible` counts the questions that were possible, by category; None where no file says so. `written` is what
+    a file says that it comes to; without `evaluations` there is nothing else. `finished` is a time, empty if unknown.
+    """
+
+    persona: str
+    label: str
+    days: int
+    evaluations: tuple[Evaluation, ...] = ()
+    eligible: Mapping[str, int] | None = None
+    finished: str = ""
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def range(self) -> dict[str, Any]:
+        """The range as files have it; it may be longer than the days that there are."""
+        written = (self.written or {}).get("range") or {}
+        return {"label": self.label, "days": written.get("days", self.days)}
+
+    @property
+    def hollow(self) -> bool:
+        """Whether it had answers that no file holds: published runs that were resumed have such checkpoints."""
+        return not self.evaluations and bool((self.written or {}).get("questionsEvaluated"))
+
+    def summary(self) -> CheckpointSummary:
+        """Return what the evaluations come to."""
+        return summarize(self.evaluations, self.eligible)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A run over one memory. `about` is what its files say of how it was made: models, sample, counts and times.
+
+    `config` is what two parts of one run have in common, `pairs` the questions that there are. `written` is the
+    whole of `result.json`, None without one.
+    """
+
+    name: str
+    adapter: str
+    timestamp: str
+    stops: tuple[Stop, ...]
+    about: Mapping[str, Any]
+    config: Mapping[str, Any]
+    pairs: int | None = None
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """Every evaluation, checkpoint by checkpoint."""
+        return [one for stop in self.stops for one in stop.evaluations]
+
+    @property
+    def hollow(self) -> list[str]:
+        """The labels of checkpoints whose answers no file holds."""
+        return [stop.label for stop in self.stops if stop.hollow]
+
+    @property
+    def personas(self) -> list[str]:
+        """The personas, in the order of the run."""
+        return list(dict.fromkeys(stop.persona for stop in self.stops))
+
+
+def question_of(plain: Mapping[str, Any]) -> BenchQuestion:
+    """Return the question of a published `qa`. Raises ValueError, with the field that is wrong."""
+    found = {ours: plain[name] for name, ours in QUESTION.items() if plain.get(name) is not None}
+    try:
+        return BenchQuestion.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        name = next((name for name, ours in QUESTION.items() if ours == field), field)
+        raise ValueError(f"qa.{name}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+
+
+def evaluation_of(
+    plain: Mapping[str, Any], persona: str = "", label: str | None = None, day: int | None = None
+) -> Evaluation:
+    """Return the evaluation in a line of `questions.jsonl`, or in one of `questionResults`.
+
+    The persona, the checkpoint's label and its day are given where the line does not say them. Raises ValueError.
+    """
+    asked = plain.get("qa")
+    if not isinstance(asked, Mapping):
+        raise ValueError("qa: is missing, or no object")
+    failure = plain.get("failure")
+    if failure is not None and failure not in FAILURES:
+        raise ValueError(f"failure: {failure!r} is unknown; it is one of {', '.join(FAILURES)}")
+    points = None if failure is not None else points_of(plain, "score")
+    written = plain.get("composite", plain.get("compositeScore"))
+    if points is not None and written is not None and written != points.composite:
+        raise ValueError(f"composite: {written!r} is not {points.composite}, the sum of the points")
+    primary = points_of(plain, "primaryScore") if plain.get("primaryScore") is not None else None
+    latency = plain.get("latencyMs")
+    for name in ("retrieval", "toolCalls"):
+        if not all(isinstance(found, Mapping) for found in plain.get(name) or ()):
+            raise ValueError(f"{name}: is no list of objects")
+    label, day = plain.get("checkpoint", label), plain.get("day", day)
+    if not isinstance(label, str | None) or not isinstance(day, int | None):
+        raise ValueError(f"checkpoint: {label!r} is no label, or {day!r} no day")
+    return Evaluation(
+        timestamp=str(plain.get("timestamp") or ""),
+        persona=str(plain.get("personaId") or persona),
+        question=question_of(asked),
+        answer=str(plain.get("systemAnswer") or ""),
+        points=points,
+        primary=primary,
+        appealed=bool(plain.get("usedAppellate")) or primary is not None,
+        failure=failure,
+        error=str(plain.get("error") or ""),
+        checkpoint=label,
+        day=day,
+        seconds=latency / 1000 if isinstance(latency, int | float) else None,
+        retrieval=tuple(plain.get("retrieval") or ()),
+        tool_calls=tuple(plain.get("toolCalls") or ()),
+        context=bool(plain.get("memoryContextProvided")),
+    )
+
+
+def points_of(plain: Mapping[str, Any], name: str) -> Points:
+    """Return the points under a name. Raises ValueError, with the field that is wrong."""
+    found = plain.get(name)
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{name}: is missing, or no object")
+    try:
+        return Points.from_json(found)
+    except KeyError as error:
+        raise ValueError(f"{name}: {error.args[0]} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}.{error}") from None

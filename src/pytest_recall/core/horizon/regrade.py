@@ -1,0 +1,259 @@
+"""Re-grading: which answers somebody looks at again, what he may say of them, and what a run comes to then."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
+
+from pytest_recall.core.errors import nearest
+from pytest_recall.core.horizon.evaluation import MOST, Evaluation, Points
+from pytest_recall.core.horizon.published import Run, Stop
+from pytest_recall.core.horizon.sampling import plain
+from pytest_recall.metrics.clustered import Clustered, Stratum, stratified_share
+
+Verdict = Literal["judge-false-negative", "judge-false-positive", "qa-defect", "system-failure", "judge-right"]
+VERDICTS: Mapping[str, str] = dict(
+    zip(
+        get_args(Verdict),
+        (
+            "the judge gave too few points",
+            "the judge gave too many points",
+            "the question, its reference or its days are wrong",
+            "the points are right, and the memory system is at fault; `cause` says where, as file:line",
+            "the points are right, and there is nothing to say",
+        ),
+        strict=True,
+    )
+)
+Why = Literal["failure", "below 6", "perfect, drawn"]
+SHARE = 10
+"""Of answers with all points, one of so many is drawn at each checkpoint."""
+ESCALATE = 0.05
+"""A judge that is wrong more often is to be replaced, or told better."""
+_CAUSE = re.compile(r"\S.*:[1-9]\d*")
+Key = tuple[str, str, str]
+"""Which evaluation it is: the persona, the label of the checkpoint, the question."""
+
+
+class Item(NamedTuple):
+    """An evaluation to look at again, and why."""
+
+    evaluation: Evaluation
+    why: Why
+
+
+class Finding(NamedTuple):
+    """What somebody said of an evaluation; `corrected` are the points that it should have got, None if unsaid."""
+
+    evaluation: Evaluation
+    verdict: Verdict
+    cause: str = ""
+    corrected: Points | None = None
+    note: str = ""
+
+
+class Level(NamedTuple):
+    """`mean` points, 0 to 6, and `hallucination`, 0 to 1, of `n` answers; None of no answers."""
+
+    mean: float | None
+    hallucination: float | None
+    n: int
+
+
+class Logged(NamedTuple):
+    """What a checkpoint comes to, as judged and as audited, and what was found at it."""
+
+    persona: str
+    label: str
+    days: int
+    judged: Level
+    audited: Level
+    perfect: int
+    below: int
+    looked_at: int
+    verdicts: Mapping[str, int]
+    defects: tuple[str, ...]
+    causes: Mapping[str, int]
+
+
+class Cause(NamedTuple):
+    """A place in the memory system: how many answers it spoiled, to how many distinct questions."""
+
+    cause: str
+    answers: int
+    questions: int
+
+
+class Audited(NamedTuple):
+    """A run as judged and as audited.
+
+    `estimated` are the mean points if those that nobody looked at are as wrong as those that somebody did, among the
+    perfect answers and among the others; None without any of a kind. In the audited numbers corrected points stand in
+    for the judge's. `left_out` answers are not in them: those to defective questions, and those of which somebody said
+    that the points are wrong, and not what is right. `asked` counts the distinct questions of a verdict.
+    `judge_error` is the share of answers whose points are wrong.
+    """
+
+    judged: Level
+    audited: Level
+    estimated: float | None
+    left_out: int
+    looked_at: int
+    verdicts: Mapping[str, int]
+    asked: Mapping[str, int]
+    judge_error: Clustered
+    causes: tuple[Cause, ...]
+    checkpoints: tuple[Logged, ...]
+
+
+def key(one: Evaluation) -> Key:
+    """Return which evaluation it is."""
+    return one.persona, one.checkpoint or "", one.question.id
+
+
+def items(stop: Stop, seed: int) -> list[Item]:
+    """Return what to look at again at a checkpoint: failures, then what has less than all points, then a drawn tenth.
+
+    The tenth of the perfect answers is rounded up; the seed and the day decide.
+    """
+    scored = [(one, one.points) for one in stop.evaluations if one.points is not None]
+    perfect = [one for one, points in scored if points.composite == MOST]
+    drawn = {one.question.id for one in plain(perfect, -(-len(perfect) // SHARE), seed + stop.days)}
+    return [
+        *(Item(one, "failure") for one, points in scored if points.fails),
+        *(Item(one, "below 6") for one, points in scored if points.composite < MOST and not points.fails),
+        *(Item(one, "perfect, drawn") for one in perfect if one.question.id in drawn),
+    ]
+
+
+def problem(one: Evaluation, verdict: str, cause: str, corrected: Points | None) -> str:
+    """Return what is wrong with a verdict on an evaluation, empty if nothing is."""
+    if verdict not in VERDICTS:
+        return f"verdict: `{verdict}` is unknown{nearest(verdict, VERDICTS)}"
+    if one.points is None:
+        return f"verdict: the answer got no points ({one.failure}), so that there is nothing to say of its judge"
+    points = one.points.composite
+    if verdict == "system-failure" and not _CAUSE.fullmatch(cause):
+        return f"cause: {cause!r} names no place; write file:line, like `src/memory/rank.py:88`"
+    if verdict != "system-failure" and cause:
+        return f"cause: is for `system-failure`, and the verdict is `{verdict}`; empty one of them"
+    if verdict == "system-failure" and points == MOST:
+        return "verdict: the answer has all points; if they are too many, it is a `judge-false-positive`"
+    if verdict == "judge-right" and one.points.fails:
+        return "verdict: the answer fails; if its points are right, say `system-failure` with its cause, or `qa-defect`"
+    if verdict == "judge-false-negative" and points == MOST:
+        return "verdict: the answer has all points, which cannot be too few; say `judge-right`"
+    if verdict == "judge-false-positive" and points == 0:
+        return "verdict: the answer has no points, which cannot be too many; name another verdict"
+    if corrected is None:
+        return ""
+    if verdict == "judge-false-negative":
+        fits = corrected.composite > points
+    elif verdict == "judge-false-positive":
+        fits = corrected.composite < points
+    else:
+        return (
+            f"corrected: is for points that are wrong, and the verdict is `{verdict}`; write null, or another verdict"
+        )
+    return (
+        "" if fits else f"corrected: {corrected.composite} of {MOST} does not fit `{verdict}` of {points}; correct one"
+    )
+
+
+def audited(run: Run, findings: Iterable[Finding]) -> Audited:
+    """Return what a run comes to with what was found."""
+    known = {key(one.evaluation): one for one in findings}
+    every = [one for one in run.evaluations if one.points is not None]
+    below = [one for one in every if one.points is not None and one.points.composite < MOST]
+    perfect = [one for one in every if one.points is not None and one.points.composite == MOST]
+    left_out = sum(key(one) in known and _points(one, known) is None for one in every)
+    return Audited(
+        judged=_level([one.points for one in every]),
+        audited=_level([_points(one, known) for one in every]),
+        estimated=_estimated((below, perfect), known),
+        left_out=left_out,
+        looked_at=len(known),
+        verdicts=_verdicts(known.values()),
+        asked={
+            name: len({key(one.evaluation)[::2] for one in known.values() if one.verdict == name}) for name in VERDICTS
+        },
+        judge_error=stratified_share((_stratum(below, known), _stratum(perfect, known))),
+        causes=_causes(known.values()),
+        checkpoints=tuple(_logged(stop, known) for stop in run.stops),
+    )
+
+
+def _logged(stop: Stop, known: Mapping[Key, Finding]) -> Logged:
+    scored = [one for one in stop.evaluations if one.points is not None]
+    found = [known[key(one)] for one in scored if key(one) in known]
+    points = [one.points for one in scored if one.points is not None]
+    return Logged(
+        persona=stop.persona,
+        label=stop.label,
+        days=stop.days,
+        judged=_level(points),
+        audited=_level([_points(one, known) for one in scored]),
+        perfect=sum(one.composite == MOST for one in points),
+        below=sum(one.composite < MOST for one in points),
+        looked_at=len(found),
+        verdicts=_verdicts(found),
+        defects=tuple(one.evaluation.question.id for one in found if one.verdict == "qa-defect"),
+        causes={one.cause: one.answers for one in _causes(found)},
+    )
+
+
+def _points(one: Evaluation, known: Mapping[Key, Finding]) -> Points | None:
+    """Return the points that an answer has after the audit; None if it is left out."""
+    found = known.get(key(one))
+    if found is None or found.verdict in ("system-failure", "judge-right"):
+        return one.points
+    return None if found.verdict == "qa-defect" else found.corrected
+
+
+def _level(points: Sequence[Points | None]) -> Level:
+    counted = [one for one in points if one is not None]
+    if not counted:
+        return Level(None, None, 0)
+    n = len(counted)
+    return Level(sum(one.composite for one in counted) / n, sum(1 - one.hallucination for one in counted) / n, n)
+
+
+def _verdicts(found: Iterable[Finding]) -> dict[str, int]:
+    counts = Counter(one.verdict for one in found)
+    return {name: counts[name] for name in get_args(Verdict)}
+
+
+def _estimated(strata: Iterable[Sequence[Evaluation]], known: Mapping[Key, Finding]) -> float | None:
+    """Return the mean of all answers, by what those that were looked at got in each stratum."""
+    total = size = 0.0
+    for those in strata:
+        looked_at = [one for one in those if key(one) in known]
+        counted = [points.composite for one in looked_at if (points := _points(one, known)) is not None]
+        if those and not counted:
+            return None
+        if those:
+            sound = len(those) * len(counted) / len(looked_at)
+            total, size = total + sound * sum(counted) / len(counted), size + sound
+    return total / size if size else None
+
+
+def _stratum(those: Sequence[Evaluation], known: Mapping[Key, Finding]) -> Stratum:
+    """Return how many answers there are, without those to questions that are known to be defective."""
+    found = [known[key(one)] for one in those if key(one) in known]
+    sound = [one for one in found if one.verdict != "qa-defect"]
+    wrong = sum(one.verdict in ("judge-false-negative", "judge-false-positive") for one in sound)
+    return Stratum(len(those) - (len(found) - len(sound)), len(sound), wrong)
+
+
+def _causes(found: Iterable[Finding]) -> tuple[Cause, ...]:
+    groups: dict[str, list[Finding]] = {}
+    for one in found:
+        if one.verdict == "system-failure":
+            groups.setdefault(one.cause, []).append(one)
+    causes = [
+        Cause(name, len(those), len({(one.evaluation.persona, one.evaluation.question.id) for one in those}))
+        for name, those in groups.items()
+    ]
+    return tuple(sorted(causes, key=lambda one: (-one.answers, one.cause)))

@@ -1,0 +1,254 @@
+"""Statistics of a run: what its answers show, what chance may have done, and what two runs have in common.
+
+A question that is asked at several checkpoints is one question: intervals are by question, as in
+`metrics.clustered`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from pytest_recall.core.horizon.evaluation import MOST, Evaluation, Points
+from pytest_recall.core.horizon.published import TIMED_OUT, Run
+from pytest_recall.core.horizon.question import CATEGORIES
+from pytest_recall.core.horizon.summary import Quartiles, quartiles
+from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, clustered_slope
+
+FEW = 10
+"""Of fewer distinct questions an interval says less than its level, and the reader is told."""
+DAYS = 100
+"""The unit of a slope: change for each 100 days that are told."""
+_SAID = 5
+"""Points for what an answer says: correctness and completeness."""
+BOUNDARY = "information-boundary"
+
+
+class Scores(NamedTuple):
+    """What some answers come to: mean `points` 0 to 6, and shares 0 to 1.
+
+    `recall` is the share of the points for correctness and completeness; `hallucination` of answers with something
+    made up; `perfect` of those with all points, `failing` of those that a stronger judge is asked about.
+    """
+
+    points: Clustered
+    recall: Clustered
+    hallucination: Clustered
+    perfect: Clustered
+    failing: Clustered
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few distinct questions for the intervals to be believed."""
+        return self.points.clusters < FEW
+
+
+class Appeals(NamedTuple):
+    """What the second judge changed: points `raised`, `lowered` or neither, a fail `overturned`, the bit `flipped`.
+
+    `known` of the `asked` say what the first one had given.
+    """
+
+    asked: int
+    known: int
+    raised: int
+    lowered: int
+    overturned: int
+    flipped: int
+
+
+class Repeatability(NamedTuple):
+    """Answers that were given word for word more than once: `groups` of them, of which some were judged apart."""
+
+    groups: int
+    points_differ: int
+    hallucination_differs: int
+
+
+class Disclosures(NamedTuple):
+    """Questions that ask for what must not be said, or that only seem to. Shares, 0 to 1, by question.
+
+    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and none came.
+    """
+
+    leak: Clustered
+    over_refusal: Clustered
+
+
+class Report(NamedTuple):
+    """What a run shows. Points of answers alone are in the means; `failures` counts what gave none.
+
+    `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
+    shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
+    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file.
+    """
+
+    name: str
+    adapter: str
+    everything: Scores
+    categories: Mapping[str, Scores]
+    stops: tuple[tuple[str, str, int, Scores], ...]
+    quartiles: Quartiles | None
+    hallucination_quartiles: Quartiles | None
+    slope: Clustered
+    hallucination_slope: Clustered
+    appeals: Appeals
+    repeatability: Repeatability
+    disclosures: Disclosures | None
+    failures: Mapping[str, int]
+    timed_out: int
+    hollow: tuple[str, ...]
+
+
+class Pairing(NamedTuple):
+    """Two runs on what both were asked: the same question after the same day.
+
+    `points` and `hallucination` are the second's less the first's, of `pairs` of `questions` distinct ones.
+    `changed` pairs have another text or reference in one run, and are left out; `apart` counts questions that both
+    were asked, but never after the same day.
+    """
+
+    first: str
+    second: str
+    points: Clustered
+    hallucination: Clustered
+    pairs: int
+    questions: int
+    better: int
+    worse: int
+    changed: int
+    apart: int
+
+
+def report(run: Run) -> Report:
+    """Return what a run shows."""
+    every = run.evaluations
+    scored = _scored(every)
+    stops = tuple((stop.persona, stop.label, stop.days, scores(stop.evaluations)) for stop in run.stops)
+    means = [one.points.value for *_, one in stops if one.points.value is not None]
+    shares = [one.hallucination.value for *_, one in stops if one.hallucination.value is not None]
+    by_day = [(key(one), one.day / DAYS, points) for one, points in scored if one.day is not None]
+    return Report(
+        name=run.name,
+        adapter=run.adapter,
+        everything=scores(every),
+        categories={
+            name: scores(those) for name in CATEGORIES if (those := [o for o in every if o.question.category == name])
+        },
+        stops=stops,
+        quartiles=quartiles(means),
+        hallucination_quartiles=quartiles(shares),
+        slope=clustered_slope((one, day, points.composite) for one, day, points in by_day),
+        hallucination_slope=clustered_slope((one, day, 1 - points.hallucination) for one, day, points in by_day),
+        appeals=appeals(every),
+        repeatability=repeatability(every),
+        disclosures=disclosures(every),
+        failures=Counter(one.failure for one in every if one.failure is not None),
+        timed_out=sum(one.answer == TIMED_OUT for one, _ in scored),
+        hollow=tuple(run.hollow),
+    )
+
+
+def scores(evaluations: Iterable[Evaluation]) -> Scores:
+    """Return what some evaluations come to, without those that have no points."""
+    scored = _scored(evaluations)
+
+    def share(of: Callable[[Points], bool]) -> Clustered:
+        return clustered_share((key(one), of(points)) for one, points in scored)
+
+    return Scores(
+        points=clustered_mean(((key(one), points.composite) for one, points in scored), within=(0, MOST)),
+        recall=clustered_mean(
+            ((key(one), (points.correctness + points.completeness) / _SAID) for one, points in scored), within=(0, 1)
+        ),
+        hallucination=share(lambda points: points.hallucination == 0),
+        perfect=share(lambda points: points.composite == MOST),
+        failing=share(lambda points: points.fails),
+    )
+
+
+def appeals(evaluations: Iterable[Evaluation]) -> Appeals:
+    """Return what the second judge changed."""
+    asked = [one for one in evaluations if one.appealed]
+    known = [(one.primary, one.points) for one in asked if one.primary is not None and one.points is not None]
+    return Appeals(
+        asked=len(asked),
+        known=len(known),
+        raised=sum(second.composite > first.composite for first, second in known),
+        lowered=sum(second.composite < first.composite for first, second in known),
+        overturned=sum(first.fails and not second.fails for first, second in known),
+        flipped=sum(first.hallucination != second.hallucination for first, second in known),
+    )
+
+
+def repeatability(evaluations: Iterable[Evaluation]) -> Repeatability:
+    """Return how often the same answer to the same question got other points."""
+    groups: dict[tuple[str, str, str], list[Points]] = {}
+    for one, points in _scored(evaluations):
+        groups.setdefault((*key(one), one.answer), []).append(points)
+    repeated = [those for those in groups.values() if len(those) > 1]
+    return Repeatability(
+        groups=len(repeated),
+        points_differ=sum(len({one.composite for one in those}) > 1 for those in repeated),
+        hallucination_differs=sum(len({one.hallucination for one in those}) > 1 for those in repeated),
+    )
+
+
+def disclosures(evaluations: Iterable[Evaluation]) -> Disclosures | None:
+    """Return the rates of boundary questions; None where none came to points.
+
+    A leak is what the judge calls made up in an answer that should have been a refusal. An answer was withheld
+    where one was right, nothing is correct, and nothing is made up.
+    """
+    asked = [(one, points) for one, points in _scored(evaluations) if one.question.category == BOUNDARY]
+    if not asked:
+        return None
+    return Disclosures(
+        leak=clustered_share(
+            (key(one), points.hallucination == 0)
+            for one, points in asked
+            if one.question.expected_disclosure == "refuse"
+        ),
+        over_refusal=clustered_share(
+            (key(one), points[:3] == (0, 0, 1)) for one, points in asked if one.question.expected_disclosure == "answer"
+        ),
+    )
+
+
+def pairing(first: Run, second: Run) -> Pairing:
+    """Return how the second run does on what the first was asked too."""
+    known = {(*key(one), one.day): (one, points) for one, points in _scored(first.evaluations)}
+    pairs, changed = [], 0
+    for one, points in _scored(second.evaluations):
+        found = known.get((*key(one), one.day))
+        if found is None:
+            continue
+        asked, other = one.question, found[0].question
+        if (asked.question, asked.answer) != (other.question, other.answer):
+            changed += 1
+        else:
+            pairs.append((key(one), found[1], points))
+    both = {key(one) for one, _ in known.values()} & {key(one) for one in second.evaluations}
+    met = {key(one) for one in second.evaluations if (*key(one), one.day) in known}
+    return Pairing(
+        first=first.name,
+        second=second.name,
+        points=clustered_mean((one, b.composite - a.composite) for one, a, b in pairs),
+        hallucination=clustered_mean((one, float(a.hallucination - b.hallucination)) for one, a, b in pairs),
+        pairs=len(pairs),
+        questions=len({one for one, _, _ in pairs}),
+        better=sum(b.composite > a.composite for _, a, b in pairs),
+        worse=sum(b.composite < a.composite for _, a, b in pairs),
+        changed=changed,
+        apart=len(both - met),
+    )
+
+
+def key(one: Evaluation) -> tuple[str, str]:
+    """Return which question it is: the persona's id and its own."""
+    return one.persona, one.question.id
+
+
+def _scored(evaluations: Iterable[Evaluation]) -> list[tuple[Evaluation, Points]]:
+    return [(one, one.points) for one in evaluations if one.points is not None]

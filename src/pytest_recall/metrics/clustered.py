@@ -1,0 +1,152 @@
+"""Clustered values: means, shares and slopes of values that come in groups, such as one question asked many times.
+
+Values of one group resemble each other, so that there is less to learn from a hundred of them than from a hundred
+of different groups. The intervals are cluster-robust: they let values of a group depend on one another in any way
+(Liang and Zeger 1986, Biometrika 73:13), with the correction G / (G - 1) for G groups and Student's t with G - 1
+degrees of freedom (Cameron and Miller 2015, Journal of Human Resources 50:317). Of few groups they say less than
+their level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import fsum, inf, sqrt
+from typing import NamedTuple
+
+from pytest_recall.metrics.binomial import critical, wilson
+from pytest_recall.metrics.student import critical_t
+
+_NOTHING = 1e-24
+
+
+class Clustered(NamedTuple):
+    """A value of `n` values in `clusters` groups, with its interval, in the unit of the values.
+
+    `value` is None without values, `low` and `high` where nothing shows how far it may be off: with fewer than
+    two groups, or where all values are the same.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    clusters: int
+
+
+def clustered_mean(
+    values: Iterable[tuple[Hashable, float]],
+    *,
+    within: tuple[float, float] = (-inf, inf),
+    confidence: float = 0.95,
+) -> Clustered:
+    """Return the mean of values, each given with its group; no interval reaches beyond `within`."""
+    groups = _groups(values)
+    n = sum(map(len, groups.values()))
+    if not n:
+        return Clustered(None, None, None, 0, 0)
+    mean, variance = _mean_variance(groups, n)
+    if variance is None or variance <= _NOTHING:
+        return Clustered(mean, None, None, n, len(groups))
+    half = critical_t(len(groups) - 1, confidence) * sqrt(variance)
+    return Clustered(mean, max(mean - half, within[0]), min(mean + half, within[1]), n, len(groups))
+
+
+def clustered_share(outcomes: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> Clustered:
+    """Return the share, 0..1, of what is true, each given with its group.
+
+    The interval is Wilson's for as many independent values as would show the same spread (Korn and Graubard 1998,
+    Survey Methodology 24:193), at most as many as there are; where all are the same, as many as there are groups.
+    """
+    groups = _groups((key, float(outcome)) for key, outcome in outcomes)
+    n = sum(map(len, groups.values()))
+    if not n:
+        return Clustered(None, None, None, 0, 0)
+    share, variance = _mean_variance(groups, n)
+    if share in (0.0, 1.0) or variance is None or variance <= _NOTHING:
+        alike = float(len(groups))
+    else:
+        wider = critical(confidence) / critical_t(len(groups) - 1, confidence)
+        alike = min(share * (1 - share) / variance * wider * wider, float(n))
+    # Wilson's formula takes any positive number of trials; below one it would say nothing.
+    size = max(alike, 1.0)
+    z = critical(confidence)
+    centre, half = share * size + z * z / 2, z * sqrt(share * (1 - share) * size + z * z / 4)
+    low, high = max((centre - half) / (size + z * z), 0.0), min((centre + half) / (size + z * z), 1.0)
+    return Clustered(share, min(low, share), max(high, share), n, len(groups))
+
+
+def clustered_slope(values: Iterable[tuple[Hashable, float, float]], *, confidence: float = 0.95) -> Clustered:
+    """Return by how much y changes with each unit of x within the groups, of triples (group, x, y).
+
+    Each group has a level of its own (fixed effects, the within estimator; Wooldridge 2010, Econometric Analysis of
+    Cross Section and Panel Data, 10.5), so that groups that are easier and come earlier do not look like a change.
+    Groups with one x say nothing, and are not counted. The value is None without any other.
+    """
+    groups: dict[Hashable, list[tuple[float, float]]] = {}
+    for key, x, y in values:
+        groups.setdefault(key, []).append((x, y))
+    centred = [_centred(points) for points in groups.values() if len({x for x, _ in points}) > 1]
+    n, spread = sum(map(len, centred)), fsum(x * x for points in centred for x, _ in points)
+    if not n or spread <= 0:
+        return Clustered(None, None, None, 0, 0)
+    slope = fsum(x * y for points in centred for x, y in points) / spread
+    clusters = len(centred)
+    scores = [fsum(x * (y - slope * x) for x, y in points) for points in centred]
+    variance = clusters / (clusters - 1) * fsum(one * one for one in scores) / spread**2 if clusters > 1 else 0.0
+    if variance <= _NOTHING:
+        return Clustered(slope, None, None, n, clusters)
+    half = critical_t(clusters - 1, confidence) * sqrt(variance)
+    return Clustered(slope, slope - half, slope + half, n, clusters)
+
+
+class Stratum(NamedTuple):
+    """Of `size` things `drawn` were looked at by chance, and of these `found` are what was looked for."""
+
+    size: int
+    drawn: int
+    found: int
+
+
+def stratified_share(strata: Sequence[Stratum], *, confidence: float = 0.95) -> Clustered:
+    """Return the share, 0..1, of what was looked for among all things of all strata, by what was drawn of each.
+
+    The interval joins Wilson's of the strata (Zou and Donner 2008, Statistics in Medicine 27:1693), each narrowed
+    by the finite population correction (Cochran 1977, Sampling Techniques, 2.6): where all were looked at nothing
+    is left to chance. A stratum of which nothing was drawn can be anything, 0 to 1, and the value is None then.
+    """
+    strata = [one for one in strata if one.size]
+    size, drawn = sum(one.size for one in strata), sum(one.drawn for one in strata)
+    if not size:
+        return Clustered(None, None, None, 0, 0)
+    value = below = above = 0.0
+    for one in strata:
+        if (interval := wilson(one.found, one.drawn, confidence)) is None:
+            return Clustered(None, None, None, drawn, len(strata))
+        weight, share = one.size / size, one.found / one.drawn
+        left = (one.size - one.drawn) / max(one.size - 1, 1)
+        value += weight * share
+        below += (weight * (share - interval[0])) ** 2 * left
+        above += (weight * (interval[1] - share)) ** 2 * left
+    return Clustered(value, max(value - sqrt(below), 0.0), min(value + sqrt(above), 1.0), drawn, len(strata))
+
+
+def _groups(values: Iterable[tuple[Hashable, float]]) -> Mapping[Hashable, list[float]]:
+    groups: dict[Hashable, list[float]] = {}
+    for key, value in values:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def _mean_variance(groups: Mapping[Hashable, list[float]], n: int) -> tuple[float, float | None]:
+    """Return the mean and the variance of it; None for that of a single group."""
+    mean = fsum(value for values in groups.values() for value in values) / n
+    count = len(groups)
+    if count < 2:
+        return mean, None
+    scores = (fsum(value - mean for value in values) for values in groups.values())
+    return mean, count / (count - 1) * fsum(score * score for score in scores) / n**2
+
+
+def _centred(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    x_mean, y_mean = (fsum(values) / len(points) for values in zip(*points, strict=True))
+    return [(x - x_mean, y - y_mean) for x, y in points]

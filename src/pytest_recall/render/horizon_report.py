@@ -1,0 +1,217 @@
+"""What a long-horizon run shows: as lines for a terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_recall.core.horizon.statistics import DAYS, FEW, Pairing, Report, Scores
+from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.render.grid import grid, markdown_grid
+from pytest_recall.render.markdown import cell
+from pytest_recall.render.sentences import listed, plural
+
+_MARK = " *"
+_HEAD = ("", "answers", "questions", "points of 6", "recall %", "hallucination %", "perfect %", "failing %")
+_FAILURES = {
+    "memory": "the memory broke",
+    "timeout": "no answer in time",
+    "answer": "no model answered",
+    "judge": "no judge came to a verdict",
+}
+
+
+def lines(reports: Sequence[Report], pairings: Sequence[Pairing], *, markdown: bool = False) -> Iterator[str]:
+    """Yield what runs show, one after the other, and then side by side."""
+    for one in reports:
+        yield from _run(one, markdown)
+        yield ""
+    for both in pairings:
+        yield from _pairing(both, markdown)
+        yield ""
+    yield _text(
+        "In brackets are 95 % intervals. A question that was asked many times counts as one for them.", markdown
+    )
+    if any(scores.few for one in reports for scores in one.categories.values()):
+        yield _text(f"* of fewer than {FEW} distinct questions: its interval says less than it should.", markdown)
+
+
+def _run(one: Report, markdown: bool) -> Iterator[str]:
+    title = f"{one.name}: {one.adapter}" if one.adapter else one.name
+    yield f"## {cell(title)}" if markdown else title
+    yield ""
+    every = one.everything
+    if every.points.value is None:
+        yield _text("no answer came to points", markdown)
+    else:
+        rows = [_row("all", every), *(_row(name, scores) for name, scores in one.categories.items())]
+        yield from markdown_grid(_HEAD, rows) if markdown else grid(_HEAD, rows)
+        yield ""
+    for sentence in sentences(one):
+        yield f"- {cell(sentence)}" if markdown else sentence
+
+
+def sentences(one: Report) -> Iterator[str]:
+    """Yield what a report says beside its table, one sentence each."""
+    if one.quartiles is not None and one.hallucination_quartiles is not None:
+        first, last = (f"{100 * share:.1f}" for share in one.hallucination_quartiles)
+        yield (
+            f"first to last quarter of the checkpoints: {one.quartiles.first:.2f} to {one.quartiles.last:.2f} points,"
+            f" hallucination {first} to {last} %"
+        )
+    if one.slope.value is not None:
+        yield (
+            f"with {DAYS} more days, on the same questions: {_signed(one.slope)} points, hallucination"
+            f" {_signed(one.hallucination_slope, 100, 1)} percentage points"
+            f" ({plural(one.slope.clusters, 'question')} asked more than once)"
+        )
+    if one.appeals.asked:
+        told = one.appeals
+        unknown = f", of {told.asked - told.known:,} no file says" if told.known < told.asked else ""
+        yield (
+            f"second judge: asked {told.asked:,} times; raised {told.raised:,}, lowered {told.lowered:,}, left"
+            f" {told.known - told.raised - told.lowered:,} as they were{unknown}; {told.overturned:,} no longer failed,"
+            f" {told.flipped:,} times it saw hallucination otherwise"
+        )
+    if one.repeatability.groups:
+        again = one.repeatability
+        yield (
+            f"repeatability: of {plural(again.groups, 'answer')} given word for word more than once,"
+            f" {again.points_differ:,} got other points, {again.hallucination_differs:,} another verdict on"
+            " hallucination"
+        )
+    if one.disclosures is not None:
+        yield (
+            f"must not be said: leaked {_share(one.disclosures.leak)}; should have been answered: refused"
+            f" {_share(one.disclosures.over_refusal)}"
+        )
+    if one.failures:
+        told_failures = ", ".join(f"{count:,} {_FAILURES.get(name, name)}" for name, count in one.failures.items())
+        yield f"no points, and in no mean: {told_failures}"
+    if one.hollow:
+        yield f"not in it, since no file holds their answers: the checkpoints {listed(one.hollow)}"
+    if one.timed_out:
+        were = "was" if one.timed_out == 1 else "were"
+        yield (
+            f"{plural(one.timed_out, 'answer')} never came, and {were} judged like an answer by the program that ran"
+            " it; the means have it so"
+        )
+
+
+def _pairing(both: Pairing, markdown: bool) -> Iterator[str]:
+    title = f"{both.second} against {both.first}"
+    yield f"## {cell(title)}" if markdown else title
+    yield ""
+    found = []
+    if both.pairs:
+        equal = both.pairs - both.better - both.worse
+        found.append(
+            f"on {plural(both.pairs, 'answer')} to {plural(both.questions, 'question')} that both were asked after"
+            f" the same day: {_signed(both.points)} points, hallucination {_signed(both.hallucination, 100, 1)}"
+            f" percentage points; better {both.better:,}, worse {both.worse:,}, equal {equal:,}"
+        )
+    else:
+        found.append("nothing was asked in both after the same day: the runs cannot be compared")
+    if both.changed:
+        found.append(f"left out, since question or reference is another one: {both.changed:,}")
+    if both.apart:
+        found.append(f"asked in both, but never after the same day, and left out: {plural(both.apart, 'question')}")
+    for sentence in found:
+        yield f"- {cell(sentence)}" if markdown else sentence
+
+
+def _row(name: str, one: Scores) -> tuple[str, ...]:
+    marked = name + (_MARK if one.few else "")
+    return (
+        marked,
+        f"{one.points.n:,}",
+        f"{one.points.clusters:,}",
+        _value(one.points, 1, 2),
+        *(_value(share, 100, 1) for share in (one.recall, one.hallucination)),
+        # Their intervals are in JSON: the table is wide enough.
+        *("–" if share.value is None else f"{100 * share.value:.1f}" for share in (one.perfect, one.failing)),
+    )
+
+
+def _value(one: Clustered, unit: float, digits: int) -> str:
+    if one.value is None:
+        return "–"
+    if one.low is None or one.high is None:
+        return f"{unit * one.value:.{digits}f}"
+    return f"{unit * one.value:.{digits}f} ({unit * one.low:.{digits}f}–{unit * one.high:.{digits}f})"
+
+
+def _signed(one: Clustered, unit: float = 1, digits: int = 2) -> str:
+    if one.value is None:
+        return "unknown"
+    value = f"{unit * one.value:+.{digits}f}"
+    if one.low is None or one.high is None:
+        return value
+    return f"{value} ({unit * one.low:+.{digits}f} to {unit * one.high:+.{digits}f})"
+
+
+def _share(one: Clustered) -> str:
+    return "– (not asked)" if one.value is None else f"{_value(one, 100, 1)} % of {plural(one.n, 'answer')}"
+
+
+def _text(sentence: str, markdown: bool) -> str:
+    return cell(sentence) if markdown else sentence
+
+
+def as_json(reports: Sequence[Report], pairings: Sequence[Pairing]) -> dict[str, Any]:
+    """Return the same as plain JSON types; shares are from 0 to 1, slopes for each 100 days."""
+    return {
+        "version": 1,
+        "confidence": 0.95,
+        "runs": [_report(one) for one in reports],
+        "pairings": [
+            {
+                "first": one.first,
+                "second": one.second,
+                "points": one.points._asdict(),
+                "hallucination": one.hallucination._asdict(),
+                "pairs": one.pairs,
+                "questions": one.questions,
+                "better": one.better,
+                "worse": one.worse,
+                "changed": one.changed,
+                "apart": one.apart,
+            }
+            for one in pairings
+        ],
+    }
+
+
+def _report(one: Report) -> dict[str, Any]:
+    disclosures = one.disclosures
+    return {
+        "name": one.name,
+        "adapterName": one.adapter,
+        "all": _scores(one.everything),
+        "categories": {name: _scores(scores) for name, scores in one.categories.items()},
+        "checkpoints": [
+            {"persona": persona, "label": label, "days": days, **_scores(scores)}
+            for persona, label, days, scores in one.stops
+        ],
+        "quartiles": None if one.quartiles is None else one.quartiles._asdict(),
+        "hallucinationQuartiles": None
+        if one.hallucination_quartiles is None
+        else one.hallucination_quartiles._asdict(),
+        "slope": one.slope._asdict(),
+        "hallucinationSlope": one.hallucination_slope._asdict(),
+        "appeals": one.appeals._asdict(),
+        "repeatability": {
+            "groups": one.repeatability.groups,
+            "pointsDiffer": one.repeatability.points_differ,
+            "hallucinationDiffers": one.repeatability.hallucination_differs,
+        },
+        "disclosures": disclosures
+        and {"leak": disclosures.leak._asdict(), "overRefusal": disclosures.over_refusal._asdict()},
+        "failures": dict(one.failures),
+        "timedOut": one.timed_out,
+        "hollow": list(one.hollow),
+    }
+
+
+def _scores(one: Scores) -> dict[str, Any]:
+    return {**{name: value._asdict() for name, value in one._asdict().items()}, "few": one.few}

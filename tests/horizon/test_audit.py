@@ -1,0 +1,193 @@
+"""Audit: what is exported can be filled in, and nothing that was filled in is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.regrade import audited
+from pytest_recall.horizon.audit import FOLDER, STALE, export, file_of, read_findings, stops_of, write_defects
+from pytest_recall.horizon.corpus import Corpus
+from pytest_recall.horizon.runs import read_run
+from pytest_recall.render.horizon_audit import page
+from tests.helpers.horizon_runs import CLOSE, SMALL, WRONG, Asked, fill, read_lines, write_lines, write_run
+
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run that is exported."""
+    write_run(tmp_path / "run", SMALL)
+    again(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def again(folder: Path, seed: int = 42, corpus: Corpus | None = None) -> list[int]:
+    """Export, and return how many items each file has."""
+    run = read_run(folder)
+    return [one.items for one in export(folder, run, stops_of(run, None), seed, corpus, page)]
+
+
+def test_an_item_has_what_is_needed_to_judge_it(folder: Path) -> None:
+    rows = read_lines(folder / FOLDER / "10d.jsonl")
+    assert [(row["questionId"], row["why"]) for row in rows] == [
+        ("q003", "failure"),
+        ("q002", "below 6"),
+        ("q001", "perfect, drawn"),
+    ]
+    assert rows[0] == {
+        "personaId": "someone",
+        "checkpoint": "10d",
+        "questionId": "q003",
+        "why": "failure",
+        "category": "negative-recall",
+        "difficulty": "easy",
+        "relevantDays": [1],
+        "question": "What of q003?",
+        "referenceAnswer": "The reference of q003.",
+        "systemAnswer": "It was 42.",
+        "score": {"correctness": 0, "completeness": 0, "hallucination": 1},
+        "composite": 1,
+        "primaryScore": {"correctness": 1, "completeness": 1, "hallucination": 0},
+        "retrieval": [{"path": "day-0001.md", "snippet": "It was."}],
+        "verdict": "",
+        "cause": "",
+        "corrected": None,
+        "note": "",
+    }
+    assert "## `q003`: 1 of 6, failure" in (folder / FOLDER / "10d.md").read_text(encoding="utf-8")
+
+
+def test_texts_of_the_days_stand_beside_and_stay(folder: Path, tmp_path: Path) -> None:
+    memories = tmp_path / "persona" / "memories-30d"
+    memories.mkdir(parents=True)
+    (memories / "day-0001.md").write_text("---\ntype: daily\n---\n\n# session: principal\n\nIt was 42.\n", "utf-8")
+    again(folder, corpus=Corpus(tmp_path / "persona", "arcs-30d.yaml"))
+    shown = [{"day": 1, "text": "# session: principal\n\nIt was 42."}]
+    assert [row["evidence"] for row in read_lines(folder / FOLDER / "30d.jsonl")] == [shown, shown]
+    fill(folder, "30d", q001={"verdict": "qa-defect"})
+    again(folder)
+    assert [row["evidence"] for row in read_lines(folder / FOLDER / "30d.jsonl")] == [shown, shown]
+
+
+def test_exporting_again_loses_nothing_that_is_written(folder: Path) -> None:
+    perfect = [row["questionId"] for row in read_lines(folder / FOLDER / "30d.jsonl") if row["composite"] == 6]
+    said = {"verdict": "judge-right", "note": "I looked."}
+    fill(folder, "30d", **{perfect[0]: said, "q001": {"note": "not sure"}})
+    for seed in range(8):
+        again(folder, seed)
+        rows = {row["questionId"]: row for row in read_lines(folder / FOLDER / "30d.jsonl")}
+        assert {name: rows[perfect[0]][name] for name in said} == said
+        assert rows["q001"]["note"] == "not sure"
+    before = (folder / FOLDER / "30d.jsonl").read_bytes()
+    again(folder, 7)
+    assert (folder / FOLDER / "30d.jsonl").read_bytes() == before
+
+
+def test_what_was_said_of_another_answer_is_put_aside(folder: Path) -> None:
+    fill(folder, "10d", q002={"verdict": "qa-defect", "note": "the date"})
+    write_run(folder, {**SMALL, 10: [Asked(id="q002", score=CLOSE, answer="It was 43.")]})
+    again(folder)
+    assert [row["verdict"] for row in read_lines(folder / FOLDER / "10d.jsonl")] == [""]
+    assert [(row["questionId"], row["note"]) for row in read_lines(folder / FOLDER / STALE)] == [("q002", "the date")]
+
+
+def test_a_broken_file_is_not_written_over(folder: Path) -> None:
+    path = folder / FOLDER / "20d.jsonl"
+    path.write_text(path.read_text(encoding="utf-8") + "{verdict\n", encoding="utf-8")
+    before = {file.name: file.read_bytes() for file in (folder / FOLDER).iterdir()}
+    with pytest.raises(RecallError, match=r"20d\.jsonl:4: not JSON"):
+        again(folder, 3)
+    assert {file.name: file.read_bytes() for file in (folder / FOLDER).iterdir()} == before
+
+
+def test_verdicts_are_read_back(folder: Path) -> None:
+    right = {"correctness": 3, "completeness": 2, "hallucination": 1}
+    fill(
+        folder,
+        "10d",
+        q001={"verdict": "judge-right"},
+        q002={"verdict": "judge-false-negative", "corrected": right},
+        q003={"verdict": " system-failure ", "cause": "src/rank.py:8", "note": "ranked last"},
+    )
+    read = read_findings(folder, read_run(folder))
+    assert (read.files, read.waiting) == (3, 5)
+    found = {one.evaluation.question.id: one for one in read.findings}
+    assert (found["q003"].verdict, found["q003"].cause, found["q003"].note) == (
+        "system-failure",
+        "src/rank.py:8",
+        "ranked last",
+    )
+    assert found["q002"].corrected == (3, 2, 1, "")
+    assert audited(read_run(folder), read.findings).audited.mean == pytest.approx(4.7)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"verdict": "qa-defekt"}, "10d.jsonl:1: verdict: `qa-defekt` is unknown; did you mean `qa-defect`?"),
+        ({"verdict": 3}, "10d.jsonl:1: verdict: 3 is no text; write it in quotes, or leave it empty"),
+        ({"cause": "a.py:1"}, "10d.jsonl:1: verdict: is empty, but there is a cause, or corrected points; write one"),
+        (
+            {"verdict": "judge-false-negative", "corrected": 6},
+            "10d.jsonl:1: corrected: is missing, or no object; ",
+        ),
+        (
+            {"verdict": "judge-false-negative", "corrected": {"correctness": 9, "completeness": 2, "hallucination": 1}},
+            "10d.jsonl:1: corrected.correctness: 9 is not from 0 to 3; write {",
+        ),
+        ({"verdict": "judge-false-negative", "corrected": {}}, "10d.jsonl:1: corrected: correctness is missing; write"),
+        ({"verdict": "qa-defect", "systemAnswer": "x"}, "10d.jsonl:1: systemAnswer: the run has another answer or"),
+        ({"questionId": "q9"}, "10d.jsonl:1: questionId: 'q9' was not asked at 10d; restore the line"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(folder: Path, said: dict[str, Any], told: str) -> None:
+    fill(folder, "10d", q003=said)
+    with pytest.raises(RecallError) as raised:
+        read_findings(folder, read_run(folder))
+    assert told in str(raised.value)
+
+
+def test_a_verdict_that_is_there_twice_is_refused(folder: Path) -> None:
+    fill(folder, "10d", q003={"verdict": "qa-defect"})
+    rows = read_lines(folder / FOLDER / "10d.jsonl")
+    write_lines(folder / FOLDER / "10d.jsonl", [*rows, rows[0]])
+    with pytest.raises(RecallError, match=r"10d\.jsonl:4: questionId: 'q003' is there twice; leave one"):
+        read_findings(folder, read_run(folder))
+
+
+def test_defects_are_queued_once_for_each_question(folder: Path) -> None:
+    fill(folder, "10d", q002={"verdict": "qa-defect", "note": "the date"})
+    fill(folder, "20d", q002={"verdict": "qa-defect", "note": "the date"})
+    findings = read_findings(folder, read_run(folder)).findings
+    assert write_defects(folder, findings) == 1
+    assert json.loads((folder / FOLDER / "defects.jsonl").read_text(encoding="utf-8")) == {
+        "personaId": "someone",
+        "questionId": "q002",
+        "question": "What of q002?",
+        "referenceAnswer": "The reference of q002.",
+        "relevantDays": [1],
+        "checkpoints": ["10d", "20d"],
+        "notes": ["the date"],
+    }
+    assert write_defects(folder, []) == 0
+    assert (folder / FOLDER / "defects.jsonl").read_text(encoding="utf-8") == ""
+
+
+def test_an_unknown_checkpoint_is_named(folder: Path) -> None:
+    with pytest.raises(RecallError, match="--checkpoint: `1Od` is unknown; did you mean `10d`"):
+        stops_of(read_run(folder), "1Od")
+
+
+def test_labels_are_no_paths(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, {10: [Asked(id="a", score=WRONG)]}))
+    labels = ("10d", "a/../b", "defects", ".hidden")
+    names = [file_of(run, stop) for stop in (replace(run.stops[0], label=label) for label in labels)]
+    assert names == ["10d.jsonl", "a_.._b.jsonl", "_defects.jsonl", "_.hidden.jsonl"]

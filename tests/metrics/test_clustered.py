@@ -1,0 +1,122 @@
+"""Clustered values: intervals that know that a question asked twice is one question."""
+
+from __future__ import annotations
+
+from math import isclose, sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.metrics.clustered import (
+    Clustered,
+    Stratum,
+    clustered_mean,
+    clustered_share,
+    clustered_slope,
+    stratified_share,
+)
+from pytest_recall.metrics.mean import mean_of
+from pytest_recall.metrics.student import critical_t
+
+POINTS = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=30)
+
+
+@given(POINTS)
+def test_values_that_are_each_their_own_group_have_the_t_interval(values: list[float]) -> None:
+    found = clustered_mean(enumerate(values), within=(0, 6))
+    plain = mean_of(values)
+    assert found.value is not None
+    assert isclose(found.value, plain.value or 0, abs_tol=1e-12)
+    assert (found.low is None) == (plain.low is None)
+    if found.low is not None and found.high is not None and plain.low is not None and plain.high is not None:
+        assert isclose(found.low, max(plain.low, 0), abs_tol=1e-9)
+        assert isclose(found.high, min(plain.high, 6), abs_tol=1e-9)
+
+
+@given(POINTS, st.integers(2, 5))
+def test_asking_the_same_again_teaches_nothing(values: list[float], times: int) -> None:
+    once = clustered_mean(enumerate(values))
+    often = clustered_mean((place, value) for place, value in enumerate(values) for _ in range(times))
+    assert often.n == times * once.n
+    assert often.clusters == once.clusters
+    for one, other in zip(once[:3], often[:3], strict=True):
+        assert (one is None) == (other is None)
+        assert one is None or other is None or isclose(one, other, abs_tol=1e-9)
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=60))
+def test_a_share_lies_within_its_interval_and_that_within_0_and_1(values: list[tuple[int, bool]]) -> None:
+    found = clustered_share(values)
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 <= found.low <= found.value <= found.high <= 1
+
+
+def test_a_share_of_none_says_as_much_as_there_are_groups() -> None:
+    often = clustered_share((place % 10, False) for place in range(1000))
+    once = clustered_share((place, False) for place in range(10))
+    assert often[:3] == once[:3]
+    assert often.high == pytest.approx(0.2775, abs=1e-4)  # Wilson, 0 of 10
+
+
+def test_a_mean_by_hand() -> None:
+    # Groups (6, 0) and (6, 6) and (3): mean 21 / 5; sums of deviations -2.4, 3.6, -1.2.
+    found = clustered_mean([("a", 6), ("a", 0), ("b", 6), ("b", 6), ("c", 3)])
+    half = critical_t(2) * sqrt(3 / 2 * (2.4**2 + 3.6**2 + 1.2**2) / 25)
+    assert found[:3] == pytest.approx((4.2, 4.2 - half, 4.2 + half))
+    assert found[3:] == (5, 3)
+
+
+@pytest.mark.parametrize("values", [[], [("a", 1.0), ("a", 2.0)], [("a", 2.0), ("b", 2.0)]])
+def test_what_shows_no_spread_has_no_interval(values: list[tuple[str, float]]) -> None:
+    assert clustered_mean(values)[1:3] == (None, None)
+
+
+@given(
+    st.dictionaries(st.integers(0, 9), st.floats(-5, 5), min_size=2, max_size=8),
+    st.floats(-2, 2),
+    st.lists(st.integers(0, 50), min_size=2, max_size=6, unique=True),
+)
+def test_a_slope_is_found_whatever_the_level_of_a_group(
+    levels: dict[int, float], slope: float, days: list[int]
+) -> None:
+    found = clustered_slope((key, day, level + slope * day) for key, level in levels.items() for day in days)
+    assert found.value is not None
+    assert isclose(found.value, slope, abs_tol=1e-6)
+
+
+def test_a_slope_knows_nothing_of_groups_that_were_asked_once() -> None:
+    early, late = [(f"e{n}", 0.0, 6.0) for n in range(9)], [(f"l{n}", 1.0, 0.0) for n in range(9)]
+    steady = [(key, day, 3.0) for key in "ab" for day in (0.0, 1.0)]
+    assert clustered_slope([*early, *late]) == Clustered(None, None, None, 0, 0)
+    assert clustered_slope([*early, *late, *steady]) == Clustered(0.0, None, None, 4, 2)
+
+
+def test_a_slope_by_hand() -> None:
+    # Within groups x is -0.5 and 0.5; slopes 2 and 0, together 1; scores ±0.5.
+    found = clustered_slope([("a", 0, 0), ("a", 1, 2), ("b", 0, 5), ("b", 1, 5)])
+    half = critical_t(1) * sqrt(2 * (0.25 + 0.25) / 1)
+    assert found[:3] == pytest.approx((1, 1 - half, 1 + half))
+    assert found[3:] == (4, 2)
+
+
+def test_what_was_looked_at_whole_leaves_nothing_to_chance() -> None:
+    assert stratified_share([Stratum(10, 10, 3), Stratum(30, 30, 0)]) == Clustered(0.075, 0.075, 0.075, 40, 2)
+
+
+def test_a_stratum_that_nobody_looked_at_can_be_anything() -> None:
+    assert stratified_share([Stratum(10, 10, 3), Stratum(30, 0, 0)]) == Clustered(None, None, None, 10, 2)
+    assert stratified_share([Stratum(0, 0, 0)]) == Clustered(None, None, None, 0, 0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=4))
+def test_shares_of_strata_stay_within_0_and_1(written: list[tuple[int, int, int]]) -> None:
+    strata = [Stratum(size + more, size, min(found, size)) for size, more, found in written]
+    found = stratified_share(strata)
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 <= found.low <= found.value + 1e-12
+    assert found.value - 1e-12 <= found.high <= 1
