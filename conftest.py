@@ -1,15 +1,20 @@
-"""The tests of the project: pytester, and no network."""
+"""The tests of the project: pytester, no network, and runs that load little."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest_plugins = "pytester"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+FEW_PLUGINS = Path(__file__).parent / "tests/helpers/autoload/few_plugins.py"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,4 +32,30 @@ def _no_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("connect", "connect_ex"):
             patch.setattr(socket.socket, name, refusing(getattr(socket.socket, name)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_plugins() -> Iterator[None]:
+    """Let the runs that tests start, and their workers, load no other plugins than `few_plugins` does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.setenv("PYTEST_PLUGINS", FEW_PLUGINS.stem)
+        patch.setenv("PYTHONPATH", str(FEW_PLUGINS.parent), prepend=os.pathsep)
+        patch.syspath_prepend(FEW_PLUGINS.parent)
+        importlib.import_module(FEW_PLUGINS.stem)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let HTTP clients trust one authority, not all: they read them whenever they are made, and no test needs any."""
+    end = "-----END CERTIFICATE-----\n"
+    path = tmp_path_factory.mktemp("certificates") / "one.pem"
+    with pytest.MonkeyPatch.context() as patch:
+        # It comes with the clients; where there are none, there is nothing to be spared.
+        with contextlib.suppress(ModuleNotFoundError):
+            every = Path(importlib.import_module("certifi").where()).read_text(encoding="utf-8")
+            path.write_text(every.partition(end)[0] + end, encoding="utf-8")
+            patch.setenv("SSL_CERT_FILE", str(path))
         yield

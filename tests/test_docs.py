@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -47,6 +48,7 @@ from pytest_recall.store import strictyaml
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.rubric import read_rubric
 from pytest_recall.store.state import read_state
+from tests.helpers import command as recall
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -161,18 +163,28 @@ def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
         if block.language != "console":
             continue
         for command, shown in commands(block.text):
-            # The parenthesis hands on the exit code, so that `echo $?` works.
-            done = subprocess.run(
-                ["sh", "-c", f"(exit {code})\n{command}"],
-                cwd=folder,
-                env=env,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=60,
-                check=False,
-            )
-            code = done.returncode
-            yield block, command, shown, done.stdout.decode("utf-8")
+            code, printed = called(command, folder, env, code)
+            yield block, command, shown, printed
+
+
+def called(command: str, folder: Path, env: dict[str, str], code: int) -> tuple[int, str]:
+    """Run a command after another one that ended with `code`; return its own code and what it printed."""
+    if re.fullmatch(r"recall [\w .,:=/-]+", command):
+        # Of our own command line, what needs no shell needs no process either.
+        with mock.patch.dict(os.environ, env, clear=True):
+            done = recall.run(folder, *command.split()[1:], together=True)
+        return done.code, done.out
+    # The parenthesis hands on the exit code, so that `echo $?` works.
+    process = subprocess.run(
+        ["sh", "-c", f"(exit {code})\n{command}"],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+        check=False,
+    )
+    return process.returncode, process.stdout.decode("utf-8")
 
 
 def fill(page: Path, folder: Path) -> None:

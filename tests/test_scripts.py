@@ -25,6 +25,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def call(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "PYTEST_"))}
+    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return subprocess.run(
         [sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", check=False
     )

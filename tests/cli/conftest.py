@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
-from tests.cli.samples import Done, fill, run_evals
+from tests.cli.samples import fill, run_evals
+from tests.helpers.command import Done
 
 Recall = Callable[..., Done]
 

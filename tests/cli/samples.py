@@ -7,10 +7,10 @@ import subprocess
 import sys
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
 
 from pytest_recall.core.row import Row
 from pytest_recall.store.state import State
+from tests.helpers.command import Done
 
 DATE = "2026-03-10"
 TODAY = date.fromisoformat(DATE)
@@ -72,17 +72,10 @@ ROWS = {
 }
 
 
-class Done(NamedTuple):
-    """What a command came to."""
-
-    code: int
-    out: str
-    err: str
-
-
 def environment() -> dict[str, str]:
-    """Return this process's environment without what a CI system put into it."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "PYTEST_"))}
+    """Return this process's environment without what a CI system put into it; pytest loads what `-p` names."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "PYTEST_"))}
+    return {**kept, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def python(folder: Path, *arguments: str, **more: str) -> Done:

@@ -50,7 +50,7 @@ class TestExport:
     """What is handed out to be graded."""
 
     def test_what_deserves_a_second_look_with_all_that_it_takes(self, checkout: Checkout) -> None:
-        head, items = exported(checkout.recall("audit", "latest"))
+        head, items = exported(checkout.recall_apart("audit", "latest"))
         assert head["audit"] == checkout.artifacts.runs()[-1].name
         assert (head["items"], list(head["grades"])) == (
             3,

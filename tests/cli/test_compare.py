@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Recall
-from tests.cli.samples import Done, files, python, recall
+from tests.cli.samples import files, python, recall
+from tests.helpers.command import Done
 
 CASE = """\
 - id: {scenario}-{number}
@@ -53,7 +54,11 @@ def _three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cases = [CASE.format(scenario=scenario, number=n) for scenario in ("fees", "loans") for n in range(12)]
     (folder / "eval" / "cases.yaml").write_text("\n".join(cases), encoding="utf-8")
     (folder / "eval" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-    for wrong, options in (("loans 1,loans 2", ()), ("loans 1,fees 3", ("-n", "2")), ("loans 1,fees", ())):
+    for wrong, options in (
+        ("loans 1,loans 2", ()),
+        ("loans 1,fees 3", ("-p", "xdist", "-n", "2")),
+        ("loans 1,fees", ()),
+    ):
         evals(folder, wrong, *options)
     return folder
 

@@ -1,4 +1,4 @@
-"""`recall judge calibrate`: judges beside people, by the installed command."""
+"""`recall judge calibrate`: judges beside people."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class TestReport:
     def test_agreement_mistakes_and_reasons(self, pytester: pytest.Pytester) -> None:
         wrong = [label(10, "right, but no", "fail"), label(11, "good", "pass", score=1.0)]
         checkout = calibrating(labels=[*LABELS, *wrong]).at(pytester)
-        result = checkout.recall(*COMMAND)
+        result = checkout.recall_apart(*COMMAND)
         assert result.ret == 0
         result.stdout.fnmatch_lines(
             [
@@ -207,7 +207,7 @@ class TestGoingOn:
     def test_a_calibration_that_was_killed_goes_on_where_it_was(self, pytester: pytest.Pytester) -> None:
         project = calibrating("dying")
         checkout = project.with_files({"judge.py": project.files["judge.py"] + DYING, "die": ""}).at(pytester)
-        assert checkout.recall(*COMMAND).ret == -signal.SIGKILL
+        assert checkout.recall_apart(*COMMAND).ret == -signal.SIGKILL
         assert len((checkout.path / KEPT).read_bytes().splitlines()) == 3
         (checkout.path / "die").unlink()
         checkout.recall(*COMMAND, "--dry-run").stdout.fnmatch_lines(["10 answers: 7 calls, *; of 3 more the reply *"])

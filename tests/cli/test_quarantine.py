@@ -20,7 +20,7 @@ def checkout(pytester: pytest.Pytester) -> Checkout:
 
 
 def test_it_lists_them(checkout: Checkout) -> None:
-    done = checkout.recall("quarantine")
+    done = checkout.recall_apart("quarantine")
     assert done.outlines == [
         "a: since 2026-03-01, bo looks at it, 4 lapses, box 1",
         "1 case of 2 in quarantine",

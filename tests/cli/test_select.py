@@ -128,9 +128,9 @@ def test_base_state(project: Path, inside: Recall) -> None:
         (["--date", "tomorrow"], "date: 'tomorrow' is not a date; write it like 2026-01-31"),
     ],
 )
-def test_mistake(project: Path, arguments: list[str], message: str) -> None:
+def test_mistake(project: Path, inside: Recall, arguments: list[str], message: str) -> None:
     before = files(project)
-    assert recall(project, *ON, *arguments) == (2, "", f"recall: {message}\n")
+    assert inside(project, *ON, *arguments) == (2, "", f"recall: {message}\n")
     assert files(project) == before
 
 

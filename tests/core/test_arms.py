@@ -99,11 +99,13 @@ def test_a_series_of_a_baseline_comes_to_one_verdict() -> None:
 # Nobody else hears of them
 
 outcomes = st.sampled_from(Outcome)
-of_baselines = st.lists(st.builds(lambda one, arm: one._replace(arm=arm), trials, st.sampled_from(["raw", "x"])))
+of_baselines = st.lists(
+    st.builds(lambda one, arm: one._replace(arm=arm), trials, st.sampled_from(["raw", "x"])), max_size=5
+)
 
 
 @unhurried
-@given(own=st.lists(trials), others=of_baselines, days=st.integers(-5, 5))
+@given(own=st.lists(trials, max_size=5), others=of_baselines, days=st.integers(-5, 5))
 def test_what_is_said_of_the_agent_is_the_same_with_and_without_them(
     own: list[Trial], others: list[Trial], days: int
 ) -> None:

@@ -5,26 +5,32 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import pkgutil
 import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
+import pytest_recall
 from pytest_recall.core.record import Record
 from pytest_recall.core.row import Row
 from pytest_recall.store import strictyaml
 from pytest_recall.store.artifacts import Artifacts
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import State, read_state
+from tests.helpers import command
 
-# A run in this process forgets the modules that it was the first to import, and the next
-# one would import them again. Those that are slow to import are kept; jsonschema is an extra.
-for _module in ("asyncio", "filelock", "pytest_recall.plugin.session", "pytest_recall.plugin.trials", "jsonschema"):
+# A run in this process forgets the modules that it was the first to import, and the next one would import
+# them again and rewrite their assertions. Our own are kept, and what they import late; some of that are extras.
+_LATE = ("asyncio", "filelock", "jsonschema", "ijson", "sqlite3", "statistics")
+_OURS = (found.name for found in pkgutil.walk_packages(pytest_recall.__path__, "pytest_recall."))
+for _module in (*_LATE, *(name for name in _OURS if not name.endswith("__main__"))):
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module(_module)
 
@@ -164,7 +170,14 @@ class Checkout:
         return self.pytester.runpytest_subprocess(*_arguments(args, day))
 
     def recall(self, *args: str) -> pytest.RunResult:
-        """Run the command line `recall`."""
+        """Run the command line `recall` in this process."""
+        start = monotonic()
+        done = command.run(self.path, *args)
+        told = (done.out.splitlines(), done.err.splitlines())
+        return pytest.RunResult(done.code, *told, duration=monotonic() - start)
+
+    def recall_apart(self, *args: str) -> pytest.RunResult:
+        """Run the command line `recall` in a process of its own."""
         return self.pytester.run(sys.executable, "-m", "pytest_recall", *args)
 
     def asked(self) -> list[str]:

@@ -19,8 +19,12 @@ from tests.helpers.upstream import Upstream
 
 # A run in this process forgets the modules that it was the first to import. Clients are slow to
 # import, and what they import late would be there twice, with two classes for each exception.
-_SLOW = ("openai", "anthropic", "httpx", "httpcore", "httpx2", "httpcore2", "anyio._backends._asyncio", "vcr.patch")
-for _module in (*_SLOW, "pytest_recall.plugin.cassettes", "pytest_recall.core.usage", "pytest_recall.run.price"):
+_SLOW = (
+    *("openai.resources.chat.completions", "openai.resources.embeddings", "openai.resources.batches"),
+    *("openai.resources.files", "anthropic.resources.messages.batches", "genai_prices"),
+    *("httpx", "httpcore", "httpx2", "httpcore2", "anyio._backends._asyncio", "vcr.patch", "vcr.stubs.aiohttp_stubs"),
+)
+for _module in _SLOW:
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module(_module)
 

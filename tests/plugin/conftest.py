@@ -20,6 +20,13 @@ def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def every_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs and their workers load whatever is installed, as pytest does by itself."""
+    for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
 def upstream() -> Iterator[Upstream]:
     """A scripted model."""
     yield from running()

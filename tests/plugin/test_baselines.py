@@ -344,6 +344,7 @@ def test_a_case_that_they_leave_no_money_for_is_cut(pytester: pytest.Pytester, u
     assert checkout.scorecard()["not_run"] == [{"id": "other", "reason": "all"}]
 
 
+@pytest.mark.usefixtures("every_plugin")
 def test_what_is_run_again_when_it_fails_is_no_baseline(pytester: pytest.Pytester) -> None:
     checkout = OWNING.with_cases(failing("a")).at(pytester)
     result = checkout.run("eval", "--reruns=1", "--baselines=always-late,broken")

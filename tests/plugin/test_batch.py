@@ -224,9 +224,12 @@ def test_what_is_recorded_already_is_not_asked(pytester: pytest.Pytester, servic
 def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester, service: Service) -> None:
     checkout = project(service, LOOP.format(way="openai_sync")).at(pytester)
     result = run(checkout, "--budget=2")
-    assert service.sizes == [6]
-    result.assert_outcomes(errors=6)
-    result.stdout.fnmatch_lines(["budget $2.00: $3.00 spent; the budget of $2.00 is spent"])
+    first, *more = service.sizes
+    went_on = sum(more)  # Those that woke up while less than $2 of the six calls was counted.
+    assert first == 6
+    assert went_on <= 3
+    result.assert_outcomes(errors=6 - went_on, passed=went_on)
+    result.stdout.fnmatch_lines([f"budget $2.00: ${3 + went_on / 2:.2f} spent; the budget of $2.00 is spent"])
 
 
 def test_a_case_that_has_to_be_alone_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
@@ -292,6 +295,7 @@ def test_a_case_that_is_asked_several_times_waits_once_and_then_asks_directly(
     assert "the next run" not in result.stdout.str()
 
 
+@pytest.mark.usefixtures("every_plugin")
 def test_what_was_begun_in_vain_and_is_begun_again_is_not_bought_twice(
     pytester: pytest.Pytester, service: Service
 ) -> None:

@@ -10,6 +10,8 @@ SET = ECHOING.with_cases(case("a"), failing("b"), crashing("c"))
 RESULT = {"a": "passed", "b": "failed", "c": "error"}
 
 
+# Beside whatever else is installed, too.
+@pytest.mark.usefixtures("every_plugin")
 @pytest.mark.parametrize(
     "args",
     [

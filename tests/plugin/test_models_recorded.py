@@ -8,12 +8,13 @@ from tests.helpers.project import Project
 from tests.helpers.talking import agent, answers, asking, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
+for _sdk in ("openai", "anthropic"):
+    pytest.importorskip(_sdk)
+
 ASK = """\
 from pytest_recall.core.model import Ask, Message
 from pytest_recall.providers.resolve import resolve
 
-pytest.importorskip("openai")
-pytest.importorskip("anthropic")
 with resolve({selector!r}) as model:
     return model.ask(Ask(messages=(Message("user", question),))).text"""
 

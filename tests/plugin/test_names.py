@@ -135,6 +135,7 @@ class TestNobodys:
     FOUND = {"recall_model": "m-1", "recall_judge": ["codex", "command:a b", "claude", "python:c d"]}  # noqa: RUF012
 
     @WORKERS
+    @pytest.mark.usefixtures("every_plugin")
     @pytest.mark.parametrize("plugins", [(), ("-p", "recall")], ids=["entry point", "-p recall"])
     def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args, workers: Args) -> None:
         checkout = probed().at(pytester)
@@ -162,6 +163,7 @@ class TestNobodys:
     @pytest.mark.parametrize("load", ["-p", "conftest"])
     def test_without_entry_points(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        monkeypatch.delenv("PYTEST_PLUGINS")
         files = {"conftest.py": 'pytest_plugins = ["pytest_recall.plugin"]\n'} if load == "conftest" else {}
         checkout = probed(files).at(pytester)
         plugins = ("-p", "recall") if load == "-p" else ()

@@ -137,6 +137,7 @@ def test_ordinary_tests_beside_them_run_alone(pytester: pytest.Pytester) -> None
     assert set(checkout.outcomes()) == {*IDS, "marked"}
 
 
+@pytest.mark.usefixtures("every_plugin")
 def test_a_rerun_asks_anew(pytester: pytest.Pytester) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = overlapping(MEMORY).at(pytester)

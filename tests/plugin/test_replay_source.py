@@ -199,6 +199,7 @@ def judge_kind():
         assert checkout.outcomes() == {"a": "error"}
 
 
+@pytest.mark.usefixtures("every_plugin")
 def test_a_rerun_counts_its_own_calls_only(pytester: pytest.Pytester, upstream: Upstream) -> None:
     pytest.importorskip("pytest_rerunfailures")
     source = "TIMES = []\n" + agent("TIMES.append(1)\ntext = httpx2_sync(question)\nreturn text if TIMES[1:] else ''")

@@ -19,6 +19,7 @@ def agent():
     return answer
 """
 RERUNS = "--reruns=2"
+pytestmark = pytest.mark.usefixtures("every_plugin")
 SET = BARE.with_agent(FLAKY).with_cases(
     case("fails-once", input="fails-once"), case("crashes-once", input="crashes-once"), failing("always")
 )

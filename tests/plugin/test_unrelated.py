@@ -52,6 +52,7 @@ def test_the_output_is_the_same_without_the_plugin(pytester: pytest.Pytester, ar
 
 
 @WORKERS
+@pytest.mark.usefixtures("every_plugin")
 def test_nothing_is_left_behind(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = SUITE.at(pytester)
     before = {path.name for path in checkout.path.iterdir()}

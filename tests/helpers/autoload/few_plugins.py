@@ -1,0 +1,24 @@
+"""The plugins that a run of the end-to-end tests loads by their entry points: ours, and pytest-xdist.
+
+pytest loads every one that is installed, in each worker too, though the command line says `-p no:`
+of it, and rewrites what it imports. Two thirds of what two workers cost was for plugins that no
+test asks for, and which ones these are should not depend on what else a machine has installed.
+
+PYTEST_DONT_REWRITE: it is imported before pytest is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+FEW = ("xdist", "recall")
+
+
+def pytest_plugin_registered(plugin_name: str, manager: pytest.PytestPluginManager) -> None:
+    """Load them as pytest does, at the point at which it does: `-p no:recall` holds, conftest files come later."""
+    if plugin_name == __name__:
+        for name in FEW:
+            manager.load_setuptools_entrypoints("pytest11", name=name)

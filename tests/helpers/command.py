@@ -1,0 +1,51 @@
+"""The command line `recall` within the process of the tests: what it does and prints, without the time to start."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_recall.cli import main
+
+
+class Done(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+@contextlib.contextmanager
+def _forgetting() -> Iterator[None]:
+    """Forget what is imported: another project may have modules of these names."""
+    modules, path = set(sys.modules), sys.path[:]
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in sys.modules.keys() - modules:
+            del sys.modules[name]
+
+
+def run(folder: Path, *arguments: str, together: bool = False) -> Done:
+    """Run `recall` in `folder`; its errors are among its output if both are to come `together`."""
+    # With an encoding and a buffer below them, as a process has its streams.
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
+    with (
+        _forgetting(),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(out if together else err),
+        contextlib.chdir(folder),
+    ):
+        try:
+            code = main(arguments)
+        except SystemExit as error:  # argparse's own way to refuse
+            code = int(str(error.code))
+    for stream in (out, err):
+        stream.seek(0)
+    return Done(code, out.read(), err.read())
