@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.layout import KEPT
 
 if TYPE_CHECKING:
     from pytest_recall.core.spend import Bill
     from pytest_recall.horizon.passes.author import Author
     from pytest_recall.horizon.passes.work import Work
-
-KEPT = ".recall-bench"
-"""The folder below a persona's in which replies are kept."""
+    from pytest_recall.providers.provider import Provider
 
 
 class Asked(NamedTuple):
@@ -39,23 +38,34 @@ class Writer(NamedTuple):
 
     def spent(self) -> dict[str, Any]:
         """Return how many calls were made, and their cost in US dollars, None if it is not known."""
-        bill = self._bill()
-        return {"calls": bill.calls, "usd": None if bill.unpriced else bill.usd}
+        return spent(self.work)
 
     def told(self) -> str:
         """Return in words what was spent."""
-        from pytest_recall.render.cost import price
-        from pytest_recall.render.sentences import plural
+        return spent_line(self.work)
 
-        bill = self._bill()
-        if not bill.calls:
-            return "no call was made"
-        return f"{plural(bill.calls, 'call')}, {'price unknown' if bill.known is None else price(bill)}"
 
-    def _bill(self) -> Bill:
-        from pytest_recall.core.spend import spend_of
+def spent(work: Work | None) -> dict[str, Any]:
+    """Return how many calls were made, and their cost in US dollars, None if it is not known."""
+    bill = _bill(work)
+    return {"calls": bill.calls, "usd": None if bill.unpriced else bill.usd}
 
-        return spend_of(self.work.bought if self.work else ()).spent
+
+def spent_line(work: Work | None) -> str:
+    """Return in words what was spent."""
+    from pytest_recall.render.cost import price
+    from pytest_recall.render.sentences import plural
+
+    bill = _bill(work)
+    if not bill.calls:
+        return "no call was made"
+    return f"{plural(bill.calls, 'call')}, {'price unknown' if bill.known is None else price(bill)}"
+
+
+def _bill(work: Work | None) -> Bill:
+    from pytest_recall.core.spend import spend_of
+
+    return spend_of(work.bought if work else ()).spent
 
 
 def check_effect(model: str, given: dict[str, object]) -> None:
@@ -80,17 +90,23 @@ def writing(asked: Asked, folder: Path) -> Iterator[Writer]:
     if seed is not None:
         yield Writer(OfflineAuthor(seed), None)
         return
-    from pytest_recall.core.retry import Retry
-    from pytest_recall.providers.provider import Settings
-    from pytest_recall.providers.resolve import resolve
-
-    seconds = asked.timeout / 1000
-    settings = Settings(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
-    with resolve(asked.model, settings=settings, root=Path.cwd()) as model:
+    with model_of(asked.model, asked.timeout, Path.cwd()) as model:
         model.ready()
         make_ignored(folder / KEPT, "# Replies that were paid for; whatever is deleted here is asked again.\n")
         work = Work(Whole(model), folder / KEPT / "replies.jsonl", asked.concurrency)
         yield Writer(ModelAuthor(work, asked.max_tokens, asked.temperature), work)
+
+
+def model_of(selector: str, timeout: int, root: Path) -> Provider:
+    """Return a model that may take `timeout` milliseconds for a reply. Raises RecallError if there is none."""
+    from pytest_recall.core.retry import Retry
+    from pytest_recall.providers.provider import Settings
+    from pytest_recall.providers.resolve import resolve
+
+    seconds = timeout / 1000
+    # One that took its time may be asked once more.
+    settings = Settings(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
+    return resolve(selector, settings=settings, root=root)
 
 
 def price_of(model: str, input_tokens: int, output_tokens: int) -> float | None:
@@ -109,10 +125,10 @@ def say(sentence: str) -> None:
     print(f"recall: {sentence}", file=sys.stderr, flush=True)
 
 
-def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int) -> None:
+def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, temperature: float = 0.7) -> None:
     """Add the options that say how a model is asked."""
     parser.add_argument(
-        "--temperature", type=_temperature, metavar="T", help="how freely it writes, 0 to 2 (default: 0.7)"
+        "--temperature", type=_temperature, metavar="T", help=f"how freely it writes, 0 to 2 (default: {temperature})"
     )
     parser.add_argument("--max-tokens", type=count, metavar="N", help=f"the longest reply (default: {tokens})")
     parser.add_argument(

@@ -6,6 +6,8 @@ import re
 from typing import NamedTuple
 
 DEFAULT_ARCS = "arcs-1000d.yaml"
+KEPT = ".recall-bench"
+"""The folder below a persona's in which passes keep what they need to go on."""
 
 
 def suffix_of(arcs: str) -> str:

@@ -1,0 +1,167 @@
+"""What commands over a persona's folder share: their options, the corpus, and the model that they ask."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_recall.cli.bench_author import add_model, count, model_of, say
+
+if TYPE_CHECKING:
+    from pytest_recall.core.horizon.profile import Profile
+    from pytest_recall.horizon.corpus import Corpus
+    from pytest_recall.horizon.passes.work import Work
+
+DATES = ("calendar", "legacy-dst")
+
+
+def add_folders(parser: argparse.ArgumentParser, *bases: str) -> None:
+    """Add the options that say which story of a persona it is, and where its files are."""
+    parser.add_argument("--arcs", metavar="FILE", help="the story (default: the only one, or arcs-1000d.yaml)")
+    parser.add_argument("--memories-dir", metavar="DIR", help="the days (default: memories, with the story's ending)")
+    for base in bases:
+        told = f"default: {base}, with the story's ending"
+        parser.add_argument(f"--{base}-dir", metavar="DIR", help=f"the folder below the persona's ({told})")
+    parser.add_argument("--dates", choices=DATES, help="how days become dates; legacy-dst for the published corpora")
+
+
+def add_persona(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the persona's folder and for a profile that says the same."""
+    parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="a profile; options that are given go before it")
+
+
+class Usual(NamedTuple):
+    """How a model is asked where nobody says; `timeout` is in milliseconds."""
+
+    temperature: float
+    max_tokens: int
+    timeout: int
+
+
+def add_asking(parser: argparse.ArgumentParser, usual: Usual, *, concurrency: bool = True) -> None:
+    """Add the options for the model that is asked."""
+    parser.add_argument("--model", metavar="SELECTOR", help="who is asked; `recall models list` prints the forms")
+    add_model(parser, tokens=usual.max_tokens, timeout=usual.timeout, temperature=usual.temperature)
+    if concurrency:
+        parser.add_argument("--concurrency", type=_few, default=1, metavar="N", help="calls at once (default: 1)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what it would take")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_days(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the days that are worked on."""
+    parser.add_argument("--days", type=count, metavar="N", help="the days 1 to N")
+    parser.add_argument("--start", type=count, metavar="DAY", help="the first day")
+    parser.add_argument("--end", type=count, metavar="DAY", help="the last day")
+
+
+def _few(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to 64")
+    return int(text)
+
+
+def profile_of(args: argparse.Namespace) -> Profile | None:
+    """Return the profile that is given, None without one. Raises RecallError."""
+    if getattr(args, "profile", None) is None:
+        return None
+    from pytest_recall.core.horizon.profile import Profile
+    from pytest_recall.store.written import read_mapping
+
+    profile = read_mapping(args.profile, str(args.profile), Profile, "`persona`")
+    if profile.env is not None:
+        say(f"{args.profile}: env.file: no variable is taken from it here; set those that the model needs")
+    return profile
+
+
+def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpus:
+    """Return the corpus that the options and the profile name. Raises RecallError."""
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.horizon.corpus import Corpus, story_name
+
+    part = None if profile is None else profile.persona
+    folder = args.persona
+    if folder is None and part is not None:
+        folder = args.profile.parent / (part.dir or ".")
+    if folder is None:
+        raise RecallError("--persona: is not given, and there is no --profile; name the persona's folder")
+    if not folder.is_dir():
+        raise RecallError(f"{folder}: no such folder; `recall bench create-persona` makes one")
+
+    def given(option: str, written: str | None) -> str | None:
+        found: str | None = getattr(args, option, None)
+        return found if found is not None else written
+
+    memories = given("memories_dir", part.memories_dir if part else None)
+    # Conversations go beside days of another name, as the published command has it.
+    beside = None
+    if memories is not None and memories.startswith("memories"):
+        beside = "conversations" + memories.removeprefix("memories")
+    return Corpus(
+        folder,
+        given("arcs", part.arcs if part else None) or story_name(folder, None),
+        memories=memories,
+        qa=given("qa_dir", part.qa_dir if part else None),
+        tools=given("tools_dir", part.tools_dir if part else None),
+        conversations=given("conversations_dir", beside),
+        dates=args.dates or (part.dates if part else "calendar"),
+    )
+
+
+def days_of(args: argparse.Namespace, profile: Profile | None, corpus: Corpus) -> list[int]:
+    """Return the days of the corpus that are asked for. Raises RecallError if there are none."""
+    from pytest_recall.core.errors import RecallError
+
+    if args.days is not None and (args.start is not None or args.end is not None):
+        raise RecallError("--days: says the same as --start and --end; give one of them")
+    part = None if profile is None else profile.generate
+    chosen = (args.days, args.start, args.end)
+    days, start, end = chosen if any(chosen) or part is None else (part.days, part.start, part.end)
+    first, last = (1, days) if days is not None else (start or 1, end or corpus.days[-1])
+    found = [day for day in corpus.days if first <= day <= last]
+    if not found:
+        there = f"{corpus.days[0]} to {corpus.days[-1]}"
+        raise RecallError(f"{corpus.memories}: has no day from {first} to {last}; there are {there}")
+    return found
+
+
+def settled(args: argparse.Namespace, profile: Profile | None, usual: Usual) -> None:
+    """Settle how the model is asked: as given, else by the profile, else as usual."""
+    part = None if profile is None else profile.generate
+    for name, default in usual._asdict().items():
+        if getattr(args, name) is None:
+            written = getattr(part, name, None)
+            setattr(args, name, default if written is None else written)
+
+
+def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
+    """Return the model that is given, else the first of these kinds that a profile names. Raises RecallError."""
+    from pytest_recall.core.errors import RecallError
+
+    written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
+    found: str | None = args.model or next((one for one in written if one), None)
+    if found is None:
+        raise RecallError("--model: is not given, and no profile names one; `recall models list` prints the forms")
+    return found
+
+
+@contextmanager
+def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
+    """Yield what asks the model. Raises RecallError if there is none, or something is missing for it."""
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.horizon.passes.author import seed_of
+    from pytest_recall.horizon.passes.work import Work
+
+    if seed_of(selector) is not None:
+        raise RecallError(f"--model: {selector!r} asks nobody, and this needs somebody who understands; name a model")
+    # What a profile names is where the profile is.
+    given = args.model is not None or getattr(args, "profile", None) is None
+    with model_of(selector, args.timeout, Path.cwd() if given else args.profile.absolute().parent) as model:
+        if not args.dry_run:
+            model.ready()
+        # What was asked is in the files that came of it, one for each call, and is not kept a second time.
+        yield Work(model, None, getattr(args, "concurrency", 1))

@@ -1,0 +1,92 @@
+"""What the commands share that have one file written for each day."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.bench_author import say, spent, spent_line
+from pytest_recall.cli.bench_corpus import (
+    Usual,
+    add_asking,
+    add_days,
+    add_folders,
+    add_persona,
+    corpus_of,
+    days_of,
+    profile_of,
+    selector_of,
+    settled,
+    working,
+)
+
+if TYPE_CHECKING:
+    from pytest_recall.horizon.corpus import Corpus
+    from pytest_recall.horizon.passes.daily import Asking, LeftOut
+    from pytest_recall.horizon.passes.work import Work
+
+
+def add_options(parser: argparse.ArgumentParser, base: str, usual: Usual) -> None:
+    """Add the options of a pass whose files are in the folder `base`."""
+    add_persona(parser)
+    add_folders(parser, base)
+    add_days(parser)
+    add_asking(parser, usual)
+    parser.add_argument("--overwrite", action="store_true", help="write anew what is there")
+
+
+def daily(
+    args: argparse.Namespace,
+    usual: Usual,
+    kinds: Sequence[str],
+    *,
+    path: Callable[[Corpus, int], Path],
+    prompts: Callable[[Corpus, int], tuple[str, str]],
+    write: Callable[[Corpus, Sequence[int], Work, Asking], list[LeftOut]],
+) -> int:
+    """Have the days written that are not there, or only say what it would take, and return the exit code.
+
+    `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
+    file is.
+    """
+    from pytest_recall.horizon.covered import kept_in
+    from pytest_recall.horizon.passes.daily import Asking, reasons
+    from pytest_recall.horizon.passes.forecast import forecast, sentence
+    from pytest_recall.render.sentences import plural
+    from pytest_recall.store.files import locked
+
+    profile = profile_of(args)
+    corpus = corpus_of(args, profile)
+    days = days_of(args, profile, corpus)
+    folder = path(corpus, days[0]).parent
+    settled(args, profile, usual)
+    with working(selector_of(args, profile, *kinds), args) as work:
+        if args.dry_run:
+            wanted = _wanted(args, corpus, days, path)
+            kept = len(days) - len(wanted)
+            estimate = forecast(work, (prompts(corpus, day) for day in wanted), args.max_tokens)
+            plain = {"version": 1, "days": len(wanted), "kept": kept, **estimate._asdict()}
+            print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), estimate, kept))
+            return 0
+        with locked(kept_in(corpus.path) / f"{folder.name}.lock"):
+            wanted = _wanted(args, corpus, days, path)
+            left_out = write(corpus, wanted, work, Asking(args.temperature, args.max_tokens)) if wanted else []
+    for told in reasons(left_out):
+        say(told)
+    done, kept = len(wanted) - len(left_out), len(days) - len(wanted)
+    if args.json:
+        plain = {"version": 1, "folder": str(folder), "written": done, "kept": kept, **spent(work)}
+        print(json.dumps({**plain, "left_out": [one._asdict() for one in left_out]}, indent=2, ensure_ascii=False))
+    else:
+        told = f"{plural(done, 'day')} written, {kept:,} were there, {len(left_out):,} left out"
+        print(f"{folder}: {told}; {spent_line(work)}")
+    return 2 if left_out else 0
+
+
+def _wanted(
+    args: argparse.Namespace, corpus: Corpus, days: Sequence[int], path: Callable[[Corpus, int], Path]
+) -> list[int]:
+    return [day for day in days if args.overwrite or not path(corpus, day).exists()]

@@ -1,0 +1,180 @@
+"""`recall bench verify`: a strong model says whether the days support the references of questions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_recall.cli.bench_author import count, say, spent_line
+from pytest_recall.cli.bench_corpus import Usual, add_asking, add_folders, corpus_of, settled, working
+from pytest_recall.cli.common import Commands, placeless
+
+if TYPE_CHECKING:
+    from pytest_recall.core.horizon.question import BenchQuestion
+    from pytest_recall.core.horizon.verification import Change
+    from pytest_recall.horizon.passes.verify import Verification
+    from pytest_recall.horizon.passes.work import Work
+
+DETAILS = """\
+DIR is the persona's folder. For each question a model is shown the relevant days, and passages of later days that have
+its rarer words: it says which claims of the reference the days do not support, and from which day on the reference is
+no longer right. Questions about what may be told where are left out.
+
+Each verdict is a line of verification.jsonl beside the questions, in the published form. The same command goes on
+where one was stopped; a question, its reference or its days that were changed are asked about again, --fresh asks all
+again. --dry-run says what it would take.
+
+--apply writes suggested references and `irrelevant_after` into the questions, with the old text in verification.jsonl
+first; without --model it asks nobody, and applies the verdicts that there are. A suggestion with a value that is in
+none of the relevant days is not applied, and neither is any for a question about what may be told where.
+
+  recall bench verify personas/assistant --arcs arcs-60d.yaml --model anthropic:claude-opus-4-7 --sample 50 --dry-run
+  recall bench verify personas/assistant --arcs arcs-60d.yaml --model anthropic:claude-opus-4-7
+  recall bench verify personas/assistant --arcs arcs-60d.yaml --apply
+
+Exits with 1 if a reference is not supported or out of date, and with 2 if a question has no verdict.
+"""
+USUAL = Usual(temperature=0.0, max_tokens=1_500, timeout=600_000)
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "verify", "have a model check references against the days", run, DETAILS)
+    parser.add_argument("persona", type=Path, metavar="DIR", help="the persona's folder")
+    add_folders(parser, "qa")
+    add_asking(parser, USUAL)
+    parser.add_argument("--sample", type=count, metavar="N", help="look at N questions, each category by its share")
+    parser.add_argument("--seed", type=int, metavar="N", help="what decides the draw of --sample (default: 42)")
+    parser.add_argument("--fresh", action="store_true", help="ask again what has been asked before")
+    parser.add_argument("--apply", action="store_true", help="write what is suggested into the questions")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.horizon.passes.daily import Asking
+    from pytest_recall.horizon.passes.verify import Verification
+
+    _check(args)
+    settled(args, None, USUAL)
+    corpus = corpus_of(args)
+    found = Verification(corpus, fresh=args.fresh)
+    chosen = found.chosen(args.sample, 42 if args.seed is None else args.seed)
+    if args.model is not None:
+        with working(args.model, args) as work:
+            if args.dry_run:
+                return _dry_run(args, found, chosen, work)
+            found.verify(chosen, work, Asking(args.temperature, args.max_tokens), say)
+            say(spent_line(work))
+    changes = found.changes(chosen)
+    if args.apply:
+        found.apply(changes)
+    left = found.left(chosen)
+    wrong = [one for one in chosen if one.id in found.known and _is_wrong(one, found.known[one.id])]
+    if args.json:
+        print(json.dumps(_plain(found, chosen, wrong, changes, args.apply), indent=2, ensure_ascii=False))
+    else:
+        _print(found, chosen, wrong, changes, args.apply)
+    return 2 if left else int(bool(wrong))
+
+
+def _check(args: argparse.Namespace) -> None:
+    from pytest_recall.core.errors import RecallError
+
+    if args.model is None and not args.apply:
+        raise RecallError("--model: is not given; name a strong model, or give --apply for the verdicts that there are")
+    if args.dry_run and (args.apply or args.model is None):
+        raise RecallError("--dry-run asks and writes nothing; give it with --model, and without --apply")
+    if args.seed is not None and args.sample is None:
+        raise RecallError("--seed: has an effect with --sample alone; remove it")
+    asking = {"--fresh": args.fresh or None, "--temperature": args.temperature, "--max-tokens": args.max_tokens}
+    for name, given in {**asking, "--timeout": args.timeout}.items():
+        if args.model is None and given is not None:
+            raise RecallError(f"{name}: has an effect with --model alone; remove it")
+
+
+def _dry_run(args: argparse.Namespace, found: Verification, chosen: list[BenchQuestion], work: Work) -> int:
+    from pytest_recall.horizon.passes.forecast import forecast, sentence
+    from pytest_recall.render.sentences import plural
+
+    left = found.left(chosen)
+    estimate = forecast(work, map(found.prompts, left), args.max_tokens)
+    known = len(chosen) - len(left)
+    if args.json:
+        print(json.dumps({"version": 1, "questions": len(left), "known": known, **estimate._asdict()}, indent=2))
+    else:
+        print(sentence(plural(len(left), "question"), estimate, known))
+    return 0
+
+
+def _is_wrong(question: BenchQuestion, line: Mapping[str, Any]) -> bool:
+    from pytest_recall.core.horizon.verification import is_outdated
+
+    return not line["supported"] or is_outdated(question, line)
+
+
+def _told(question: BenchQuestion, line: Mapping[str, Any]) -> list[str]:
+    from pytest_recall.core.horizon.verification import is_outdated
+
+    told = []
+    if not line["supported"]:
+        claims = "; ".join(line.get("unsupported_claims") or ()) or "the reference"
+        told.append(f"not supported: {claims}")
+        if not line.get("question_answerable_from_corpus", True):
+            told.append("cannot be answered from its days")
+    if is_outdated(question, line):
+        told.append(f"out of date from day {line['outdated_on_day']} on")
+    return told
+
+
+def _print(
+    found: Verification,
+    chosen: list[BenchQuestion],
+    wrong: list[BenchQuestion],
+    changes: Mapping[str, Change],
+    applied: bool,
+) -> None:
+    from pytest_recall.render.sentences import plural
+
+    path = found.file.path
+    lines = {row.raw.get("id"): row.line for row in found.file.rows}
+    for question in wrong:
+        print(f"{path}:{lines[question.id]}: {question.id}: {', '.join(_told(question, found.known[question.id]))}")
+        change = changes.get(question.id)
+        for name, value in change.fields.items() if change else ():
+            print(f"  {'now' if applied else 'suggested'} {name}: {value}")
+        for why in change.refused if change else ():
+            print(f"  not {'applied' if applied else 'suggested'}: {why}")
+    known = [question for question in chosen if question.id in found.known]
+    print(f"{plural(len(chosen), 'question')}: {len(known) - len(wrong):,} hold, {len(wrong):,} do not", end="")
+    print(f", {len(chosen) - len(known):,} without a verdict" if len(chosen) > len(known) else "")
+    for category, of, bad in _by_category(known, wrong):
+        print(f"  {category:<26} {bad:>4,} of {of:,} do not hold")
+    number = sum(bool(one.fields) for one in changes.values())
+    if applied:
+        print(f"{plural(number, 'question')} changed; what they were is in {found.journal}")
+
+
+def _by_category(known: Iterable[BenchQuestion], wrong: Iterable[BenchQuestion]) -> list[tuple[str, int, int]]:
+    of, bad = [one.category for one in known], [one.category for one in wrong]
+    return [(name, of.count(name), bad.count(name)) for name in dict.fromkeys(of) if name in bad]
+
+
+def _plain(
+    found: Verification,
+    chosen: list[BenchQuestion],
+    wrong: list[BenchQuestion],
+    changes: Mapping[str, Change],
+    applied: bool,
+) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "file": str(found.file.path),
+        "questions": len(chosen),
+        "without_a_verdict": [one.id for one in found.left(chosen)],
+        "wrong": [dict(found.known[one.id]) for one in wrong],
+        "changes": {id: {"fields": one.fields, "refused": list(one.refused)} for id, one in changes.items()},
+        "applied": applied,
+    }
