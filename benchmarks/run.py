@@ -28,13 +28,14 @@ import yaml_load
 from measure import MeasureError, tell
 from report import Line, machine, markdown
 
+import horizon
 import metrics
 import replay
 
 Measure = Callable[[Path, bool], Iterator[Line]]
 THEMES: dict[str, tuple[str, Measure]] = {
     theme.NAME: (theme.ABOUT, theme.lines)
-    for theme in (collect, state, pruning, yaml_load, startup, replay, overlap, metrics, membench)
+    for theme in (collect, state, pruning, yaml_load, startup, replay, overlap, metrics, membench, horizon)
 }
 NOTES = (
     "Every pytest runs with `-q -p no:cacheprovider`, and all other installed plugins are blocked by name on both"

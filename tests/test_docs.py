@@ -39,6 +39,8 @@ from pytest_recall.core.schedule import INTERVALS
 from pytest_recall.core.scorecard import summarize
 from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
 from pytest_recall.datasets import locomo, longmemeval
+from pytest_recall.horizon.corpus import read_questions
+from pytest_recall.horizon.profile import read_profile
 from pytest_recall.plugin import fixtures
 from pytest_recall.render.compare_json import as_json as comparison_as_json
 from pytest_recall.render.measured import as_json as summary_as_json
@@ -248,6 +250,10 @@ def test_files_are_valid(block: Block, tmp_path: Path) -> None:
     if "wrong" in block.about.split():
         with pytest.raises(RecallError):
             CaseFile(path, str(block))
+    elif path.name == "questions.yaml":
+        assert read_questions(path, str(block))
+    elif path.name.endswith(".profile.yaml"):
+        assert read_profile(path, str(block)).persona.id
     elif path.name.endswith(("cases.yaml", "cases.jsonl")) or (isinstance(rows, list) and "id" in rows[0]):
         assert CaseFile(path, str(block)).cases()
     elif path.name.endswith(".dataset.yaml"):

@@ -19,7 +19,8 @@ import yaml
 from pytest_recall.cli import main
 from pytest_recall.core.horizon.question import CATEGORIES
 from pytest_recall.store import strictyaml
-from tests.cli.samples import Done, environment, recall
+from tests.cli.samples import environment, recall
+from tests.helpers.command import Done
 from tests.horizon import tenday
 from tests.providers.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure
 

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.store import strictyaml
-from tests.cli.samples import Done
+from tests.helpers.command import Done
 from tests.horizon import tenday
 from tests.horizon.tenday import question
 from tests.providers.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure

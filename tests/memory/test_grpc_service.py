@@ -103,6 +103,30 @@ def test_sessions_are_sent_as_days(bench: Bench, client: Client) -> None:
     ]
 
 
+def test_texts_that_say_their_day_are_sent_as_that_day(bench: Bench, client: Client) -> None:
+    client.reset()
+    day = {"day": "7", "date": "2026-05-07", "persona": "clerk", "arcs": "a,b"}
+    client.store("One.", {"id": "1", "session": "principal", **day})
+    client.store("Two.", {"id": "2", "session": "principal", **day})
+    client.store("Three.", {"id": "3", "session": "hr", **day})
+    client.store("Four.", {"id": "4", "day": "9", "date": "2026-05-09"})
+    client.store("a fact", {"id": "5"})
+    client.finalize()
+    days = [message for method, message in bench.asked if method == "IngestDay"]
+    assert [(one.day_number, one.content) for one in days] == [
+        (7, "# session: principal\n\nOne.\n\nTwo.\n\n# session: hr\n\nThree."),
+        (9, "Four."),
+        (3, "a fact"),
+    ]
+    about = days[0].metadata
+    assert (about.day_number, about.date, about.persona_id, list(about.active_arcs)) == (
+        7,
+        "2026-05-07",
+        "clerk",
+        ["a", "b"],
+    )
+
+
 def test_the_healthcheck_is_optional(bench: Bench, client: Client) -> None:
     bench.missing = "Healthcheck"
     client.healthcheck()

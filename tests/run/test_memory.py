@@ -10,8 +10,8 @@ import pytest
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.memory_part import MemoryPart
+from pytest_recall.core.memory import MemoryFault, QueryContext, Unit
+from pytest_recall.core.memory_part import Haystack, MemoryPart, Stage
 from pytest_recall.core.readback import Readback
 from pytest_recall.core.trial import Passage
 from pytest_recall.memory.client import Client
@@ -295,3 +295,50 @@ def test_a_test_may_use_it_by_hand() -> None:
     assert asked.recall("car") == []
     asked.healthcheck()
     asked.close()
+
+
+def staged(*texts: str) -> Haystack:
+    stages = (
+        Stage(" ".join(texts[: place + 1]), lambda text=text: (Unit(id=text, content=text, metadata={"id": text}),))  # type: ignore[misc]
+        for place, text in enumerate(texts)
+    )
+    return Haystack.staged(tuple(stages))
+
+
+def test_of_a_part_that_begins_as_the_one_before_only_the_rest_is_stored() -> None:
+    system = Recorder()
+    asked = memory(system, probed=0)
+    assert asked.ingest(staged("one"))
+    assert asked.ingest(staged("one", "two", "three"))
+    assert system.calls == ["reset", "store", "finalize", "store", "finalize", "store", "finalize"]
+    assert not asked.ingest(staged("one", "two", "three"))
+    assert asked.ingest(staged("one", "two")), "what is there is more than that"
+    assert system.calls.count("reset") == 2
+    assert asked.ingest(staged("other", "two"))
+    assert system.kept == ["other", "two"]
+
+
+def test_a_stage_that_failed_halfway_is_stored_anew_from_the_beginning() -> None:
+    system = Recorder()
+    asked = memory(system, probed=0)
+    asked.ingest(staged("one"))
+    system.raises["finalize"] = RuntimeError("boom")
+    with pytest.raises(CaseError):
+        asked.ingest(staged("one", "two"))
+    system.raises.clear()
+    asked.ingest(staged("one", "two"))
+    assert system.kept == ["one", "two"]
+    assert system.calls.count("reset") == 2
+
+
+def test_a_question_that_takes_too_long_is_no_answer() -> None:
+    class Slow(Recorder):
+        async def answer(self, query: str, limit: int, context: QueryContext) -> str:
+            await asyncio.sleep(60)
+            return "late"
+
+    with pytest.raises(CaseError, match=r"memory answer: no reply within"):
+        memory(Slow(), probed=0).ask(case(), seconds=0.05)
+    ticks = iter([0.0, 1.0, 9.0])
+    with pytest.raises(CaseError, match="memory timeout: no answer within 5 s"):
+        memory(Recorder(), probed=0, clock=lambda: next(ticks)).ask(case(), seconds=5)

@@ -8,7 +8,7 @@ from pytest_recall.cli.common import Commands
 
 COMMANDS: tuple[str, ...] = (
     *("create-persona", "generate", "generate-conversations", "generate-tool-calls", "generate-qa"),
-    *("check", "lint", "verify"),
+    *("check", "lint", "verify", "run"),
     *("rebuild", "merge", "rescore", "heatmap", "report", "audit"),
 )
 """The commands, in the order of a benchmark; each is a module `bench_<name>` here, with `_` for `-`."""

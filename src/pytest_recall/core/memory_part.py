@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, WithJsonSchema, model_validator
 
@@ -85,6 +85,16 @@ def _one_way(schema: dict[str, Any]) -> None:
     ]
 
 
+class Stage(NamedTuple):
+    """What is stored between two points at which a memory is told that all is there.
+
+    `key` is over this and all stages before it; `read` returns the units.
+    """
+
+    key: str
+    read: Callable[[], tuple[Unit, ...]]
+
+
 class MemoryPart(BaseModel):
     """What is stored before the question: facts, or sessions of turns."""
 
@@ -129,6 +139,11 @@ class MemoryPart(BaseModel):
         ]
         return (*facts, *turns)
 
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What is stored up to each point at which the memory is told that all is there; most parts have one."""
+        return (Stage(self.key, lambda: self.units),)
+
     @cached_property
     def key(self) -> str:
         """Thirty-two hex digits over what is stored: equal parts leave a memory with the same in it."""
@@ -147,6 +162,7 @@ class Haystack(MemoryPart):
 
     _key: str = PrivateAttr(default="")
     _read: Callable[[], tuple[Unit, ...]] = PrivateAttr(default=tuple)
+    _stages: tuple[Stage, ...] = PrivateAttr(default=())
 
     @classmethod
     def of(cls, key: str, read: Callable[[], tuple[Unit, ...]]) -> Haystack:
@@ -154,6 +170,18 @@ class Haystack(MemoryPart):
         part = cls.model_construct()
         part._key, part._read = key, read
         return part
+
+    @classmethod
+    def staged(cls, stages: tuple[Stage, ...]) -> Haystack:
+        """Return the part of these stages, the last of which has its key."""
+        part = cls.of(stages[-1].key, lambda: tuple(unit for stage in stages for unit in stage.read()))
+        part._stages = stages
+        return part
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """What is stored up to each point at which the memory is told that all is there."""
+        return self._stages or super().stages
 
     @property
     def units(self) -> tuple[Unit, ...]:

@@ -12,12 +12,14 @@ class Client:
     """A memory system behind a selector, which is its `name`.
 
     `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
-    show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages.
+    show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages. `concurrent`:
+    several threads may ask it at once.
     """
 
     private = False
     whole = False
     answers_only = False
+    concurrent = False
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -14,6 +14,7 @@ from pytest_recall.core.memory import MemoryFault, QueryContext
 from pytest_recall.core.memory_part import MAX_LIMIT
 from pytest_recall.core.model import ModelError
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.deadline import patience
 from pytest_recall.providers import process
 from pytest_recall.providers.channel import Channel
 
@@ -33,6 +34,8 @@ class Command(Client):
     `{"memory": {"content": TEXT}}`; the others print what they like. Exit code 0 means that it is done.
     The protocol has no place for metadata: ids, dates and speakers do not reach the program.
     """
+
+    concurrent = True
 
     def __init__(
         self, name: str, target: str, root: Path, channel: Channel, timeout: float | None, environ: Mapping[str, str]
@@ -93,9 +96,10 @@ class Command(Client):
 
     def _call(self, arguments: Sequence[str]) -> Response:
         argv = (self._program(), *self._argv[1:], *arguments)
-        done = process.run(argv, b"", folder=self._root, env=self._environ, timeout=self._timeout, check=lambda: None)
+        timeout = patience(self._timeout)
+        done = process.run(argv, b"", folder=self._root, env=self._environ, timeout=timeout, check=lambda: None)
         if done.exceeded == "time":
-            raise ModelError(f"it came to no end in {self._timeout:g} s; add `;timeout=` with more seconds")
+            raise ModelError(f"it came to no end in {timeout:g} s; add `;timeout=` with more seconds")
         if done.exceeded:
             raise ModelError(f"it printed more than {process.LIMIT // 2**20} MB; check the program")
         headers = (("content-type", "application/json"),)

@@ -13,6 +13,7 @@ from pytest_recall.core.exchange import Request, Response
 from pytest_recall.core.memory import MemoryFault, QueryContext
 from pytest_recall.core.model import ModelError
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.deadline import patience
 from pytest_recall.providers.channel import Channel
 
 TIMEOUT = 120.0
@@ -26,10 +27,12 @@ class GrpcService(Client):
     """The published service, over a channel without TLS; its .proto file lies beside this module.
 
     `reset` is Teardown and Setup. Texts of one session, or else of one date, are sent together as one IngestDay,
-    and a text with neither is a day of its own; days are counted from 1. The service hands out no passages.
+    and a text with neither is a day of its own; days are counted from 1. Texts that say their `day` are sent with
+    the others of that day, under a heading for each session. The service hands out no passages.
     """
 
     answers_only = True
+    concurrent = True
 
     def __init__(self, name: str, address: str, channel: Channel, timeout: float | None) -> None:
         super().__init__(name)
@@ -41,6 +44,8 @@ class GrpcService(Client):
         self._day = 0
         self._texts: list[str] = []
         self._of: tuple[str, str] | None = None
+        self._about: dict[str, Any] = {}
+        self._session = ""
 
     def ready(self) -> None:
         """Raise MemoryFault if grpcio or protobuf is not installed."""
@@ -48,16 +53,36 @@ class GrpcService(Client):
 
     def reset(self) -> None:
         """Let it forget everything."""
-        self._day, self._texts, self._of = 0, [], None
+        self._day, self._texts, self._of, self._about = 0, [], None, {}
         self._call("Teardown")
         self._call("Setup")
 
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Keep a text for its day; the day before is sent as soon as another begins."""
+        if metadata.get("day", "").isdecimal():
+            self._store_of_day(content, metadata)
+            return
         session, date = metadata.get("session", ""), metadata.get("date", "")
         if self._of is not None and (self._of != (session, date) or not (session or date)):
             self._send()
         self._of = (session, date)
+        self._texts.append(content)
+
+    def _store_of_day(self, content: str, metadata: Mapping[str, str]) -> None:
+        """Keep a text of a day that says its number, its session, persona and arcs."""
+        number, session = metadata["day"], metadata.get("session", "")
+        if self._of != ("", number):
+            self._send()
+            self._of, self._session = ("", number), ""
+            self._about = {
+                "day_number": int(number),
+                "date": metadata.get("date", ""),
+                "persona_id": metadata.get("persona", ""),
+                "active_arcs": [arc for arc in metadata.get("arcs", "").split(",") if arc],
+            }
+        if session and session != self._session:
+            content = f"# session: {session}\n\n{content}"
+        self._session = session
         self._texts.append(content)
 
     def finalize(self) -> None:
@@ -90,9 +115,11 @@ class GrpcService(Client):
         if not self._texts:
             return
         self._day += 1
-        metadata = _messages()("DayMetadata")(day_number=self._day, date=self._of[1] if self._of else "")
-        texts, self._texts, self._of = self._texts, [], None
-        self._call("IngestDay", day_number=self._day, content="\n".join(texts), metadata=metadata)
+        about = self._about or {"day_number": self._day, "date": self._of[1] if self._of else ""}
+        between = "\n\n" if self._about else "\n"
+        texts, self._texts, self._of, self._about = self._texts, [], None, {}
+        metadata = _messages()("DayMetadata")(**about)
+        self._call("IngestDay", day_number=about["day_number"], content=between.join(texts), metadata=metadata)
 
     def _call(self, method: str, **fields: Any) -> Any:
         _sdk()
@@ -110,15 +137,16 @@ class GrpcService(Client):
     def _made(self, method: str, body: bytes) -> Response:
         import grpc
 
+        timeout = patience(self._timeout)
         ask = self._connected().unary_unary(f"/{SERVICE}/{method}")
         try:
-            reply: bytes = ask(body, timeout=self._timeout)
+            reply: bytes = ask(body, timeout=timeout)
         except grpc.RpcError as error:
             if method == "Healthcheck" and error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 return Response(_NO_SUCH, "UNIMPLEMENTED")
             code, details = error.code(), one_line(error.details() or "", 160)
             if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-                message = f"{method}: no reply within {self._timeout:g} s; add `;timeout=` with more seconds"
+                message = f"{method}: no reply within {timeout:g} s; add `;timeout=` with more seconds"
             else:
                 message = f"{method}: {code.name}{f': {details}' if details else ''}; look into the service"
             raise ModelError(message) from error

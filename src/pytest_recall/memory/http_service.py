@@ -11,6 +11,7 @@ from pytest_recall.core.errors import one_line
 from pytest_recall.core.memory import MemoryFault, QueryContext
 from pytest_recall.core.trial import Passage
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.deadline import patience
 from pytest_recall.memory.passages import json_object, passages_of
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class HttpService(Client):
 
     What it can do beside `reset`, `store` and `recall` it says once, under `GET /health`.
     """
+
+    concurrent = True
 
     def __init__(self, name: str, url: str, timeout: float | None) -> None:
         super().__init__(name)
@@ -101,10 +104,11 @@ class HttpService(Client):
 
         body = None if given is None else json.dumps(given, ensure_ascii=False).encode("utf-8", "replace")
         headers = {} if body is None else {"content-type": "application/json"}
+        timeout = patience(self._timeout)
         try:
-            reply = client.request(method, self._url + path, content=body, headers=headers)
+            reply = client.request(method, self._url + path, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException as error:
-            message = f"{method} {path}: no reply within {self._timeout:g} s; add `;timeout=` with more seconds"
+            message = f"{method} {path}: no reply within {timeout:g} s; add `;timeout=` with more seconds"
             raise MemoryFault(message) from error
         except httpx.HTTPError as error:
             said = one_line(str(error), 120) or type(error).__name__

@@ -17,6 +17,7 @@ from pytest_recall.core.memory import MemoryFault, QueryContext
 from pytest_recall.core.model import ModelError
 from pytest_recall.core.trial import Passage
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.deadline import patience
 from pytest_recall.memory.passages import json_object, passages_of
 from pytest_recall.providers import process
 from pytest_recall.providers.channel import Channel
@@ -120,8 +121,10 @@ class McpServer(Client):
         known = server.tools[tool]
         kept = {name: value for name, value in arguments.items() if name in known}
 
+        timeout = patience(self._timeout)  # Before the other thread, which has a context of its own.
+
         async def call() -> Any:
-            return await server.client.call_tool(tool, kept, read_timeout_seconds=self._timeout)
+            return await server.client.call_tool(tool, kept, read_timeout_seconds=timeout)
 
         try:
             result = server.portal.call(call)

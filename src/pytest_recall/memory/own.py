@@ -13,6 +13,7 @@ from pytest_recall.core.errors import nearest
 from pytest_recall.core.memory import MemoryClient, MemoryFault, QueryContext
 from pytest_recall.core.model import ModelError
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.deadline import patience
 from pytest_recall.providers.loading import load
 
 TIMEOUT = 120.0
@@ -68,6 +69,11 @@ class Own(Client):
         """Let it say whether it can be used."""
         return self._optional("healthcheck")
 
+    @property
+    def concurrent(self) -> bool:  # type: ignore[override]
+        """Whether the object says that several threads may ask it at once."""
+        return getattr(self._object(), "concurrent", False) is True
+
     def close(self) -> Any:
         """Let it close, if it was ever used."""
         return self._optional("close") if self._is_there else None
@@ -84,7 +90,7 @@ class Own(Client):
         return self._limited(method(*given)) if callable(method) else None
 
     def _limited(self, given: Any) -> Any:
-        return _within(given, self._timeout) if inspect.isawaitable(given) else given
+        return _within(given, patience(self._timeout)) if inspect.isawaitable(given) else given
 
 
 class Imported(Own):

@@ -28,6 +28,8 @@ class SqliteFts(Client):
     the question that are common are left out, unless all are.
     """
 
+    concurrent = True
+
     def __init__(self, name: str, path: Path | None = None, tokenizer: str = DEFAULT_TOKENIZER) -> None:
         super().__init__(name)
         self.private = path is None
@@ -94,6 +96,11 @@ class SqliteFts(Client):
         except sqlite3.Error as error:
             raise self._fault(error) from error
         try:
+            if self._path is not None:
+                # Each text is a transaction of its own: with a log beside the file, the disk is not waited for at
+                # each of them, and a power cut loses the last ones but not the file.
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS units"
                 f" USING fts5(content, source UNINDEXED, tokenize='{self._tokenizer}')"

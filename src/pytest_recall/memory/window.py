@@ -17,6 +17,7 @@ class Window(Client):
 
     private = True
     whole = True
+    concurrent = True
 
     def __init__(self, name: str, size: int | None) -> None:
         super().__init__(name)
@@ -44,6 +45,7 @@ class Null(Client):
     """Keeps nothing and returns nothing: what is answered without a memory."""
 
     private = True
+    concurrent = True
 
     def reset(self) -> None:
         """Do nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,13 @@ from pytest_recall.core.baselines import Baseline, item_name
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, judging, memories, options, start
+from pytest_recall.plugin import baselines, judging, memories, options, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.find import is_case_file
+from pytest_recall.store.find import is_case_file, is_profile
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -52,11 +52,11 @@ def case_module(path: Path, parent: pytest.Collector) -> pytest.Collector | None
 
 
 def _read_bench(config: pytest.Config, path: Path) -> None:
-    """Read on a worker which questions of a dataset there are, as the controller has done."""
-    from pytest_recall.run.bench import read_bench
+    """Read on a worker which questions of a dataset or a profile there are, as the controller has done."""
+    from pytest_recall.plugin.profiles import read_source
 
     plan = start.run_of(config).plan
-    file = plan.files[path] = read_bench(path, plan.place.name(path))
+    file = plan.files[path] = read_source(path, plan.place.name(path))
     plan.declared.update(file.lines)
 
 
@@ -64,6 +64,8 @@ class CaseModule(pytest.Module):
     """A case file. It is a module to pytest, so that fixtures of every scope work."""
 
     obj = None
+    provided: Mapping[str, Any] = {}
+    """Judges that the file brings along, by name; all others are fixtures."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each case of the file that the run has chosen."""
@@ -71,6 +73,7 @@ class CaseModule(pytest.Module):
         try:
             self._check_thresholds(run)
             cases, lines = self._chosen(run)
+            self.provided = profiles.judges_of(self.config, self.path)
         except RecallError as error:
             raise self.CollectError("\n".join(error.messages)) from None
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -84,7 +87,8 @@ class CaseModule(pytest.Module):
     ) -> CaseItem:
         """Return the item in which the agent, or a baseline in its place, is asked the case."""
         judges = tuple(dict.fromkeys(call.name for call in case.judges))
-        names = (*self._asked(case, baseline), *(f"judge_{name}" for name in judges))
+        wanted = tuple(name for name in judges if name not in self.provided)
+        names = (*self._asked(case, baseline), *(f"judge_{name}" for name in wanted))
         key = (baseline.name if baseline else "", *names)
         shared = functions.get(key)
         if shared is None:
@@ -94,7 +98,7 @@ class CaseModule(pytest.Module):
         if "fixtureinfo" not in shared:
             # What a fixture closure is made of is the same for the same agent and judges.
             shared["fixtureinfo"] = item._fixtureinfo
-            self._check_fixtures(item, line, judges)
+            self._check_fixtures(item, line, wanted)
         return item
 
     def _asked(self, case: Case, baseline: Baseline | None) -> tuple[str, ...]:
@@ -257,11 +261,11 @@ class CaseItem(pytest.Function):
         if self.baseline is not None:
             agent = baselines.agent_of(self.config, self.baseline, fixtures)
         if self.case.memory is not None:
-            agent = memories.agent_of(self.config, self.case, fixtures.get("memory"), agent, self.baseline)
+            agent = memories.agent_of(self.config, self.path, self.case, fixtures.get("memory"), agent, self.baseline)
         trial = run_case(
             self.case,
             agent,
-            {call.name: fixtures[f"judge_{call.name}"] for call in self.case.judges},
+            {call.name: self._judge(call.name) for call in self.case.judges},
             thresholds=run.plan.rubric.thresholds,
             wait=run.wait,
             clock=time.perf_counter,
@@ -269,9 +273,13 @@ class CaseItem(pytest.Function):
             asking=self.config.stash[DECK].player.asking,
         )
         file = run.plan.files[self.path]
-        if self.arm or file.on_schedule:
+        if self.arm or file.on_schedule or is_profile(self.path):
             return trial
         return trial._replace(measured=memories.measured(file, trial, fixtures.get("memory")))
+
+    def _judge(self, name: str) -> Any:
+        provided = self.getparent(CaseModule).provided  # type: ignore[union-attr]
+        return provided[name] if name in provided else self.funcargs[f"judge_{name}"]
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the row's place: file, line counted from 0, id."""

@@ -102,7 +102,9 @@ def recall_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
 def _recall_file_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
     from pytest_recall.plugin import memories
 
-    with memories.opened(request.config, memories.named_by_file(request.config, request.node)) as opened:
+    config, node = request.config, request.node
+    named, root = memories.named_by_file(config, node), memories.root_of_file(config, node)
+    with memories.opened(config, named, root) as opened:
         yield opened
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.core.errors import CaseError, MissError, RecallError
-from pytest_recall.plugin import options, start
+from pytest_recall.plugin import options, profiles, start
 from pytest_recall.plugin.ahead import definitions
 from pytest_recall.plugin.stash import DECK, RUN
 
@@ -37,6 +38,12 @@ def check_options(config: pytest.Config) -> None:
         raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
 
 
+def root_of_file(config: pytest.Config, node: Any) -> Path | None:
+    """Return from where the paths of the memory are that the file names; None from the project's root."""
+    run = config.stash.get(RUN, None)
+    return None if run is None or node.path not in run.plan.files else run.plan.files[node.path].root
+
+
 def named_by_file(config: pytest.Config, node: Any) -> str:
     """Return the memory that the file names in which the case is, empty where that of other cases is asked.
 
@@ -48,8 +55,8 @@ def named_by_file(config: pytest.Config, node: Any) -> str:
 
 
 @contextmanager
-def opened(config: pytest.Config, selector: str = "") -> Iterator[Memory]:
-    """Hand out the memory that `selector` selects, or that of this session without one.
+def opened(config: pytest.Config, selector: str = "", root: Path | None = None) -> Iterator[Memory]:
+    """Hand out the memory that `selector` selects, or that of this session without one; its paths are from `root`.
 
     A test that wants it ends in one sentence where there is none.
     """
@@ -62,7 +69,7 @@ def opened(config: pytest.Config, selector: str = "") -> Iterator[Memory]:
         loop = stack.enter_context(closing(Loop()))
         try:
             memory = Memory(
-                _client(config, selector),
+                _client(config, selector, root),
                 wait=loop.wait if run is None else run.wait,
                 ends=ENDS,
                 probed=rubric.memory_probe,
@@ -84,7 +91,7 @@ def opened(config: pytest.Config, selector: str = "") -> Iterator[Memory]:
             memory.reset()  # What the run has stored is not there for the next one to stumble over.
 
 
-def _client(config: pytest.Config, selector: str) -> Client:
+def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
     from pytest_recall.core.memory_selector import WORKER
     from pytest_recall.memory.resolve import DEFAULT, resolve
 
@@ -95,7 +102,7 @@ def _client(config: pytest.Config, selector: str) -> Client:
 
         channel = through(deck.player)
     selector = selector or config.option.recall_memory or _rubric(config).memory or DEFAULT
-    root = config.rootpath if run is None else run.plan.place.root
+    root = root or (config.rootpath if run is None else run.plan.place.root)
     client = resolve(selector, root=root, channel=channel, worker=_worker(config))
     if options.is_worker(config) and WORKER not in selector and not client.private:
         raise RecallError(
@@ -145,8 +152,8 @@ def without_effect(config: pytest.Config, definitions: Sequence[Any]) -> str:
     return "--memory has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
 
 
-def agent_of(config: pytest.Config, case: Case, given: Any, agent: Any, baseline: Baseline | None) -> Any:
-    """Return who answers a case with `memory`: the memory, or an agent that asks it, once it is filled.
+def agent_of(config: pytest.Config, path: Path, case: Case, given: Any, agent: Any, baseline: Baseline | None) -> Any:
+    """Return who answers a case with `memory` in the file at `path`: the memory, or an agent that asks it, once filled.
 
     `given` is what the fixture `memory` gave, None for a baseline that does not ask for it. Those that are shipped
     send what would be stored as a conversation, each unit a message, and the question as its last.
@@ -163,6 +170,8 @@ def agent_of(config: pytest.Config, case: Case, given: Any, agent: Any, baseline
         messages = [{"role": "user", "content": text} for text in (*said, str(case.input))]
         return lambda question: agent(messages)
     memory = _memory_of(config, given)
+    if agent is None and (asked := profiles.agent_of(config, path, case, memory)) is not None:
+        return asked
     if agent is None:
         return lambda question: _judgeable(case, memory.ask(case))
 

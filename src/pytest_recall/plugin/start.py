@@ -15,7 +15,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.recording import Recording, deck_of, recording
 from pytest_recall.plugin.stash import DECK, RUN
-from pytest_recall.store.find import DATASET_FILES, find_case_files, find_files
+from pytest_recall.store.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -63,6 +63,7 @@ def wake(
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.plugin import baselines
+    from pytest_recall.plugin.profiles import read_source
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import resolve
     from pytest_recall.run.plan import check_names, make_plan
@@ -81,6 +82,7 @@ def wake(
             rubric,
             options.wanted(config),
             datasets=datasets,
+            read=read_source,
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
             base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.recall_reset_on_model_swap,
@@ -170,13 +172,13 @@ def dataset_files(config: pytest.Config) -> Iterator[Path]:
 
 
 def names_dataset(config: pytest.Config, path: Path) -> bool:
-    """Whether the file at `path` names a dataset that this run is about."""
+    """Whether the file at `path` names a dataset that this run is about, or is a profile that was given by name."""
     if path.suffix not in (".yaml", ".yml"):
         return False
     if any(path.match(pattern) for pattern in config.getini("recall_datasets")):
         return True
     given = (options.argument_path(config, argument) for argument in config.args)
-    return any(path.match(pattern) for pattern in DATASET_FILES) and path in given
+    return any(path.match(pattern) for pattern in (*DATASET_FILES, *PROFILE_FILES)) and path in given
 
 
 def _ignored(config: pytest.Config, path: Path, root: Path) -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_recall.core.calibration import Calibration, JudgeKey
+    from pytest_recall.core.model import Model
     from pytest_recall.core.trial import Outcome, Trial
     from pytest_recall.judges.panel import Panel
     from pytest_recall.plugin.cassettes import Deck
@@ -40,6 +41,8 @@ PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
 MODELS: pytest.StashKey[dict[str, PlainModel]] = pytest.StashKey()
 """On the config: the models that are asked as agents, by selector."""
+MODELS_OF_FILES: pytest.StashKey[dict[tuple[str, str, str], Model]] = pytest.StashKey()
+"""On the config: the models that files name themselves, by file, kind of call and selector."""
 CALIBRATIONS: pytest.StashKey[Mapping[JudgeKey, Calibration]] = pytest.StashKey()
 """On the config: the calibrations that verdicts are held to, as soon as one is."""
 TAPE: pytest.StashKey[Tape] = pytest.StashKey()

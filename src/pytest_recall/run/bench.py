@@ -41,6 +41,7 @@ class Bench:
     """
 
     on_schedule = False
+    root = None
 
     def __init__(self, path: Path, name: str, asked: BenchFile, dataset: Dataset) -> None:
         self.path = path

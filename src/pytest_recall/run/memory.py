@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytest_recall.core.memory_part import MAX_LIMIT, MemoryPart
 from pytest_recall.core.readback import Readback, sample, seen
 from pytest_recall.core.trial import Answer, Passage
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.deadline import deadline
 from pytest_recall.memory.passages import passages_of
 from pytest_recall.run.execute import Ends, Wait, called
 
@@ -139,22 +141,29 @@ class Memory:
     # What a case calls
 
     def ingest(self, part: MemoryPart) -> bool:
-        """Forget everything and store what a case gives; return False if it is there from the case before."""
-        key = part.key
-        if self._reuses and self._holds == key:
+        """Forget everything and store what a case gives; return False if it is there from the case before.
+
+        What the case before has stored stays where this one begins with the same stages.
+        """
+        stages = part.stages
+        keys = [stage.key for stage in stages]
+        there = keys.index(self._holds) + 1 if self._reuses and self._holds in keys else 0
+        if there == len(stages):
             return False
-        self.reset()
-        for unit in part.units:
-            self.store(unit.content, unit.metadata)
-        self.finalize()
-        self._holds = key
+        if not there:
+            self.reset()
+        for stage in stages[there:]:
+            for unit in stage.read():
+                self.store(unit.content, unit.metadata)
+            self.finalize()
+            self._holds = stage.key
         return True
 
-    def ask(self, case: Case) -> Answer:
+    def ask(self, case: Case, seconds: float | None = None) -> Answer:
         """Store what the case gives, ask its question, and return the answer with the passages.
 
         The text is the system's own answer, and else all passages in their order, a blank line between two:
-        nothing is picked out by what is expected.
+        nothing is picked out by what is expected. The question may take so many `seconds`, where that is given.
         """
         part, query = case.memory, case.input
         assert part is not None
@@ -164,9 +173,12 @@ class Memory:
         middle = self._clock()
         limit = case.limit or DEFAULT_LIMIT
         context = QueryContext() if case.context is None else case.context.context
-        passages = self._recalled("recall", query, limit, context)
-        text = self.answer(query, limit, context)
+        with nullcontext() if seconds is None else deadline(seconds):
+            passages = self._recalled("recall", query, limit, context)
+            text = self.answer(query, limit, context)
         end = self._clock()
+        if seconds is not None and end - middle > seconds:
+            raise CaseError("memory timeout", f"no answer within {seconds:g} s")
         usage = {"memory_recall_seconds": round(end - middle, 6), ANSWERED: 0 if text is None else 1}
         if stored:
             usage["memory_store_seconds"] = round(middle - begin, 6)

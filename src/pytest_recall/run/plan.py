@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,8 @@ EXPLICIT = "explicit"
 class Source(Protocol):
     """A file with cases: where each is, and the cases themselves. Those of a dataset are on no schedule.
 
-    `memory` is the selector that the file itself names, empty where it names none.
+    `memory` is the selector that the file itself names, empty where it names none; its relative paths are those
+    from `root`, or from the project's where that is None.
     """
 
     @property
@@ -37,6 +38,8 @@ class Source(Protocol):
     def on_schedule(self) -> bool: ...
     @property
     def memory(self) -> str: ...
+    @property
+    def root(self) -> Path | None: ...
 
     def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
         """Return the cases with these ids, or all. Raises RecallError."""
@@ -231,6 +234,17 @@ class Plan:
         return told if row is None else {**told, "box": row.box, "next_due": row.next_due.isoformat()}
 
 
+Read = Callable[[Path, str], Source]
+"""Reads a file that is no case file but has cases, by its path and the name that messages give it."""
+
+
+def read_dataset(path: Path, name: str) -> Source:
+    """Return the questions of a dataset. Raises RecallError."""
+    from pytest_recall.run.bench import read_bench  # With what reads datasets, which most runs do without.
+
+    return read_bench(path, name)
+
+
 def make_plan(
     place: Place,
     paths: Iterable[Path],
@@ -239,11 +253,12 @@ def make_plan(
     wanted: Wanted,
     *,
     datasets: Iterable[Path] = (),
+    read: Read = read_dataset,
     complete: bool,
     base_state: Path | None = None,
     reset_on_swap: bool = False,
 ) -> Plan:
-    """Return the plan of a run over the case files `paths`, and over the files in `datasets` that name datasets.
+    """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
     says that `paths` are all there are, so that a row without a case has lost it. Raises
@@ -253,7 +268,9 @@ def make_plan(
     check_unique(rows_of.values())
     files: dict[Path, Source] = {**rows_of}
     for path in datasets:
-        files[path] = _bench(path, place.name(path), files.values())
+        added = read(path, place.name(path))
+        _check_others(added, files.values())
+        files[path] = added
     source = base_state or place.state
     if base_state is not None and not base_state.exists():
         raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
@@ -285,14 +302,12 @@ def make_plan(
     return plan
 
 
-def _bench(path: Path, name: str, others: Iterable[Source]) -> Source:
-    from pytest_recall.run.bench import read_bench  # With what reads datasets, which most runs do without.
-
-    bench = read_bench(path, name)
+def _check_others(source: Source, others: Iterable[Source]) -> None:
     for other in others:
-        if both := bench.lines.keys() & other.lines.keys():
-            raise RecallError(f"{name}: asks `{min(both)}`, as {other.name} does; run one of the files at a time")
-    return bench
+        if both := source.lines.keys() & other.lines.keys():
+            raise RecallError(
+                f"{source.name}: asks `{min(both)}`, as {other.name} does; run one of the files at a time"
+            )
 
 
 def kept_ids(files: Iterable[Source], wanted: Wanted) -> set[str]:

@@ -33,6 +33,7 @@ class CaseFile:
 
     on_schedule = True
     memory = ""
+    root = None
 
     def __init__(self, path: Path, name: str) -> None:
         self.path = path

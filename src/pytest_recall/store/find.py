@@ -9,6 +9,7 @@ from pathlib import Path
 
 DEFAULT_PATTERNS = ("eval/cases.yaml", "eval/cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
 DATASET_FILES = ("*.dataset.yaml", "*.dataset.yml")
+PROFILE_FILES = ("*.profile.yaml", "*.profile.yml")
 SUFFIXES = (".yaml", ".yml", ".jsonl")
 SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "build", "dist")
 
@@ -16,6 +17,11 @@ SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "b
 def is_case_file(path: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> bool:
     """Whether the end of `path` fits one of the glob `patterns`, which use `/` between folders."""
     return path.suffix in SUFFIXES and any(path.match(pattern) for pattern in patterns)
+
+
+def is_profile(path: Path) -> bool:
+    """Whether `path` is called like a profile of the long-horizon benchmark."""
+    return any(path.match(pattern) for pattern in PROFILE_FILES)
 
 
 def find_case_files(

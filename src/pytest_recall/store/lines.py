@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from pytest_recall.core.errors import RecallError
 from pytest_recall.store.files import read_text
 
 
@@ -53,6 +54,25 @@ class Appended:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def appended(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield the value of each whole line of a file that was appended to, with its number; none if it is not there.
+
+    A line that a killed run began is passed over. Raises RecallError if the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.endswith(b"\n") and line.strip():
+                    try:
+                        yield number, json.loads(line)
+                    except (ValueError, RecursionError):
+                        continue  # It was cut off, and the next run ended it.
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RecallError(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
 
 
 def read_appended(path: Path) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pytest_recall.core.bench_compare import Asked
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.membench import FORMAT, Arguments, Judged, Line, differences, plain
-from pytest_recall.store.lines import Appended
+from pytest_recall.store.lines import Appended, appended
 
 NAME = "questions.jsonl"
 JUDGED_NAME = "judged.jsonl"
@@ -22,7 +21,7 @@ def begun(folder: Path, arguments: Arguments) -> Iterator[Line]:
     A last line that was cut off is left out. Raises RecallError where the arguments are others.
     """
     path = folder / NAME
-    for number, record in _records(path):
+    for number, record in appended(path):
         try:
             if number == 1:
                 if record["format"] != FORMAT:
@@ -45,7 +44,7 @@ def folder_of(named: str, *beside: Path) -> Path | None:
 
 def read_asked(folder: Path, name: str) -> Asked:
     """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
-    begin: Any = next((record for number, record in _records(folder / NAME) if number == 1), None)
+    begin: Any = next((record for number, record in appended(folder / NAME) if number == 1), None)
     try:
         kept = dict(begin["arguments"])
         head = Arguments(**{**kept, "categories": tuple(kept["categories"])})
@@ -57,28 +56,13 @@ def read_asked(folder: Path, name: str) -> Asked:
 def judged(folder: Path) -> Iterator[Judged]:
     """Yield what models said of the answers; of what was judged again the last one holds. Raises RecallError."""
     path = folder / JUDGED_NAME
-    for number, record in _records(path):
+    for number, record in appended(path):
         try:
             yield Judged.from_json(record)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise RecallError(
                 f"{path}:{number}: is no judgement of a membench; delete the file to judge anew"
             ) from None
-
-
-def _records(path: Path) -> Iterator[tuple[int, Any]]:
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.endswith(b"\n") and line.strip():
-                    try:
-                        yield number, json.loads(line)
-                    except (ValueError, RecursionError):
-                        continue  # A line that a killed run began, and the next one ended.
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RecallError(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
 
 
 class Journal(Appended):

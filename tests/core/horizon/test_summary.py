@@ -24,7 +24,7 @@ def test_what_has_no_points_is_in_no_mean_and_counted_by_its_kind() -> None:
     found = summarize(every, {"factual-recall": 2})
 
     assert (found.scored, found.mean, found.hallucination, found.appealed) == (2, 3.5, 0.5, 1)
-    assert found.failures == {"memory": 0, "timeout": 1, "judge": 0}
+    assert found.failures == {"memory": 0, "timeout": 1, "answer": 0, "judge": 0}
     by_name = {one.category: one for one in found.categories}
     assert (by_name["factual-recall"].scores, by_name["factual-recall"].eligible) == ((6,), 2)
     assert (by_name["synthesis"].mean, by_name["negative-recall"].mean) == (1.0, None)

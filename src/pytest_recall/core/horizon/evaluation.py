@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_recall.core.horizon.question import BenchQuestion
 
-Failure = Literal["memory", "timeout", "judge"]
-"""Why there are no points: the memory broke, it took too long, or no judge came to a verdict."""
+Failure = Literal["memory", "timeout", "answer", "judge"]
+"""Why there are no points: the memory broke, it took too long, the model that answers from what it found could not
+be asked, or no judge came to a verdict."""
 FAILURES: tuple[Failure, ...] = get_args(Failure)
 MOST = 6
 """Points that an answer can get."""
@@ -59,7 +60,8 @@ class Evaluation:
     first judge where another was asked, which `appealed` says. `checkpoint` is the label, `day` the last day
     that was told; None in published lines, which do not say. `seconds` is the memory's own time. `retrieval`
     are what it found, `tool_calls` what it called, as it reported them. `context` says whether the judge saw
-    excerpts of the memory; `usd` is what it cost, None if that is not known.
+    excerpts of the memory; `usd` is what it cost, None if that is not known. `answered_by` says whose words the
+    answer is: the memory's own, a model's from what it found, or what it found; empty in published lines.
     """
 
     timestamp: str
@@ -78,3 +80,4 @@ class Evaluation:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     context: bool = False
     usd: float | None = None
+    answered_by: Literal["", "memory", "model", "passages"] = ""

@@ -1,0 +1,219 @@
+"""`recall bench run`: the days of a persona told to a memory system, and questions about them."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_recall.cli.common import Commands, placeless
+
+if TYPE_CHECKING:
+    from pytest_recall.horizon.parts import Parts
+
+DETAILS = """\
+A profile is a YAML file that says which persona, which memory and which models. Options come before it.
+  persona: {id: mara, dir: personas/mara, arcs: arcs-60d.yaml}
+  harness: {adapter: sqlite-fts}
+  models: {judge: "openai:gpt-5.4-mini", appellateJudge: "openai:gpt-5.4", answer: "openai:gpt-5.4-mini"}
+  run: {ranges: {start: 6, end: 60, step: 6}, sample: 50, judgeMemoryWindow: 1}
+
+The memory is told the days once, up to one checkpoint after the other, and asked at each of them. Its own
+answer is judged; a memory that only finds passages is answered for by `answer`, a model, and without one the
+passages stand as the answer. Without a judge the points come from the reference's words (`lexical`).
+
+Each answer is written down as it is judged, in eval/_artifacts/bench or in --out: questions.jsonl,
+failures.jsonl, progress.jsonl, result.json. The same command goes on where one was stopped: what has points
+is not asked again, what broke is. A folder with a run of another configuration is refused.
+
+  recall bench run --profile mara.profile.yaml --dry-run
+  recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
+  recall bench run --data personas --personas mara --arcs arcs-60d.yaml --memory sqlite-fts --ranges 30d 60d
+
+Exits with 2 if a question is without points in the end, or nothing was asked.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "run", "tell a memory system the days of a persona, and ask it", run, DETAILS)
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="what to run, a YAML file")
+    memory = parser.add_mutually_exclusive_group()
+    memory.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
+    memory.add_argument("--adapter", dest="memory", metavar="SELECTOR", help="the same, by its published name")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of the one")
+    parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's)")
+    parser.add_argument("--arcs", metavar="FILE", help="the story; its suffix names the other folders")
+    parser.add_argument("--judge", metavar="SELECTOR", help="the model that judges, or `lexical`")
+    parser.add_argument("--appellate-judge", metavar="SELECTOR", help="the model that answers with few points go to")
+    parser.add_argument("--answer", metavar="SELECTOR", help="the model that answers from what the memory found")
+    parser.add_argument(
+        "--ranges", nargs="+", metavar="DAYS", help="the checkpoints, such as 30d 90d 6mo full, or with commas"
+    )
+    parser.add_argument("--seed", type=int, metavar="N", help="what decides order and sample; 0 keeps the order")
+    parser.add_argument("--timeout", type=int, metavar="MS", help="how long the memory may take for a question")
+    parser.add_argument("--parallelism", type=int, metavar="N", help="questions at once")
+    parser.add_argument("--sample", type=int, metavar="N", help="older questions at each checkpoint (default: all)")
+    parser.add_argument(
+        "--judge-memory-window",
+        type=int,
+        metavar="N",
+        help="days around the relevant ones that the judge is shown; 0 shows none",
+    )
+    parser.add_argument(
+        "--groups-enabled",
+        action=argparse.BooleanOptionalAction,
+        help="ask the questions about sessions as well, from the session in which each belongs",
+    )
+    parser.add_argument("--unit", choices=("session", "day", "topic"), help="what the memory is told at a time")
+    parser.add_argument("--k", type=int, metavar="K", help="how many passages it is asked for")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where the run is written down")
+    parser.add_argument(
+        "--resume", type=Path, metavar="DIR", help="go on with the run there, or in the folder of a progress.jsonl"
+    )
+    parser.add_argument(
+        "--memory-reset", action="store_true", help="allow to reset a memory that is not empty, or does not say so"
+    )
+    parser.add_argument(
+        "--skip-preflight", action="store_true", help="do not put known answers to the judging models first"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be asked, and what it would take")
+    parser.add_argument("--json", action="store_true", help="print JSON: the result, or the need of --dry-run")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.horizon.parts import parts_of
+    from pytest_recall.horizon.profile import load_env, read_profile, settings_of
+
+    _check(args)
+    profile = None
+    if args.profile is not None:
+        profile = read_profile(args.profile, str(args.profile))
+        if profile.env is not None:
+            env = args.profile.absolute().parent / profile.env.file
+            if env.exists():
+                load_env(env, os.environ)
+            else:
+                # Elsewhere the variables are set in other ways; what is missing is said by whoever needs it.
+                _tell(f"{args.profile}: env.file: {profile.env.file} is not there, and no variable is taken from it")
+    settings = settings_of(profile, args.profile, _given(args), Path.cwd())
+    if settings.ignored:
+        _tell(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
+    with closing(parts_of(settings, _tell, ready=not args.dry_run)) as parts:
+        return _dry_run(args, parts) if args.dry_run else _go(args, parts)
+
+
+def _go(args: argparse.Namespace, parts: Parts) -> int:
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.horizon.judge import ModelJudge
+    from pytest_recall.horizon.run import Going
+    from pytest_recall.render.horizon_run import lines
+
+    if args.memory_reset and parts.client.private:
+        raise RecallError(f"--memory-reset: {parts.client.name} is empty when a run begins; remove the option")
+    if args.skip_preflight and not isinstance(parts.judge, ModelJudge):
+        raise RecallError("--skip-preflight has no effect, since no model judges; remove it")
+    folder = _folder(args, parts)
+    going = Going(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=_tell)
+    outcome = going.go()
+    if args.json:
+        print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
+    else:
+        lexical = not isinstance(parts.judge, ModelJudge)
+        print("\n".join(lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
+    if outcome.lost:
+        _tell(f"{outcome.lost:,} questions have no points; the same command asks them again")
+        return 2
+    return 0
+
+
+def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
+    from pytest_recall.horizon.need import need_of
+    from pytest_recall.render.horizon_run import preview
+
+    need = need_of(parts)
+    if args.json:
+        checkpoints = [
+            {"label": one.range.label, "days": one.days, "questions": len(one.asked), "new": one.fresh}
+            for one in parts.checkpoints
+        ]
+        print(json.dumps({"version": 1, "checkpoints": checkpoints, **need}, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(preview(_name(parts), parts.checkpoints, need)))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that would have no effect."""
+    from pytest_recall.core.errors import RecallError
+
+    if args.out is not None and args.resume is not None:
+        raise RecallError("--out and --resume both name the folder of the run; give one of them")
+    if args.dry_run and (args.memory_reset or args.skip_preflight or args.out is not None or args.resume is not None):
+        raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
+    if args.personas is not None and len(args.personas) > 1:
+        raise RecallError("--personas: one run is of one persona; run one after the other, each with its own --out")
+
+
+def _given(args: argparse.Namespace) -> Any:
+    from pytest_recall.horizon.profile import Given
+
+    by_alias: Mapping[str, Any] = {
+        "ranges": None if args.ranges is None else ",".join(args.ranges),
+        "seed": args.seed,
+        "timeout": args.timeout,
+        "parallelism": args.parallelism,
+        "sample": args.sample,
+        "judgeMemoryWindow": args.judge_memory_window,
+        "groupsEnabled": args.groups_enabled,
+        "unit": args.unit,
+        "k": args.k,
+    }
+    return Given(
+        data=args.data,
+        persona=args.personas[0] if args.personas else None,
+        arcs=args.arcs,
+        memory=args.memory,
+        judge=args.judge,
+        appellate=args.appellate_judge,
+        answer=args.answer,
+        run={name: value for name, value in by_alias.items() if value is not None},
+    )
+
+
+def _folder(args: argparse.Namespace, parts: Parts) -> Path:
+    """Return the folder of the run: the one that is named, or that of runs of this configuration."""
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.run.place import find_place
+    from pytest_recall.store.horizon import PROGRESS, header_of
+
+    if args.resume is not None:
+        folder: Path = args.resume.parent if args.resume.name == PROGRESS else args.resume
+        if header_of(folder) is None:
+            raise RecallError(f"--resume: {folder} holds no run; give --out to begin one there")
+        return folder
+    if args.out is not None:
+        named: Path = args.out
+        return named
+    root = Path.cwd()
+    artifacts = find_place(root, root, [root]).artifacts
+    artifacts.make()
+    header = json.dumps(parts.configuration.header(""), sort_keys=True)
+    mark = hashlib.sha256(header.encode()).hexdigest()[:12]
+    return artifacts.folder / "bench" / f"{parts.configuration.persona}-{mark}"
+
+
+def _name(parts: Parts) -> str:
+    configuration = parts.configuration
+    return f"{configuration.memory} on {configuration.persona} ({configuration.arcs}), judged by {configuration.judge}"
+
+
+def _tell(sentence: str) -> None:
+    print(f"recall: {sentence}", file=sys.stderr, flush=True)

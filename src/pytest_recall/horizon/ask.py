@@ -1,0 +1,127 @@
+"""Ask: one question of a checkpoint, put to the memory, answered and judged, as one evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pytest_recall.core.errors import CaseError, RecallError, one_line
+from pytest_recall.core.given import well_formed
+from pytest_recall.core.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
+from pytest_recall.core.horizon.calendar import Calendar
+from pytest_recall.core.horizon.checkpoint import Checkpoint
+from pytest_recall.core.horizon.evaluation import Evaluation, Failure
+from pytest_recall.core.horizon.question import BenchQuestion
+from pytest_recall.core.memory import QueryContext
+from pytest_recall.core.memory_part import MAX_LIMIT
+from pytest_recall.core.model import Ask, Message, Model
+from pytest_recall.core.trial import Passage
+from pytest_recall.horizon.counted import Counted, counting, total
+from pytest_recall.horizon.judge import Judge, Judged
+from pytest_recall.horizon.memory import Found, LateError, Subject
+
+SNIPPET = 300
+"""Characters of a passage that are written down."""
+SHOWN = 50
+"""Passages that are written down."""
+AnsweredBy = Literal["memory", "model", "passages"]
+
+
+def now() -> str:
+    """Return the time as lines have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asker:
+    """Asks the questions of one run. `k` passages are asked for; all of them of a memory that shows the `whole`."""
+
+    persona: str
+    calendar: Calendar
+    subject: Subject
+    judge: Judge
+    answerer: Counted | None
+    k: int
+    whole: bool
+    clock: Callable[[], str] = now
+
+    def evaluate(self, question: BenchQuestion, checkpoint: Checkpoint) -> Evaluation:
+        """Return what comes of the question. What breaks is a failure of it; StuckError is raised."""
+        context = QueryContext(
+            session=question.asked_in,
+            date=self.calendar.date_of(checkpoint.days).isoformat(),
+            checkpoint=checkpoint.range.label,
+        )
+        facts: dict[str, Any] = {
+            "persona": self.persona,
+            "question": question,
+            "checkpoint": checkpoint.range.label,
+            "day": checkpoint.days,
+        }
+        with counting() as costs:
+
+            def lost(failure: Failure, error: Exception, answer: str = "") -> Evaluation:
+                told = one_line(str(error), 300)
+                return Evaluation(
+                    **facts, timestamp=self.clock(), answer=answer, failure=failure, error=told, usd=total(costs)
+                )
+
+            try:
+                found = self.subject.ask(question.question, MAX_LIMIT if self.whole else self.k, context)
+            except LateError as error:
+                return lost("timeout", error)
+            except CaseError as error:
+                return lost("memory", error)
+            facts |= {"seconds": round(found.seconds, 6), "retrieval": _retrieval(found.passages)}
+            try:
+                answer, answered_by = self._answer(question, found, context)
+            except RecallError as error:
+                return lost("answer", error)
+            facts["answered_by"] = answered_by
+            try:
+                judged: Judged = self.judge.judge(question, answer, checkpoint.days)
+            except (RecallError, ValueError) as error:
+                return lost("judge", error, answer)
+            return Evaluation(
+                **facts,
+                timestamp=self.clock(),
+                answer=answer,
+                points=judged.points,
+                primary=judged.primary,
+                appealed=judged.primary is not None,
+                context=judged.context,
+                usd=total(costs),
+            )
+
+    def _answer(self, question: BenchQuestion, found: Found, context: QueryContext) -> tuple[str, AnsweredBy]:
+        """Return the memory's own answer, or a model's from what it found, or that; and whose it is."""
+        if found.text is not None:
+            return found.text, "memory"
+        if self.answerer is None:
+            return joined(found.passages), "passages"
+        return reply_of(self.answerer, asked_with(question.question, found.passages, context)), "model"
+
+
+def asked_with(question: str, passages: Sequence[Passage], context: QueryContext) -> Ask:
+    """Return what a model is asked that answers from what a memory found."""
+    return Ask(
+        messages=(Message("user", material(question, passages, context)),),
+        system=SYSTEM,
+        max_tokens=MAX_TOKENS,
+        temperature=0.0,
+    )
+
+
+def reply_of(model: Model, ask: Ask) -> str:
+    """Return a model's answer. Raises RecallError where there is none."""
+    reply = model.ask(ask)
+    if reply.stop == "refused" and not reply.text.strip():
+        raise RecallError(f"{model.name}: refused to answer; that is its provider's word, and no answer")
+    return well_formed(reply.text)
+
+
+def _retrieval(passages: tuple[Passage, ...]) -> tuple[dict[str, Any], ...]:
+    """Return what was found as lines have it; of many long texts the first ones, and their beginnings."""
+    return tuple({"path": one.source, "score": one.score, "snippet": one.text[:SNIPPET]} for one in passages[:SHOWN])

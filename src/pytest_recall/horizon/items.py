@@ -1,0 +1,173 @@
+"""Items: the questions of a profile as eval cases, checkpoint by checkpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+from pytest_recall.core.bench import ANSWERED
+from pytest_recall.core.case import NAME_PATTERN, Case, JudgeCall
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.answering import joined
+from pytest_recall.core.horizon.checkpoint import Checkpoint
+from pytest_recall.core.horizon.question import BenchQuestion
+from pytest_recall.core.memory import Unit
+from pytest_recall.core.memory_part import AskedAt, Haystack, Stage
+from pytest_recall.core.model import Model
+from pytest_recall.core.trial import Answer, Verdict
+from pytest_recall.horizon.ask import asked_with, reply_of
+from pytest_recall.horizon.judge import LEXICAL, Days, LexicalJudge, ModelJudge
+from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units
+from pytest_recall.horizon.profile import Given, load_env, read_profile, settings_of
+from pytest_recall.judges.panel import Panel
+
+JUDGE = "horizon"
+"""The judge of these cases; the file brings it along."""
+_UNFIT = re.compile(r"[^\w.\-/+@=]")
+
+
+class ProfileCases:
+    """A profile's questions as cases, in the order in which they are asked, each like `18d/q007`.
+
+    Of `models`, the judges and the one that answers are asked as the session asks its models. On no schedule: a
+    question means something at its checkpoint alone.
+    """
+
+    on_schedule = False
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.name = name
+        profile = read_profile(path, name)
+        if profile.env is not None and (env := path.parent / profile.env.file).exists():
+            load_env(env, os.environ)
+        self.settings = settings_of(profile, path, Given(), path.parent)
+        self.root = self.settings.root
+        self.memory = self.settings.memory
+        corpus = self.settings.corpus
+        persona = corpus.persona
+        self._checkpoints = checkpoints_of(self.settings)
+        self._digest = _digest_of(self.settings.corpus.texts(), self.settings.run.unit)
+        self._scenario = persona.id if re.fullmatch(NAME_PATTERN, persona.id) else "persona"
+        self._prefix = f"{persona.id}-"
+        self._asked: dict[str, tuple[BenchQuestion, Checkpoint]] = {}
+        for checkpoint in self._checkpoints:
+            for question in checkpoint.asked:
+                short = _UNFIT.sub("-", question.id.removeprefix(self._prefix))
+                id = f"{_UNFIT.sub('-', checkpoint.range.label)}/{short}"
+                if id in self._asked:
+                    raise RecallError(f"{name}: {id!r} is asked twice; give the questions ids that differ by letters")
+                self._asked[id] = (question, checkpoint)
+        self.lines = dict.fromkeys(self._asked, 1)
+        self._cases: dict[str, Case] = {}
+
+    @property
+    def seconds(self) -> float:
+        """How long the memory may take for a question."""
+        return self.settings.run.timeout / 1000
+
+    def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
+        """Return the cases with these ids, or all, in the order in which they are asked."""
+        wanted = None if ids is None else set(ids)
+        return [self._case(id) for id in self._asked if wanted is None or id in wanted]
+
+    def _case(self, id: str) -> Case:
+        if id not in self._cases:
+            question, checkpoint = self._asked[id]
+            when = self.settings.corpus.calendar.date_of(checkpoint.days).isoformat()
+            case = Case(
+                id=id,
+                scenario=self._scenario,
+                dimension=question.category,
+                input=question.question,
+                expected=question.answer,
+                judges=(JudgeCall(name=JUDGE),),
+            )
+            self._cases[id] = case.model_copy(
+                update={
+                    "memory": Haystack.staged(self._stages(checkpoint)),
+                    "limit": self.settings.run.k,
+                    "context": AskedAt(session=question.asked_in, date=when, checkpoint=checkpoint.range.label),
+                }
+            )
+        return self._cases[id]
+
+    def _stages(self, last: Checkpoint) -> tuple[Stage, ...]:
+        """Return what is told up to a checkpoint, with the stops of a run on the way."""
+        stages, told, stops = list[Stage](), 0, self._digest
+        for checkpoint in self._checkpoints[: last.place]:
+            stops = hashlib.sha256(f"{stops} {checkpoint.days}".encode()).hexdigest()[:32]
+            stages.append(Stage(stops, self._reader(told, checkpoint.days)))
+            told = checkpoint.days
+        return tuple(stages)
+
+    def _reader(self, after: int, last: int) -> Callable[[], tuple[Unit, ...]]:
+        corpus, run = self.settings.corpus, self.settings.run
+
+        def read() -> tuple[Unit, ...]:
+            days = (day for day in corpus.days if after < day <= last)
+            return tuple(unit for day in days for unit in day_units(corpus, day, run.unit))
+
+        return read
+
+    def answered(self, case: Case, answer: Answer, answerer: Model | None) -> Answer:
+        """Return the answer: the memory's own, or a model's from what it found, or that. Raises RecallError."""
+        if answer.usage.get(ANSWERED, 1):
+            return answer
+        text = joined(answer.passages)
+        if answerer is not None:
+            assert case.context is not None
+            assert isinstance(case.input, str)
+            text = reply_of(answerer, asked_with(case.input, answer.passages, case.context.context))
+        return Answer(text=text, passages=answer.passages, usage=answer.usage)
+
+    def judge(self, found: Callable[[str], Model], *, attempts: int, preflight: bool) -> PointsJudge:
+        """Return who judges these cases; `found` finds a model by its selector. Raises RecallError."""
+        settings = self.settings
+        corpus = settings.corpus
+        days = Days(corpus.days, lru_cache(maxsize=KEPT_DAYS)(corpus.text), corpus.calendar)
+        if settings.judge in (None, LEXICAL):
+            return PointsJudge(self._asked, LexicalJudge(days), preflight=False)
+        appellate = None if settings.appellate is None else found(settings.appellate)
+        panel = Panel(judges=(found(settings.judge or ""),), appellate=appellate, attempts=attempts)
+        return PointsJudge(self._asked, ModelJudge(panel, days, settings.run.judge_memory_window), preflight=preflight)
+
+
+class PointsJudge:
+    """A judge `(answer, case)` that gives the points of a profile's judge as a verdict."""
+
+    def __init__(
+        self,
+        asked: dict[str, tuple[BenchQuestion, Checkpoint]],
+        judge: LexicalJudge | ModelJudge,
+        *,
+        preflight: bool,
+    ) -> None:
+        self._asked = asked
+        self._judge = judge
+        self._preflight = preflight
+        self._lock = Lock()
+
+    def __call__(self, answer: Answer, case: Case) -> Verdict:
+        """Return the verdict: it passes with four points, unless it is wrong or made up. Raises RecallError."""
+        question, checkpoint = self._asked[case.id]
+        return self._judge.verdict(question, answer.text, checkpoint.days)
+
+    def ready(self) -> None:
+        """Put the known answers to each model, once. Raises RecallError for one that must not judge."""
+        with self._lock:
+            if self._preflight and isinstance(self._judge, ModelJudge):
+                self._judge.ready()
+            self._preflight = False
+
+
+def _digest_of(texts: Iterable[tuple[int, str]], unit: str) -> str:
+    told = hashlib.sha256(unit.encode())
+    for day, text in texts:
+        told.update(f"\n{day} {len(text)}\n{text}".encode())
+    return told.hexdigest()[:32]

@@ -1,0 +1,166 @@
+"""Judge of a run: points for an answer, by a model or by the words of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+from pytest_recall.core.case import Case, JudgeCall
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.calendar import Calendar
+from pytest_recall.core.horizon.disclosure import BOUNDARY
+from pytest_recall.core.horizon.evaluation import MOST, Points
+from pytest_recall.core.horizon.excerpts import excerpts, forbidden_excerpts, window_days
+from pytest_recall.core.horizon.question import BenchQuestion, Disclosure
+from pytest_recall.core.judgement import Vote
+from pytest_recall.core.trial import Answer, Verdict
+from pytest_recall.judges import lexical, memory, preflight
+from pytest_recall.judges.panel import Panel
+from pytest_recall.judges.seat import Undecided, version_of
+
+LEXICAL = "lexical"
+"""Stands for a model: the points come from the reference's words."""
+READS = 24_000
+"""Characters of excerpts that a judge is shown, and as many of what must not come out."""
+ALLOWED = 1
+"""Known answers that a model may misjudge."""
+PROMPTS = version_of("horizon", dict(memory.VARIANTS), READS)
+"""Tells the prompts of a model that judges apart from those of other versions."""
+
+
+class Judged(NamedTuple):
+    """Points of an answer, with those of the first judge if another one was asked.
+
+    `context` says whether the judge saw excerpts of the days.
+    """
+
+    points: Points
+    primary: Points | None = None
+    context: bool = False
+
+
+class Judge(Protocol):
+    """Whoever gives points."""
+
+    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> Judged:
+        """Return the points; of the story, what was told up to `last_day` counts. Raises RecallError for none."""
+        ...
+
+
+class Days:
+    """The texts of the days that a question is about; `text` reads one."""
+
+    def __init__(self, known: tuple[int, ...], text: Callable[[int], str], calendar: Calendar) -> None:
+        self._known = known
+        self._text = text
+        self.calendar = calendar
+
+    def of(self, question: BenchQuestion, window: int, last_day: int) -> Mapping[int, str]:
+        """Return the texts of the relevant days and those around them, up to `last_day`."""
+        return {day: self._text(day) for day in window_days(question, window, last_day=last_day, known=self._known)}
+
+
+def disclosure_of(question: BenchQuestion) -> Disclosure | None:
+    """Return the expected behaviour, of questions about the boundary of a session alone."""
+    return question.expected_disclosure if question.category == BOUNDARY else None
+
+
+class LexicalJudge:
+    """Points from the reference's words and values. It asks nobody, so that nothing of it can fail."""
+
+    def __init__(self, days: Days) -> None:
+        self._days = days
+
+    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> Judged:
+        """Return the points."""
+        disclosure = disclosure_of(question)
+        forbidden: list[str] = []
+        if disclosure is not None:
+            texts = self._days.of(question, 0, last_day)
+            forbidden = forbidden_excerpts(question, texts, self._days.calendar, READS)
+            # Which day it is stands in the heading, and is no secret.
+            forbidden = [text.partition("\n")[2] for text in forbidden]
+        found = lexical.points(
+            answer, question.answer, question=question.question, disclosure=disclosure, forbidden=forbidden
+        )
+        return Judged(Points(found.correctness, found.completeness, found.hallucination, found.reason))
+
+    def verdict(self, question: BenchQuestion, answer: str, last_day: int) -> Verdict:
+        """Return the same as a verdict."""
+        points = self.judge(question, answer, last_day).points
+        return Verdict(
+            passed=not points.fails,
+            score=points.composite / MOST,
+            reason=f"{points.composite} of {MOST}: {points.reasoning}",
+            version=lexical.VERSION,
+        )
+
+
+class ModelJudge:
+    """Points by the models of a panel. With a `window` it sees excerpts of so many days around the relevant ones."""
+
+    def __init__(self, panel: Panel, days: Days, window: int) -> None:
+        self._panel = panel
+        self._days = days
+        self._window = window
+
+    def ready(self) -> None:
+        """Put known answers to each model. Raises RecallError for one that must not judge."""
+        known = preflight.known_answers("memory", ())
+        models = (*self._panel.judges, *([] if self._panel.appellate is None else [self._panel.appellate]))
+        for model in models:
+            flown = preflight.fly(model, memory.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED)
+            if flown.problem:
+                told = flown.problem.partition("; choose")[0]
+                raise RecallError(f"{told}; choose another judge, or pass it over with --skip-preflight")
+
+    def inquiry(self, question: BenchQuestion, answer: str, last_day: int) -> memory.MemoryInquiry:
+        """Return what the models are asked."""
+        shown = []
+        if self._window:
+            texts = self._days.of(question, self._window, last_day)
+            shown = excerpts(question, texts, self._days.calendar, READS)
+        disclosure = disclosure_of(question)
+        forbidden = None
+        if disclosure is not None:
+            texts = self._days.of(question, 0, last_day)
+            said = forbidden_excerpts(question, texts, self._days.calendar, READS)
+            forbidden = said or [f"what was said in the session {name}" for name in question.forbidden_sessions] or None
+        case = Case(
+            id="question",
+            scenario="horizon",
+            dimension="memory",
+            input=question.question,
+            expected=question.answer,
+            judges=(JudgeCall(name="memory"),),
+        )
+        return memory.inquiry(
+            Answer(text=answer),
+            case,
+            excerpts=shown or None,
+            disclosure=disclosure,
+            forbidden=forbidden,
+            # Headings are within the limit already, and the parts were chosen.
+            reads=2 * READS,
+        )
+
+    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> Judged:
+        """Return the points: the appellate judge's where the first ones were too few. Raises Undecided."""
+        asked = self.inquiry(question, answer, last_day)
+        judgement = self._panel.decide(asked, question.id, "memory").judgement
+        if judgement is None or not judgement.votes:
+            raise Undecided("the panel gave no votes; look at its judges")
+        context = any(part.name.startswith("EXCERPT") for part in asked.parts)
+        first = _points(judgement.votes[0])
+        if judgement.appeal is None:
+            return Judged(first, context=context)
+        return Judged(_points(judgement.appeal), primary=first, context=context)
+
+    def verdict(self, question: BenchQuestion, answer: str, last_day: int) -> Verdict:
+        """Return the panel's verdict. Raises Undecided."""
+        return self._panel.decide(self.inquiry(question, answer, last_day), question.id, "memory")
+
+
+def _points(vote: Vote) -> Points:
+    """Return a vote's points, with its words but without the sum that they begin with."""
+    return Points.from_json({**vote.scores, "reasoning": vote.reason.partition(": ")[2] or vote.reason})

@@ -1,0 +1,144 @@
+"""Memory of a run: told one day after the other, and asked with a limit of time that is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Queue
+from typing import NamedTuple
+
+from pytest_recall.core.errors import CaseError, RecallError
+from pytest_recall.core.memory import QueryContext, Unit
+from pytest_recall.core.trial import Passage
+from pytest_recall.horizon.lane import Lane
+from pytest_recall.memory.deadline import deadline
+from pytest_recall.run.loop import TASKS, Tasks
+from pytest_recall.run.memory import Memory
+
+GRACE = 10.0
+"""Seconds that a memory gets to end what it was told to end."""
+
+
+class Found(NamedTuple):
+    """What a memory gave: its own answer, None if it gives none, what it found, and the seconds that it took."""
+
+    text: str | None
+    passages: tuple[Passage, ...]
+    seconds: float
+
+
+class LateError(CaseError):
+    """A question for which the memory took too long."""
+
+
+class StuckError(RecallError):
+    """A memory that goes on with what nobody waits for any more: nothing else may be asked of it."""
+
+
+class Subject:
+    """The memory under test, asked by at most `lanes` threads at once, each question for at most `seconds`.
+
+    Where one lane is enough, it is told and asked by the same thread from beginning to end.
+    """
+
+    def __init__(self, memory: Memory, *, answers_only: bool, lanes: int, seconds: float, grace: float = GRACE) -> None:
+        self._memory = memory
+        self._answers_only = answers_only
+        self._seconds = seconds
+        self._grace = grace
+        self._stuck = False
+        self._first = Lane()
+        self._free: Queue[Lane] = Queue()
+        self._lanes = [self._first, *(Lane() for _ in range(lanes - 1))]
+        for lane in self._lanes:
+            self._free.put(lane)
+
+    def begin(self, allowed: bool) -> None:
+        """Look whether it can be used, and is empty unless that is `allowed` not to be so. Raises CaseError."""
+
+        def look() -> None:
+            self._memory.ready()
+            self._memory.healthcheck()
+            self._memory.guard(allowed)
+
+        self._first.submit(look).result()
+
+    def tell(self, units: Iterable[Unit]) -> None:
+        """Let it keep these texts. Raises CaseError."""
+
+        def store() -> None:
+            for unit in units:
+                self._memory.store(unit.content, unit.metadata)
+
+        self._first.submit(store).result()
+
+    def finalize(self) -> None:
+        """Say that all days of a checkpoint are there. Raises CaseError."""
+        self._first.submit(self._memory.finalize).result()
+
+    def reset(self) -> None:
+        """Let it forget everything. Raises CaseError, also where it is stuck."""
+        try:
+            self._first.submit(self._memory.reset).result(self._grace if self._stuck else None)
+        except TimeoutError:
+            raise CaseError("memory reset", "it is still at a question whose time is over") from None
+
+    def ask(self, question: str, limit: int, context: QueryContext) -> Found:
+        """Return what it gives. Raises CaseError, LateError after its time, and StuckError if it does not end then.
+
+        What is late is ended: a task is cancelled, a process killed, a call to a service given up; a plain
+        function in this process cannot be, and has to come to its end before anything else is asked.
+        """
+        lane = self._free.get()
+        if self._stuck:
+            self._free.put(lane)
+            raise StuckError("the memory is still at another question, whose time is over")
+        tasks = Tasks()
+        start = time.perf_counter()
+
+        def call() -> Found:
+            TASKS.set(tasks)
+            with deadline(self._seconds):
+                passages = () if self._answers_only else tuple(self._memory.recall(question, limit, context))
+                text = self._memory.answer(question, limit, context)
+            return Found(text, passages, time.perf_counter() - start)
+
+        future = lane.submit(call)
+        try:
+            return future.result(self._seconds)
+        except TimeoutError:
+            tasks.cancel()
+            self._end(future, question)
+            raise self._late() from None
+        except CaseError as error:
+            if time.perf_counter() - start >= self._seconds:
+                raise self._late() from error
+            raise
+        finally:
+            self._free.put(lane)
+
+    def close(self) -> None:
+        """Let go of the memory, unless it is stuck, and of the threads."""
+        with suppress(TimeoutError):
+            self._first.submit(self._memory.close).result(0 if self._stuck else None)
+        for lane in self._lanes:
+            lane.close()
+
+    def _late(self) -> LateError:
+        return LateError("memory timeout", f"no answer within {self._seconds:g} s")
+
+    def _end(self, future: Future[Found], question: str) -> None:
+        try:
+            future.result(self._grace)
+        except TimeoutError:
+            if not future.done():
+                self._stuck = True
+                raise StuckError(
+                    f"the memory is still at “{question[:60]}” {self._grace:g} s after its {self._seconds:g} s were"
+                    " over, and cannot be ended from here; make it end by itself, or name it by a selector with a"
+                    " process of its own, such as command: or http:"
+                ) from None
+        except Exception:
+            return  # Whatever it ended with: nobody waits for it.

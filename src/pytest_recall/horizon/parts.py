@@ -1,0 +1,175 @@
+"""Parts of a run: its corpus, checkpoints, models and memory, looked for together, before anything is asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.checkpoint import Checkpoint, checkpoints
+from pytest_recall.core.horizon.configuration import Configuration
+from pytest_recall.core.horizon.question import BenchQuestion
+from pytest_recall.core.horizon.units import UnitKind, units_of
+from pytest_recall.core.memory import Unit
+from pytest_recall.horizon.corpus import QUESTIONS, Corpus
+from pytest_recall.horizon.counted import Counted
+from pytest_recall.horizon.judge import LEXICAL, PROMPTS, Days, Judge, LexicalJudge, ModelJudge
+from pytest_recall.horizon.profile import Settings
+from pytest_recall.judges import lexical
+from pytest_recall.judges.panel import Panel
+from pytest_recall.memory.client import Client
+from pytest_recall.memory.resolve import resolve as memory_of
+from pytest_recall.providers.provider import Settings as ModelSettings
+from pytest_recall.providers.resolve import resolve as model_of
+
+KEPT_DAYS = 64
+"""Days whose texts are kept for the judge."""
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """All that a run needs. `days` are those with a file."""
+
+    settings: Settings
+    corpus: Corpus
+    questions: tuple[BenchQuestion, ...]
+    days: tuple[int, ...]
+    checkpoints: Sequence[Checkpoint]
+    client: Client
+    judge: Judge
+    answerer: Counted | None
+    configuration: Configuration
+    models: tuple[Counted, ...] = ()
+
+    def close(self) -> None:
+        """Let go of what the models hold."""
+        for model in self.models:
+            model.close()
+
+
+def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = True) -> Parts:
+    """Return the parts. Raises RecallError with all that is missing, each in a sentence.
+
+    Keys, packages and programs are not looked for if nothing has to be `ready`.
+    """
+    problems: list[str] = []
+
+    def tried(find: Callable[[], Part]) -> Part | None:
+        try:
+            return find()
+        except RecallError as error:
+            problems.extend(error.messages)
+            return None
+
+    def model(selector: str, what: str) -> Counted | None:
+        def find() -> Counted:
+            found = model_of(selector, settings=ModelSettings(say=say), root=settings.root)
+            if ready:
+                found.ready()
+            return Counted(found)
+
+        try:
+            return find()
+        except RecallError as error:
+            problems.extend(f"{what}: {message}" for message in error.messages)
+            return None
+
+    corpus = settings.corpus
+    persona = tried(lambda: corpus.persona)
+    if persona is not None and persona.id != settings.persona.id:
+        problems.append(f"{corpus.path}: is the persona {persona.id!r}, not {settings.persona.id!r}; correct one")
+    story, days, questions = tried(lambda: corpus.story), tried(lambda: corpus.days), tried(lambda: corpus.questions)
+    client = tried(lambda: memory_of(settings.memory, root=settings.root))
+    if client is not None and ready:
+        try:
+            client.ready()
+        except RecallError as error:
+            problems.extend(f"memory {client.name}: {message}" for message in error.messages)
+    primary = None if settings.judge in (None, LEXICAL) else model(settings.judge or "", "judge")
+    appellate = None if settings.appellate is None else model(settings.appellate, "appellate judge")
+    answerer = None if settings.answer is None else model(settings.answer, "answer")
+    if problems or persona is None or story is None or days is None or questions is None or client is None:
+        raise RecallError(*problems)
+    run = settings.run
+    found = checkpoints_of(settings)
+    text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
+    shown = Days(days, text, corpus.calendar)
+    judge: Judge
+    if primary is None:
+        judge, version = LexicalJudge(shown), lexical.VERSION
+    else:
+        panel = Panel(judges=(primary,), appellate=appellate)
+        judge, version = ModelJudge(panel, shown, run.judge_memory_window), PROMPTS
+    return Parts(
+        settings=settings,
+        corpus=corpus,
+        questions=questions,
+        days=days,
+        checkpoints=found,
+        client=client,
+        judge=judge,
+        answerer=answerer,
+        models=tuple(one for one in (primary, appellate, answerer) if one is not None),
+        configuration=Configuration(
+            memory=client.name,
+            persona=persona.id,
+            arcs=settings.persona.arcs,
+            dates=settings.persona.dates,
+            run=run,
+            judge=LEXICAL if primary is None else primary.name,
+            judge_version=version,
+            appellate=settings.appellate,
+            answer=settings.answer,
+            hashes=_hashes(corpus, found[-1].days),
+            labels=settings.labels,
+        ),
+    )
+
+
+def checkpoints_of(settings: Settings) -> list[Checkpoint]:
+    """Return the checkpoints of a run. Raises RecallError where none has a question."""
+    run, questions = settings.run, settings.corpus.questions
+    found = checkpoints(
+        questions,
+        run.ranges,
+        settings.corpus.days[-1],
+        sample=run.sample,
+        seed=run.seed,
+        groups=run.groups_enabled,
+        sampler=run.sampler,
+    )
+    if not any(one.asked for one in found):
+        first = min(max(one.relevant_days) for one in questions)
+        raise RecallError(f"ranges: no question can be asked after so few days; the first one can after day {first}")
+    return found
+
+
+def day_units(corpus: Corpus, day: int, kind: UnitKind) -> list[Unit]:
+    """Return what a memory is told of a day."""
+    return units_of(
+        day,
+        corpus.text(day),
+        kind,
+        on=corpus.calendar.date_of(day),
+        persona=corpus.persona.id,
+        arcs=[arc.id for arc in corpus.story.active(day)],
+    )
+
+
+def _hashes(corpus: Corpus, last_day: int) -> dict[str, str]:
+    """Return the SHA-256 of what a run reads: the story, the questions, and the days up to the last one told."""
+    told = hashlib.sha256()
+    for day in corpus.days:
+        if day <= last_day:
+            data = corpus.day_path(day).read_bytes()
+            told.update(f"{day} {len(data)}\n".encode())
+            told.update(data)
+    return {
+        "story": hashlib.sha256(corpus.arcs_path.read_bytes()).hexdigest(),
+        "questions": hashlib.sha256((corpus.qa / QUESTIONS).read_bytes()).hexdigest(),
+        "days": told.hexdigest(),
+    }

@@ -1,0 +1,166 @@
+"""Profile: from what people write, in a file and on the command line, to the settings of one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.profile import PersonaPart, Profile, RunPart
+from pytest_recall.horizon.corpus import PERSONA, Corpus
+from pytest_recall.store.files import read_text
+from pytest_recall.store.written import explain, read_mapping
+
+LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
+"""What `harness.config` may say for display alone."""
+_SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
+_VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One run. Models and the memory are selectors, whose relative paths are those from `root`."""
+
+    corpus: Corpus
+    persona: PersonaPart
+    memory: str
+    run: RunPart
+    root: Path
+    judge: str | None = None
+    appellate: str | None = None
+    answer: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What the command line says; None for what it does not. `run` holds the fields of the profile's part by alias."""
+
+    data: Path | None = None
+    persona: str | None = None
+    arcs: str | None = None
+    memory: str | None = None
+    judge: str | None = None
+    appellate: str | None = None
+    answer: str | None = None
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_profile(path: Path, name: str) -> Profile:
+    """Return the profile at `path`, which messages call `name`. Raises RecallError."""
+    return read_mapping(path, name, Profile, "`persona`, `harness` and `run`")
+
+
+def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: Path) -> Settings:
+    """Return the settings of a run: what is `given` comes before the profile at `path`. Raises RecallError."""
+    root = cwd if path is None else path.absolute().parent
+    part, folder = _persona(profile, root, given)
+    models = None if profile is None else profile.models
+    run = _run(RunPart() if profile is None else profile.run, given.run)
+    memory, labels, ignored = _memory(profile, given)
+
+    def of(named: str | None, field_name: str) -> str | None:
+        found: str | None = getattr(models, field_name, None)
+        return named or found
+
+    settings = Settings(
+        corpus=Corpus(
+            folder,
+            part.arcs,
+            memories=_below(root, folder, part.memories_dir),
+            qa=_below(root, folder, part.qa_dir),
+            dates=part.dates,
+        ),
+        persona=part,
+        memory=memory,
+        run=run,
+        root=root,
+        judge=of(given.judge, "judge"),
+        appellate=of(given.appellate, "appellate_judge"),
+        answer=of(given.answer, "answer"),
+        labels=labels,
+        ignored=ignored,
+    )
+    if settings.judge in (None, "lexical") and settings.appellate is not None:
+        if given.appellate is not None or given.judge is None:
+            raise RecallError("an appellate judge has no effect where no model judges; name a judge, or remove it")
+        return replace(settings, appellate=None)  # `--judge lexical` in the place of a profile's models.
+    if settings.appellate is not None and settings.appellate == settings.judge:
+        raise RecallError(f"the appellate judge `{settings.appellate}` is the judge as well; name another model")
+    return settings
+
+
+def _persona(profile: Profile | None, root: Path, given: Given) -> tuple[PersonaPart, Path]:
+    """Return the part about the persona, and its folder."""
+    if profile is not None:
+        part = profile.persona
+        if given.persona not in (None, part.id) and given.data is None:
+            raise RecallError(f"--personas {given.persona}: the profile is of {part.id}; give --data with its folder")
+    elif given.persona is not None and given.data is not None:
+        part = PersonaPart(id=given.persona)
+    else:
+        raise RecallError("no persona is named; give --profile FILE, or --data DIR with --personas ID")
+    part = part.model_copy(
+        update={name: value for name, value in (("id", given.persona), ("arcs", given.arcs)) if value is not None}
+    )
+    if given.data is not None:
+        # A folder of personas, or that of the one.
+        return part, given.data if (given.data / PERSONA).is_file() else given.data / part.id
+    return part, root if part.dir is None else root / part.dir
+
+
+def _below(root: Path, folder: Path, written: str | None) -> str | None:
+    """Return a folder that is written from the profile's, or else from the persona's."""
+    if written is None:
+        return None
+    return str(root / written) if (root / written).is_dir() and not (folder / written).is_dir() else written
+
+
+def _memory(profile: Profile | None, given: Given) -> tuple[str, dict[str, str], tuple[str, ...]]:
+    """Return the memory's selector, labels for display, and what of the profile has no effect."""
+    harness = None if profile is None else profile.harness
+    if given.memory is None and harness is None:
+        raise RecallError("no memory is named; give --memory SELECTOR, or `harness: {adapter: SELECTOR}`")
+    selector = given.memory or (harness.adapter if harness else "")
+    if _SCRIPT.search(selector):
+        raise RecallError(
+            f"{selector!r} is a JavaScript module, which is not loaded here; name the memory by a selector, such as"
+            " sqlite-fts, grpc://HOST:PORT or python:FILE.py:NAME, in harness.adapter or with --memory"
+        )
+    if harness is None or given.memory is not None:
+        return selector, {}, ()
+    labels = {name: str(harness.config[name]) for name in LABELS if name in harness.config}
+    ignored = [f"harness.config.{name}" for name in harness.config if name not in LABELS]
+    return selector, labels, (*(["harness.factory"] if harness.factory else []), *ignored)
+
+
+def _run(run: RunPart, given: Mapping[str, Any]) -> RunPart:
+    try:
+        own = RunPart.model_validate(dict(given))
+    except ValidationError as error:
+        told = explain(error, RunPart, "", lambda path: 1)
+        raise RecallError(*(f"--{one.removeprefix(':1: ')}" for one in told)) from None
+    return run.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+def load_env(path: Path, environ: MutableMapping[str, str]) -> None:
+    """Take in the variables of a file with lines `NAME=value`; those that are set stay. Raises RecallError."""
+    for number, line in enumerate(read_text(path, str(path)).split("\n"), start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        match = _VARIABLE.fullmatch(text)
+        if match is None:
+            raise RecallError(f"{path}:{number}: is no variable; write NAME=value")
+        value = match[2].strip()
+        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        else:
+            value = value.partition(" #")[0].rstrip()
+        environ.setdefault(match[1], value)

@@ -1,0 +1,267 @@
+"""Run: the days of a persona are told to a memory, and at each checkpoint questions are asked and judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_recall.core.errors import CaseError, RecallError
+from pytest_recall.core.horizon.checkpoint import Checkpoint
+from pytest_recall.core.horizon.evaluation import Evaluation
+from pytest_recall.core.horizon.question import BenchQuestion
+from pytest_recall.core.horizon.record import checkpoint_line
+from pytest_recall.core.horizon.result import Reached, duration, result, summary_line
+from pytest_recall.core.horizon.summary import summarize
+from pytest_recall.horizon.ask import Asker, now
+from pytest_recall.horizon.judge import ModelJudge
+from pytest_recall.horizon.lane import Lane
+from pytest_recall.horizon.memory import StuckError, Subject
+from pytest_recall.horizon.parts import Parts, day_units
+from pytest_recall.horizon.passes.work import Progress
+from pytest_recall.run.loop import Loop
+from pytest_recall.run.memory import Memory
+from pytest_recall.store.files import locked
+from pytest_recall.store.horizon import (
+    FILLED,
+    Done,
+    RunFiles,
+    check_same,
+    evaluations,
+    is_over,
+    reached_lines,
+    starts,
+    write_result,
+)
+
+IN_A_ROW = 5
+"""Questions one after the other without points by which a run stops: whatever broke will not mend itself."""
+
+
+class Outcome(NamedTuple):
+    """What a run came to: its result, as it is written, and the checkpoints behind it."""
+
+    result: dict[str, Any]
+    reached: tuple[Reached, ...]
+
+    @property
+    def lost(self) -> int:
+        """How many questions have no points."""
+        return sum(one.points is None for reached in self.reached for one in reached.evaluations)
+
+
+class Going:
+    """A run in a folder, begun or gone on with. `allowed` says that a memory may be reset that is not empty."""
+
+    def __init__(self, parts: Parts, folder: Path, *, allowed: bool, preflight: bool, tell: Callable[[str], None]):
+        self._parts = parts
+        self._folder = folder
+        self._allowed = allowed
+        self._preflight = preflight
+        self._tell = tell
+        self._done: Done = {}
+        self._ingest_ms: dict[str, float | None] = {}
+        self._failed_in_a_row = 0
+
+    def go(self) -> Outcome:
+        """Ask what has not been answered yet, and return what all of it came to.
+
+        Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
+        """
+        try:
+            with locked(self._folder / ".lock"):
+                return self._go()
+        except KeyboardInterrupt:
+            raise RecallError(f"{self._folder}: stopped; the same command goes on from here") from None
+
+    def _go(self) -> Outcome:
+        parts = self._parts
+        header = parts.configuration.header(now())
+        if check_same(self._folder, header):
+            known = {one.id: one for one in parts.questions}
+            self._done = {key: _lean(one) for key, one in evaluations(self._folder, known).items()}
+        open_ = {one.place: self._open(one) for one in parts.checkpoints}
+        left = sum(map(len, open_.values()))
+        total = sum(len(one.asked) for one in parts.checkpoints)
+        if left < total:
+            self._tell(f"{self._folder}: {total - left:,} of {total:,} questions are answered")
+        self._ingest_ms = {label: one["ingestMs"] for label, one in reached_lines(self._folder).items()}
+        if left and self._preflight and isinstance(parts.judge, ModelJudge):
+            parts.judge.ready()
+        if left or not is_over(self._folder):
+            with RunFiles(self._folder, header) as files:
+                if left:
+                    self._work(files, open_, left)
+                for checkpoint in parts.checkpoints:
+                    # A run that was killed just after the last answer of a checkpoint has not said so.
+                    if checkpoint.range.label not in self._ingest_ms:
+                        self._reach(files, checkpoint, None)
+                outcome = self._outcome(parts.checkpoints)
+                files.tell(summary_line(outcome.result))
+        else:
+            outcome = self._outcome(parts.checkpoints)
+        write_result(self._folder, outcome.result)
+        return outcome
+
+    def _open(self, checkpoint: Checkpoint) -> list[BenchQuestion]:
+        """Return the questions of a checkpoint that have no points yet."""
+        label = checkpoint.range.label
+        answered = {id for (where, id), one in self._done.items() if where == label and one.points is not None}
+        return [question for question in checkpoint.asked if question.id not in answered]
+
+    def _work(self, files: RunFiles, open_: dict[int, list[BenchQuestion]], left: int) -> None:
+        parts = self._parts
+        last = max(place for place, questions in open_.items() if questions)
+        progress = Progress("asked", left)
+        try:
+            with self._opened() as subject, _lanes(parts.settings.run.parallelism) as lanes:
+                asker = Asker(
+                    persona=parts.configuration.persona,
+                    calendar=parts.corpus.calendar,
+                    subject=subject,
+                    judge=parts.judge,
+                    answerer=parts.answerer,
+                    k=parts.settings.run.k,
+                    whole=parts.client.whole,
+                )
+                told = 0
+                for checkpoint in parts.checkpoints[:last]:
+                    # A run that goes on tells all days again, with the same stops: a memory that works on what it
+                    # was told at each of them is as it would have been.
+                    new, ingest_ms = self._ingest(subject, told, checkpoint)
+                    told = checkpoint.days
+                    if not open_[checkpoint.place] and checkpoint.range.label in self._ingest_ms:
+                        continue
+                    for one in self._evaluated(asker, checkpoint, open_[checkpoint.place], lanes):
+                        files.add(one)
+                        self._done[checkpoint.range.label, one.question.id] = _lean(one)
+                        progress.step()
+                        self._count(one)
+                    self._ingest_ms[checkpoint.range.label] = ingest_ms
+                    self._reach(files, checkpoint, new)
+        except StuckError as error:
+            raise RecallError(f"{self._folder}: stopped: {error}; then the same command goes on from here") from None
+        except CaseError as error:
+            raise RecallError(f"{self._folder}: stopped: {error}; the same command goes on from here") from None
+
+    @contextmanager
+    def _opened(self) -> Iterator[Subject]:
+        """Hand out the memory, ready and empty; what is not private is empty again afterwards."""
+        parts, filled = self._parts, self._folder / FILLED
+        run = parts.settings.run
+        with ExitStack() as stack:
+            loop = stack.enter_context(closing(Loop()))
+            memory = Memory(parts.client, wait=loop.wait, probed=0)
+            subject = Subject(
+                memory,
+                answers_only=parts.client.answers_only,
+                lanes=run.parallelism if parts.client.concurrent else 1,
+                seconds=run.timeout / 1000,
+            )
+            stack.callback(subject.close)
+            subject.begin(self._allowed or filled.exists())
+            if not memory.private:
+                filled.touch()
+            subject.reset()
+            yield subject
+            if not memory.private:
+                subject.reset()
+                filled.unlink(missing_ok=True)
+
+    def _ingest(self, subject: Subject, told: int, checkpoint: Checkpoint) -> tuple[int, float]:
+        """Tell the days after `told`, up to the checkpoint's; return how many, and how long it took in milliseconds."""
+        parts = self._parts
+        new = [day for day in parts.days if told < day <= checkpoint.days]
+        start = time.perf_counter()
+        for day in new:
+            subject.tell(day_units(parts.corpus, day, parts.settings.run.unit))
+        subject.finalize()
+        return len(new), round(1000 * (time.perf_counter() - start), 3)
+
+    def _evaluated(
+        self, asker: Asker, checkpoint: Checkpoint, questions: Sequence[BenchQuestion], lanes: Sequence[Lane]
+    ) -> Iterator[Evaluation]:
+        """Yield what comes of each question, as it comes; with one lane, in the order in which they are asked."""
+        waiting = iter(questions)
+        running: dict[Future[Evaluation], Lane] = {}
+
+        def begin(lane: Lane) -> None:
+            question = next(waiting, None)
+            if question is not None:
+                running[lane.submit(lambda: asker.evaluate(question, checkpoint))] = lane
+
+        for lane in lanes:
+            begin(lane)
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                lane = running.pop(future)
+                one = future.result()
+                yield one
+                begin(lane)
+
+    def _count(self, one: Evaluation) -> None:
+        """Raise RecallError after too many questions in a row without points."""
+        self._failed_in_a_row = self._failed_in_a_row + 1 if one.points is None else 0
+        if self._failed_in_a_row >= IN_A_ROW:
+            raise RecallError(
+                f"{self._folder}: stopped: {IN_A_ROW} questions in a row have no points, the last one by the"
+                f" {one.failure} ({one.error}); mend that, and the same command goes on from here"
+            )
+
+    def _reach(self, files: RunFiles, checkpoint: Checkpoint, new: int | None) -> None:
+        """Write down what a checkpoint came to; `new` days were told for it, None if that is not known any more."""
+        parts = self._parts
+        (reached,) = self._reached([checkpoint])
+        files.tell(
+            checkpoint_line(
+                now(),
+                parts.configuration.persona,
+                checkpoint,
+                len(parts.checkpoints),
+                summarize(reached.evaluations, checkpoint.eligible),
+                ingest_ms=self._ingest_ms.setdefault(checkpoint.range.label, None),
+                query_ms=round(1000 * sum(one.seconds or 0 for one in reached.evaluations), 3),
+                new_days=new,
+            )
+        )
+        write_result(self._folder, self._outcome(parts.checkpoints[: checkpoint.place]).result)
+
+    def _reached(self, checkpoints: Sequence[Checkpoint]) -> tuple[Reached, ...]:
+        """Return the checkpoints with what came of their questions, in the order in which they are asked."""
+        return tuple(
+            Reached(one, tuple(self._done[one.range.label, question.id] for question in one.asked))
+            for one in checkpoints
+        )
+
+    def _outcome(self, checkpoints: Sequence[Checkpoint]) -> Outcome:
+        reached = self._reached(checkpoints)
+        stamps = [one.timestamp for _, every in reached for one in every]
+        plain = result(
+            self._parts.configuration,
+            reached,
+            timestamp=max(stamps, default=""),
+            pairs=len(self._parts.questions),
+            ingest_ms=round(sum(self._ingest_ms.get(one.range.label) or 0 for one in checkpoints), 3),
+            duration_ms=duration(starts(self._folder), stamps),
+        )
+        return Outcome(plain, reached)
+
+
+@contextmanager
+def _lanes(count: int) -> Iterator[list[Lane]]:
+    lanes = [Lane() for _ in range(count)]
+    try:
+        yield lanes
+    finally:
+        for lane in lanes:
+            lane.close()
+
+
+def _lean(one: Evaluation) -> Evaluation:
+    """Return the evaluation without what only the journal keeps."""
+    return replace(one, retrieval=(), tool_calls=())

@@ -1,0 +1,92 @@
+"""Profiles: files `*.profile.yaml`, whose questions are asked checkpoint by checkpoint, as cases of this session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from pytest_recall.plugin.stash import DECK, MODELS_OF_FILES, RUN
+
+if TYPE_CHECKING:
+    from pytest_recall.core.call import Kind
+    from pytest_recall.core.case import Case
+    from pytest_recall.core.model import Model
+    from pytest_recall.core.trial import Answer
+    from pytest_recall.horizon.items import PointsJudge, ProfileCases
+    from pytest_recall.run.memory import Memory
+    from pytest_recall.run.plan import Source
+
+
+def read_source(path: Path, name: str) -> Source:
+    """Return the cases of a file that names a dataset, or is a profile. Raises RecallError."""
+    from pytest_recall.store.find import is_profile
+
+    if is_profile(path):
+        from pytest_recall.horizon.items import ProfileCases
+
+        return ProfileCases(path, name)
+    from pytest_recall.run.bench import read_bench  # With what reads datasets, which most runs do without.
+
+    return read_bench(path, name)
+
+
+def source_of(config: pytest.Config, path: Path) -> ProfileCases | None:
+    """Return the profile at `path`; None for any other file."""
+    from pytest_recall.store.find import is_profile
+
+    return cast("ProfileCases", config.stash[RUN].plan.files[path]) if is_profile(path) else None
+
+
+def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
+    """Return the judges that a file brings along, by name: that of a profile. Raises RecallError.
+
+    Without `models.judge` in the profile nobody is asked. `--judge` is about other cases.
+    """
+    source = source_of(config, path)
+    if source is None:
+        return {}
+    from pytest_recall.horizon.items import JUDGE
+
+    run, deck = config.stash[RUN], config.stash[DECK]
+    recorded = deck.mode != "off" and deck.player.ways["judge"] == "cassette"
+    rubric = run.plan.rubric
+    judge = source.judge(
+        lambda selector: _model(config, source, selector, "judge"),
+        attempts=rubric.judge_attempts,
+        # A recording must hold the calls of its own case only.
+        preflight=not recorded and rubric.preflight != "off",
+    )
+    return {JUDGE: judge}
+
+
+def agent_of(config: pytest.Config, path: Path, case: Case, memory: Memory) -> Callable[[Any], Answer] | None:
+    """Return who answers a case of a profile: the memory, or a model from what it finds; None for other files."""
+    source = source_of(config, path)
+    if source is None:
+        return None
+    selector = source.settings.answer
+    answerer = None if selector is None else _model(config, source, selector, "agent")
+    return lambda question: source.answered(case, memory.ask(case, source.seconds), answerer)
+
+
+def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kind) -> Model:
+    """Return a model, the same one for all cases of the file in this process. Raises RecallError."""
+    models = config.stash.setdefault(MODELS_OF_FILES, {})
+    key = (str(source.path), kind, selector)
+    if key not in models:
+        from pytest_recall.run.models import model_of
+
+        model = model_of(
+            selector,
+            kind,
+            player=config.stash[DECK].player,
+            root=source.root,
+            say=config.stash[RUN].note,
+            ready=not config.option.collectonly,
+        )
+        config.add_cleanup(model.close)
+        models[key] = model
+    return models[key]

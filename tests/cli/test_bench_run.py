@@ -1,0 +1,122 @@
+"""`recall bench run`: what it says before, while and after it asks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.helpers.persona import write_project
+
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_table_has_each_checkpoint_and_category(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    assert main(RUN) == 0
+    captured = capsys.readouterr()
+    told = [" ".join(line.split()) for line in captured.out.splitlines()]
+    assert told[0] == "sqlite-fts on clerk (arcs-60d.yaml), judged by lexical: 4 checkpoints, 40 questions asked"
+    assert "3d 3 4 0 4.50 25.0% 0" in told
+    assert "information-boundary 10 0.00" in told
+    assert "boundaries: leaks 100% (10 of 10), over-refusals of no question" in told
+    assert "of 40 answers the memory gave passages alone, which stand as the answer" in told
+    assert captured.err.splitlines()[0] == "recall: asked 4 of 40"
+    assert len(captured.err.splitlines()) == 10
+
+
+def test_the_installed_command_goes_on_by_default_and_prints_json(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    command = [sys.executable, "-m", "pytest_recall", *RUN, "--json"]
+    first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    assert json.loads(first.stdout) == json.loads(second.stdout)
+    assert "40 of 40 questions are answered" in second.stderr
+    assert [one.parent.name for one in tmp_path.glob("eval/_artifacts/bench/*/result.json")]
+
+
+def test_a_dry_run_says_what_it_would_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path, models={"judge": "openai:gpt-4o-mini", "appellateJudge": "openai:x", "answer": "claude"})
+    assert main([*RUN, "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "memory: 40 questions after 12 days" in out
+    assert "answer claude: 40 calls, about " in out
+    assert "judge openai:gpt-4o-mini: 40 calls, about " in out
+    assert "appellate openai:x: 40 calls at most, where answers fall short, about " in out
+    assert "price unknown" in out
+    assert main([*RUN, "--dry-run", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert [one["questions"] for one in plain["checkpoints"]] == [4, 8, 12, 16]
+    assert [one["role"] for one in plain["models"]] == ["answer", "judge", "appellate"]
+    assert 0 < plain["models"][1]["usd"] < 1
+    assert not (tmp_path / "eval").exists()
+
+
+def test_all_that_is_missing_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path, "command:nowhere-to-be-found", models={"judge": "openai", "appellateJudge": "openai:x"})
+    (tmp_path / "clerk/qa-60d/questions.yaml").unlink()
+    (tmp_path / "clerk/arcs-60d.yaml").unlink()
+    assert main(RUN) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 5
+    for line, word in zip(
+        told, ["arcs-60d.yaml", "questions.yaml", "memory command:", "judge:", "appellate"], strict=True
+    ):
+        assert word in line
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--out", "a", "--resume", "b"), "--out and --resume both name the folder of the run; give one of them"),
+        (("--resume", "nowhere"), "--resume: nowhere holds no run; give --out to begin one there"),
+        (("--dry-run", "--out", "a"), "--dry-run asks and writes nothing; give it without options for a run that does"),
+        (("--memory-reset",), "--memory-reset: sqlite-fts is empty when a run begins; remove the option"),
+        (("--skip-preflight",), "--skip-preflight has no effect, since no model judges; remove it"),
+        (("--personas", "a", "b"), "--personas: one run is of one persona; run one after the other, each with"),
+        (("--ranges", "0"), "--ranges: '0' is no range; write days like 30, 30d, 6mo or 1y, or `full`"),
+        (("--memory", "sqlite"), "'sqlite': no memory is selected like this"),
+    ],
+)
+def test_options_without_effect_and_mistakes_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+) -> None:
+    write_project(tmp_path)
+    assert main([*RUN, *more]) == 2
+    assert capsys.readouterr().err.startswith(f"recall: {said}")
+
+
+def test_ranges_may_have_spaces_or_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    for ranges in (["3d", "6d", "full"], ["3d,6d,full"], ["3d,6d", "full"]):
+        assert main([*RUN, "--dry-run", "--json", "--ranges", *ranges]) == 0
+        assert [one["days"] for one in json.loads(capsys.readouterr().out)["checkpoints"]] == [3, 6, 12]
+
+
+def test_a_profile_with_a_mistake_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "clerk.profile.yaml").write_text("persona:\n  id: clerk\nrun:\n  rangs: [3]\n")
+    assert main(RUN) == 2
+    assert capsys.readouterr().err == "recall: clerk.profile.yaml:4: run.rangs: unknown field; did you mean `ranges`?\n"
+
+
+def test_a_run_goes_on_from_its_progress_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    assert main([*RUN, "--out", "a"]) == 0
+    assert main([*RUN, "--resume", "a/progress.jsonl"]) == 0
+    assert "40 of 40 questions are answered" in capsys.readouterr().err
+
+
+def test_a_missing_file_of_variables_is_told_and_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path, env={"file": ".env"})
+    assert main([*RUN, "--dry-run"]) == 0
+    assert "env.file: .env is not there, and no variable is taken from it" in capsys.readouterr().err

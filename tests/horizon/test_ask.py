@@ -1,0 +1,112 @@
+"""One question, from the memory's words to an evaluation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.horizon.calendar import Calendar
+from pytest_recall.core.horizon.checkpoint import Checkpoint
+from pytest_recall.core.horizon.evaluation import Points
+from pytest_recall.core.horizon.ranges import Range
+from pytest_recall.core.horizon.record import question_line
+from pytest_recall.core.model import Reply
+from pytest_recall.core.trial import Passage
+from pytest_recall.horizon.ask import SNIPPET, Asker
+from pytest_recall.horizon.counted import Counted
+from pytest_recall.horizon.judge import Judge, Judged
+from pytest_recall.horizon.memory import Subject
+from pytest_recall.judges.seat import Undecided
+from pytest_recall.memory.own import Own
+from pytest_recall.run.loop import Loop
+from pytest_recall.run.memory import Memory
+from tests.core.horizon.questions import boundary, question
+from tests.helpers.scripted import Scripted
+from tests.horizon.test_memory import Kept
+
+AT = Checkpoint(1, Range("3d", 3), 3, (), 0, 0, 0, {})
+FOUND = [Passage(text="x" * 2 * SNIPPET, source="day-0001/principal", score=float("inf")), Passage(text="y")]
+
+
+class Finding(Kept):
+    def recall(self, query: str, limit: int, context: Any) -> Any:
+        self.contexts.append(context)
+        return FOUND
+
+
+class Fixed:
+    """A judge that gives these points, or raises."""
+
+    def __init__(self, given: Points | Exception) -> None:
+        self.given = given
+        self.heard: list[tuple[str, int]] = []
+
+    def judge(self, question: object, answer: str, last_day: int) -> Judged:
+        self.heard.append((answer, last_day))
+        if isinstance(self.given, Exception):
+            raise self.given
+        return Judged(self.given)
+
+
+@contextmanager
+def asker(judge: Judge, answerer: Counted | None = None, kept: Kept | None = None) -> Iterator[Asker]:
+    with closing(Loop()) as loop:
+        memory = Memory(Own("kept", kept or Finding()), wait=loop.wait, probed=0)
+        with closing(Subject(memory, answers_only=False, lanes=1, seconds=30)) as subject:
+            yield Asker(
+                persona="clerk",
+                calendar=Calendar(),
+                subject=subject,
+                judge=judge,
+                answerer=answerer,
+                k=2,
+                whole=False,
+                clock=lambda: "now",
+            )
+
+
+def test_it_is_asked_from_its_session_on_the_last_day_that_was_told() -> None:
+    kept, judge = Finding(), Fixed(Points(3, 2, 1))
+    with asker(judge, kept=kept) as found:
+        one = found.evaluate(boundary(query_session="board"), AT)
+    assert kept.contexts[0].to_json() == {"session": "board", "date": "2024-01-03", "checkpoint": "3d"}
+    assert (one.checkpoint, one.day, one.timestamp, one.answered_by) == ("3d", 3, "now", "passages")
+    assert judge.heard == [("x" * 2 * SNIPPET + "\n\ny", 3)]
+
+
+def test_what_was_found_is_written_down_in_json_and_not_all_of_it() -> None:
+    with asker(Fixed(Points(3, 2, 1))) as found:
+        one = found.evaluate(question(), AT)
+    assert one.retrieval == (
+        {"path": "day-0001/principal", "score": None, "snippet": "x" * SNIPPET},
+        {"path": None, "score": None, "snippet": "y"},
+    )
+    json.dumps(question_line(one), allow_nan=False)
+
+
+def test_a_judge_that_comes_to_nothing_leaves_the_answer_without_points() -> None:
+    with asker(Fixed(Undecided("the reply is prose"))) as found:
+        one = found.evaluate(question(), AT)
+    assert (one.failure, one.error, one.points) == ("judge", "the reply is prose", None)
+    assert one.answer
+
+
+@pytest.mark.parametrize("reply", [Reply(text="", stop="refused"), Reply(text=" ", stop="refused")])
+def test_a_provider_that_refuses_has_not_answered(reply: Reply) -> None:
+    with asker(Fixed(Points(3, 2, 1)), Counted(Scripted(reply))) as found:
+        one = found.evaluate(question(), AT)
+    assert (one.failure, one.points) == ("answer", None)
+    assert "refused to answer" in one.error
+
+
+def test_a_model_that_answers_is_told_what_was_found() -> None:
+    reader = Scripted("1074 \ud800")
+    with asker(Fixed(Points(3, 2, 1)), Counted(reader)) as found:
+        one = found.evaluate(question(), AT)
+    assert one.answered_by == "model"
+    one.answer.encode()
+    assert "[day-0001/principal]" in reader.asks[0].messages[0].content

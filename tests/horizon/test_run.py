@@ -1,0 +1,330 @@
+"""Runs: told day by day, asked at checkpoints, stopped anywhere and gone on with."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.helpers.grader import Grader
+from tests.helpers.persona import amount, write_project
+
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--out", "out")
+ASKED = 40
+MINE = "python:mine.py:{}".format
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def ran(*more: str, code: int = 0) -> dict[str, Any]:
+    assert main([*RUN, *more]) == code
+    found: dict[str, Any] = json.loads(Path("out/result.json").read_text())
+    return found
+
+
+def lines(name: str = "questions.jsonl", folder: str = "out") -> list[dict[str, Any]]:
+    found = []
+    for line in (Path(folder) / name).read_text().splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def timeless(value: Any) -> Any:
+    """Return a result without times."""
+    if isinstance(value, dict):
+        times = {"timestamp", "durationMs", "latencyMs", "totalIngestionMs", "totalQueryMs"}
+        return {name: timeless(inner) for name, inner in value.items() if name not in times}
+    return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def asked(word: str) -> list[str]:
+    return [line for line in Path("asked.txt").read_text().splitlines() if line.split()[0] == word]
+
+
+def test_a_run_writes_its_files_and_asks_at_each_checkpoint(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    found = ran()
+    ranges = found["personas"][0]["rangeResults"]
+    assert [(one["daysIngested"], one["questionsEvaluated"]) for one in ranges] == [(3, 4), (6, 8), (9, 12), (12, 16)]
+    header, *checkpoints, summary = lines("progress.jsonl")
+    assert (header["adapterName"], header["seed"], sorted(header["hashes"])) == (
+        "sqlite-fts",
+        42,
+        ["days", "questions", "story"],
+    )
+    assert [(one["newQuestionCount"], one["historicalEvaluated"], one["newDaysIngested"]) for one in checkpoints] == [
+        (4, 0, 3),
+        (4, 4, 3),
+        (4, 8, 3),
+        (4, 12, 3),
+    ]
+    assert summary["totalEvalsRun"] == ASKED == len(lines())
+    assert lines("failures.jsonl") == []
+    assert found["metadata"]["answeredBy"] == {"passages": ASKED}
+    assert found["disclosureRates"]["leak"] == {"rate": 1.0, "count": 10, "n": 10}
+
+
+def test_each_day_is_told_once_and_a_question_comes_up_in_its_session_and_time(tmp_path: Path) -> None:
+    write_project(tmp_path, MINE("Memory"))
+    ran("--ranges", "3", "6")
+    told = asked("store")
+    assert told[:4] == [
+        "store day-0001/principal",
+        "store day-0002/principal",
+        "store day-0003/principal",
+        "store day-0003/payroll",
+    ]
+    assert len(told) == len(set(told)) == 8
+    first = asked("principal")[0]
+    assert first.startswith("principal 2024-03-03 3d ")
+    assert "principal 2024-03-06 6d" in asked("principal")[-1]
+    assert "(heard at 1)" in lines()[0]["systemAnswer"]
+
+
+def test_a_model_answers_from_what_was_found_and_keeps_what_must_be_kept(tmp_path: Path) -> None:
+    write_project(tmp_path, models={"answer": MINE("reader")})
+    found = ran()
+    assert found["metadata"]["answeredBy"] == {"model": ASKED}
+    assert found["disclosureRates"]["leak"]["rate"] == 0
+    assert {one["composite"] for one in lines()} == {6}
+    assert found["metadata"]["usd"] is None, "nobody knows what a function of one's own costs"
+
+
+def test_a_judge_sees_excerpts_and_what_must_not_come_out(tmp_path: Path) -> None:
+    models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate"), "answer": MINE("reader")}
+    write_project(tmp_path, models=models, run={"judgeMemoryWindow": 1})
+    ran("--ranges", "3")
+    told = asked("judge")
+    assert len(told) == 4
+    assert "ANSWER EXCERPT 1 OF 2 EXCERPT 2 OF 2 QUESTION REFERENCE" in told[0]
+    (secret,) = [line for line in told if "of team" in line]
+    assert "EXPECTED DISCLOSURE" in secret
+    assert "FORBIDDEN" in secret
+    assert all(one["memoryContextProvided"] for one in lines())
+
+
+def test_what_the_first_judge_fails_is_appealed_and_both_are_kept(tmp_path: Path) -> None:
+    models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate")}
+    write_project(tmp_path, "null", models=models, run={"groupsEnabled": False})
+    found = ran("--ranges", "3")
+    assert [(one["composite"], one["usedAppellate"], one["primaryScore"]["correctness"]) for one in lines()] == [
+        (6, True, 0)
+    ] * 3
+    assert [one["appellateScore"]["correctness"] for one in lines("failures.jsonl")] == [3, 3, 3]
+    assert found["metadata"]["appellateInvocations"] == 3
+    assert found["personas"][0]["rangeResults"][0]["questionResults"][0]["primaryScore"]["hallucination"] == 0
+
+
+def test_a_judge_that_misjudges_what_is_known_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path, models={"judge": MINE("broken")})
+    assert main(RUN) == 2
+    assert "python:mine.py:broken misjudged 2 of 2 known answers" in capsys.readouterr().err
+    assert not Path("out/questions.jsonl").exists()
+
+
+def test_a_question_without_points_is_no_score_and_is_asked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(tmp_path, MINE("Down"))
+    (tmp_path / "down.txt").write_text("amberwalnut")
+    found = ran(code=2)
+    assert "4 questions have no points; the same command asks them again" in capsys.readouterr().err
+    assert found["metadata"]["thirdOutcomes"] == {"memory": 4}
+    assert found["metadata"]["totalEvalsRun"] == ASKED - 4
+    first = found["personas"][0]["rangeResults"][0]
+    assert (first["questionsEvaluated"], first["thirdOutcomes"]) == (3, {"memory": 1})
+    assert first["questionFailures"][0]["error"] == "memory answer: ConnectionError: down"
+    (tmp_path / "down.txt").unlink()
+    assert ran()["metadata"]["thirdOutcomes"] == {}
+    assert len(lines()) == ASKED + 4, "nothing else was asked again"
+    again = [one for one in lines("progress.jsonl") if one["type"] == "checkpoint"]
+    assert [one["questionsEvaluated"] for one in again] == [3, 7, 11, 15, 4, 8, 12, 16]
+
+
+def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path, MINE("Down"))
+    (tmp_path / "down.txt").write_text("")
+    assert main(RUN) == 2
+    assert capsys.readouterr().err.endswith(
+        "recall: out: stopped: 5 questions in a row have no points, the last one by the memory (memory answer:"
+        " ConnectionError: down); mend that, and the same command goes on from here\n"
+    )
+    assert [one["failure"] for one in lines()] == ["memory"] * 5
+    (tmp_path / "down.txt").unlink()
+    assert ran()["metadata"]["totalEvalsRun"] == ASKED
+
+
+@pytest.mark.parametrize(("models", "failure"), [({"judge": "broken"}, "judge"), ({"answer": "broken"}, "answer")])
+def test_a_model_that_cannot_be_asked_is_told_apart(tmp_path: Path, models: dict[str, str], failure: str) -> None:
+    write_project(tmp_path, models={role: MINE(name) for role, name in models.items()})
+    more = ("--skip-preflight",) if failure == "judge" else ()
+    assert main([*RUN, *more]) == 2
+    assert {(one["failure"], "score" in one) for one in lines()} == {(failure, False)}
+    assert all("no model is there" in one["error"] for one in lines())
+
+
+def test_a_memory_that_takes_too_long_is_no_answer(tmp_path: Path) -> None:
+    slow = "import sys, time\ntime.sleep(60 if sys.argv[1] == 'recall' else 0)\n"
+    (tmp_path / "slow.py").write_text(slow)
+    write_project(tmp_path, f"command:{sys.executable} slow.py")
+    assert main([*RUN, "--ranges", "1", "--timeout", "300", "--memory-reset"]) == 2
+    (one,) = lines()
+    assert (one["failure"], one["error"], "score" in one) == (
+        "timeout",
+        "memory timeout: no answer within 0.3 s",
+        False,
+    )
+
+
+def test_another_configuration_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    ran()
+    assert main([*RUN, "--seed", "7", "--k", "3"]) == 2
+    assert "out: holds another run: `k` was 10 and is 3; `seed` was 42 and is 7; name" in capsys.readouterr().err
+    (tmp_path / "clerk/memories-60d/day-0002.md").write_text("# session: principal\n\nOther.\n")
+    assert main(RUN) == 2
+    assert "out: holds another run: the days have changed;" in capsys.readouterr().err
+
+
+def test_a_run_that_has_asked_nothing_is_none(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/progress.jsonl").write_text('{"type": "header", "timestamp": "now", "seed": 7}\n')
+    ran()
+    assert [one["type"] for one in lines("progress.jsonl")].count("header") == 1
+
+
+def test_several_questions_at_once_come_to_the_same(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    one = ran()
+    assert main([*RUN[:-1], "four", "--parallelism", "4"]) == 0
+    four = json.loads(Path("four/result.json").read_text())
+    assert timeless(four) == timeless(one)
+
+
+def test_a_finished_run_is_told_without_asking_anybody(tmp_path: Path) -> None:
+    write_project(tmp_path, MINE("Memory"))
+    first = ran()
+    before = Path("asked.txt").read_text()
+    assert ran() == first
+    assert Path("asked.txt").read_text() == before
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_what_a_killed_run_had_no_time_to_say_is_said(tmp_path: Path, cut: int) -> None:
+    write_project(tmp_path)
+    first = ran()
+    path = tmp_path / "out/progress.jsonl"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-cut]))
+    (tmp_path / "out/result.json").unlink()
+    again = ran()
+    assert timeless(again) == timeless(first)
+    told = [one.get("range", {}).get("label", one["type"]) for one in lines("progress.jsonl")]
+    assert [one for one in told if one != "resume"] == ["header", "3d", "6d", "9d", "12d", "summary"]
+
+
+KILLS = 6
+
+
+@pytest.mark.parametrize("parallelism", ["1", "3"])
+def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path, parallelism: str) -> None:
+    write_project(tmp_path, MINE("Slow"))
+    draw = random.Random(parallelism)
+    command = [sys.executable, "-m", "pytest_recall", *RUN, "--parallelism", parallelism]
+    for _ in range(KILLS):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            wanted = len(lines()) + draw.randrange(1, 7) if Path("out/questions.jsonl").exists() else 1
+            limit = time.monotonic() + 60
+            while process.poll() is None and time.monotonic() < limit:
+                if Path("out/questions.jsonl").exists() and len(lines()) >= wanted:
+                    os.kill(process.pid, signal.SIGKILL)
+                    break
+                time.sleep(0.005)
+    assert len(lines()) < ASKED
+    found = ran("--parallelism", parallelism)
+    keys = [(one["checkpoint"], one["qa"]["id"]) for one in lines()]
+    assert len(keys) == len(set(keys)) == ASKED, "nothing was asked twice, and nothing was left out"
+    assert main([*RUN[:-1], "whole"]) == 0
+    assert timeless(found) == timeless(json.loads(Path("whole/result.json").read_text()))
+
+
+def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(tmp_path, "sqlite-fts:mine.db")
+    (tmp_path / "out").mkdir()
+    ran("--ranges", "3")
+    assert not (tmp_path / "out/.memory-filled").exists()
+    assert main(["bench", "run", "--profile", "clerk.profile.yaml", "--out", "a", "--ranges", "3"]) == 0
+    # As a kill leaves it: units in the memory, and a question that was not answered.
+    from pytest_recall.memory.resolve import resolve
+
+    memory = resolve("sqlite-fts:mine.db")
+    memory.store("left over", {"id": "1"})
+    memory.close()
+    rows = (tmp_path / "out/questions.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "out/questions.jsonl").write_text("".join(rows[:-1]))
+    assert main([*RUN, "--ranges", "3"]) == 2
+    assert "holds 1 units that are not this run's" in capsys.readouterr().err
+    (tmp_path / "out/.memory-filled").touch()
+    ran("--ranges", "3")
+
+
+@pytest.fixture
+def served() -> Iterator[Grader]:
+    grader = Grader()
+    yield grader
+    grader.close()
+
+
+def test_a_model_judges_over_http(tmp_path: Path, served: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    write_project(tmp_path, models={"judge": served.selector}, run={"judgeMemoryWindow": 2})
+    found = ran("--ranges", "3", "--skip-preflight")
+    assert len(served.bodies) == 4
+    assert found["personas"][0]["rangeResults"][0]["overallScore"] == 6
+    assert str(amount(1)) in json.dumps(served.bodies), "the judge saw the days"
+
+
+def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
+    write_project(tmp_path, MINE("Slow"))
+    command = [sys.executable, "-m", "pytest_recall", *RUN]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit and not (Path("out/questions.jsonl").exists() and lines()):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert said.splitlines()[-1] == "recall: out: stopped; the same command goes on from here"
+    assert ran()["metadata"]["totalEvalsRun"] == ASKED
+
+
+PUBLISHED = os.environ.get("RECALL_BENCH_180D")
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="RECALL_BENCH_180D names no folder with the published 180-day persona")
+def test_the_published_persona_and_profile_run(tmp_path: Path) -> None:
+    folder = Path(str(PUBLISHED))
+    published = folder / "profiles/ea-180d-openclaw.yaml"
+    given = ("--data", str(folder / "persona"), "--memory", "sqlite-fts", "--judge", "lexical", "--ranges", "18d,180d")
+    assert main(["bench", "run", "--profile", str(published), *given, "--out", "out"]) == 0
+    found = json.loads(Path("out/result.json").read_text())
+    assert [one["daysIngested"] for one in found["personas"][0]["rangeResults"]] == [18, 180]
+    assert found["metadata"]["uniqueQAPairCount"] == 316

@@ -1,0 +1,132 @@
+"""Profiles as pytest items: one for each question of each checkpoint, on no schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.helpers.grader import Grader
+from tests.helpers.persona import write_project
+from tests.helpers.project import BARE, WORKERS, Checkout
+
+FILE = "eval/clerk.profile.yaml"
+MINE = "python:mine.py:{}".format
+
+
+def made(pytester: pytest.Pytester, memory: str = "sqlite-fts", **parts: Any) -> Checkout:
+    checkout = BARE.at(pytester)
+    (pytester.path / "eval").mkdir(exist_ok=True)
+    write_project(pytester.path / "eval", memory, **parts)
+    return checkout
+
+
+def asked(pytester: pytest.Pytester, word: str) -> list[str]:
+    lines = (pytester.path / "eval/asked.txt").read_text().splitlines()
+    return [line for line in lines if line.split()[0] == word]
+
+
+@WORKERS
+def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = made(pytester)
+    result = checkout.run(FILE, *workers)
+    result.assert_outcomes(passed=30, failed=10)
+    trials = {trial.case_id: trial for trial in checkout.journal().trials}
+    trial = trials["3d/q001"]
+    assert (trial.reason, trial.scenario, trial.dimension, trial.where) == (
+        "dataset",
+        "clerk",
+        "factual-recall",
+        f"{FILE}:1",
+    )
+    assert trial.verdicts[0].score == 1
+    leak = trials["12d/q016"]
+    assert (leak.dimension, leak.outcome.value) == ("information-boundary", "failed")
+    assert "gives away" in leak.note
+    assert checkout.boxes() == {}
+
+
+def test_they_come_in_the_order_of_a_run_and_each_day_is_told_once(pytester: pytest.Pytester) -> None:
+    checkout = made(pytester, MINE("Memory"))
+    checkout.run(FILE, "--collect-only", "-q").stdout.re_match_lines([r".*::3d/", r".*::6d/", r".*::9d/", r".*::12d/"])
+    checkout.run(FILE)
+    told = asked(pytester, "store")
+    assert len(told) == len(set(told)) == 16
+    contexts = asked(pytester, "principal")
+    assert contexts[0].startswith("principal 2024-03-03 3d ")
+    assert contexts[-1].startswith("principal 2024-03-12 12d ")
+    first = next(trial for trial in checkout.journal().trials if trial.case_id == "12d/q001")
+    assert first.answer is not None
+    assert first.answer.text.endswith("(heard at 1)"), "it heard of each stop on the way"
+
+
+def test_one_is_asked_alone(pytester: pytest.Pytester) -> None:
+    checkout = made(pytester)
+    checkout.run(f"{FILE}::9d/q005").assert_outcomes(passed=1)
+    assert set(checkout.outcomes()) == {"9d/q005"}
+    checkout.run(FILE, "--dimensions", "temporal-reasoning", "-k", "6d")
+    assert len(checkout.outcomes()) == 3
+
+
+def test_a_run_over_the_folder_passes_it_by(pytester: pytest.Pytester) -> None:
+    assert made(pytester).run("eval").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_a_model_answers_and_models_judge(pytester: pytest.Pytester) -> None:
+    models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate"), "answer": MINE("reader")}
+    checkout = made(pytester, models=models, run={"judgeMemoryWindow": 1})
+    checkout.run(FILE, "-k", "3d").assert_outcomes(passed=4)
+    assert len(asked(pytester, "judge")) == len(asked(pytester, "reader")) == 4
+    (trial, *_) = checkout.journal().trials
+    assert trial.verdicts[0].judgement is not None
+    assert trial.verdicts[0].model == MINE("judge")
+
+
+@WORKERS
+def test_what_breaks_is_an_error_and_no_verdict(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = made(pytester, MINE("Down"))
+    (pytester.path / "eval/down.txt").write_text("amberwalnut")
+    checkout.run(FILE, "-k", "3d", *workers)
+    assert checkout.outcomes()["3d/q001"] == "error"
+    assert checkout.outcomes()["3d/q002"] == "passed"
+
+
+def test_a_judge_that_misjudges_what_is_known_ends_the_run(pytester: pytest.Pytester) -> None:
+    result = made(pytester, models={"judge": MINE("broken")}).run(FILE)
+    assert "misjudged 2 of 2 known answers" in result.stdout.str() + result.stderr.str()
+    assert result.ret != 0
+
+
+@pytest.fixture
+def grader() -> Iterator[Grader]:
+    served = Grader()
+    yield served
+    served.close()
+
+
+def test_calls_are_recorded_and_replayed(
+    pytester: pytest.Pytester, grader: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    checkout = made(pytester, models={"judge": grader.selector})
+    (pytester.path / "eval/rubric.yaml").write_text("owner: ada\npreflight: off\ncassette_kinds: {judge: cassette}\n")
+    checkout.run(FILE, "-k", "3d", "--record").assert_outcomes(passed=4)
+    recorded = len(grader.bodies)
+    assert recorded == 4
+    checkout.run(FILE, "-k", "3d", "--replay").assert_outcomes(passed=4)
+    assert len(grader.bodies) == recorded
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"memory": "dist/index.js"}, "'dist/index.js' is a JavaScript module"),
+        ({"run": {"ranges": "30x"}}, "clerk.profile.yaml:"),
+        ({"models": {"judge": "opanai"}}, "'opanai': no model is selected like this"),
+    ],
+)
+def test_mistakes_are_one_sentence(pytester: pytest.Pytester, parts: dict[str, Any], said: str) -> None:
+    result = made(pytester, **parts).run(FILE)
+    assert said in result.stdout.str() + result.stderr.str()
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
