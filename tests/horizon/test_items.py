@@ -32,7 +32,7 @@ def test_a_case_asks_in_its_session_at_its_checkpoint(found: ProfileCases) -> No
     assert case.context is not None
     assert case.context.context.to_json() == {"session": "principal", "date": "2024-03-06", "checkpoint": "6d"}
     assert len(found.cases()) == len(found.lines) == 40
-    assert found.on_schedule is False
+    assert found.reason == "profile"
 
 
 def test_what_is_told_grows_with_the_checkpoints(found: ProfileCases) -> None:

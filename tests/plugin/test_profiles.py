@@ -35,7 +35,7 @@ def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester, 
     trials = {trial.case_id: trial for trial in checkout.journal().trials}
     trial = trials["3d/q001"]
     assert (trial.reason, trial.scenario, trial.dimension, trial.where) == (
-        "dataset",
+        "profile",
         "clerk",
         "factual-recall",
         f"{FILE}:1",

@@ -242,6 +242,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "several_trials": [],
         "by_tries": [],
         "baselines": None,
+        "datasets": None,
         "quarantined": [],
         "judged_by_models": None,
         "unproven": [],

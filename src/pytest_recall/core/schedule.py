@@ -14,8 +14,10 @@ from pytest_recall.core.trial import Outcome, Trial
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
 LAST_BOX = BOXES[-1]
-DATASET = "dataset"
-"""The reason of a question of a dataset. It is asked in each run over its file, in no other, and has no row."""
+DATASET, PROFILE = "dataset", "profile"
+"""The reasons of a question of a dataset, and of a profile's persona."""
+UNSCHEDULED = (DATASET, PROFILE)
+"""Reasons of what is asked in each run over its file, in no other, and has no row."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 
@@ -40,7 +42,7 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`. (Anki calls
     such a card a leech.)
     """
-    if not trial.outcome.is_verdict or not trial.evidence or trial.reason == DATASET:
+    if not trial.outcome.is_verdict or not trial.evidence or trial.reason in UNSCHEDULED:
         return row
     if row is not None and row.last_tested > today:
         return row

@@ -19,6 +19,7 @@ from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.memory import Unit
 from pytest_recall.core.memory_part import AskedAt, Haystack, Stage
 from pytest_recall.core.model import Model
+from pytest_recall.core.schedule import PROFILE
 from pytest_recall.core.trial import Answer, Verdict
 from pytest_recall.horizon.ask import asked_with, reply_of
 from pytest_recall.horizon.judge import LEXICAL, Days, LexicalJudge, ModelJudge
@@ -38,7 +39,7 @@ class ProfileCases:
     question means something at its checkpoint alone.
     """
 
-    on_schedule = False
+    reason = PROFILE
 
     def __init__(self, path: Path, name: str) -> None:
         self.path = path

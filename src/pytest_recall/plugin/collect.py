@@ -13,6 +13,7 @@ import pytest
 from pytest_recall.core.baselines import Baseline, item_name
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
+from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import baselines, judging, memories, options, profiles, start
 from pytest_recall.plugin.ahead import NARROW
@@ -20,7 +21,7 @@ from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.find import is_case_file, is_profile
+from pytest_recall.store.find import is_case_file
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -218,7 +219,7 @@ class CaseItem(pytest.Function):
         self.stash[CASE_ID] = case.id
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
         plan = self.config.stash[RUN].plan
-        self.rule = case.rule(None if baseline or not plan.files[self.path].on_schedule else plan.rubric.confirm)
+        self.rule = case.rule(None if baseline or plan.files[self.path].reason else plan.rubric.confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))
@@ -273,7 +274,7 @@ class CaseItem(pytest.Function):
             asking=self.config.stash[DECK].player.asking,
         )
         file = run.plan.files[self.path]
-        if self.arm or file.on_schedule or is_profile(self.path):
+        if self.arm or file.reason != DATASET:
             return trial
         return trial._replace(measured=memories.measured(file, trial, fixtures.get("memory")))
 

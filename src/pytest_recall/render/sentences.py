@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.record import Header
-from pytest_recall.core.schedule import DATASET
+from pytest_recall.core.schedule import UNSCHEDULED
 from pytest_recall.core.trial import Outcome
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def standing(result: Result) -> str:
         return "in quarantine"
     if result.trial.unproven:
         return "does not block"
-    if result.trial.reason == DATASET:
+    if result.trial.reason in UNSCHEDULED:
         return "failed"
     if result.regression:
         return "regression"

@@ -15,6 +15,7 @@ from pytest_recall.core.measure import METRICS, Value, measure
 from pytest_recall.core.memory import Unit
 from pytest_recall.core.memory_part import AskedAt, Haystack, key_of
 from pytest_recall.core.retrieval import MAX_K
+from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Answer
 from pytest_recall.datasets.dataset import Dataset, Reader, open_dataset, sample_path
 from pytest_recall.datasets.recognise import Format
@@ -40,7 +41,7 @@ class Bench:
     asked: of what is stored only one conversation is held. Raises RecallError, as do the methods.
     """
 
-    on_schedule = False
+    reason = DATASET
     root = None
 
     def __init__(self, path: Path, name: str, asked: BenchFile, dataset: Dataset) -> None:

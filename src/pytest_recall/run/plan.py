@@ -12,7 +12,7 @@ from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.record import Header
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import DATASET, reset, swapped
+from pytest_recall.core.schedule import reset, swapped
 from pytest_recall.core.selection import Pick, Remainder, remainder, select
 from pytest_recall.run.context import Context
 from pytest_recall.run.place import Place
@@ -24,7 +24,9 @@ EXPLICIT = "explicit"
 
 
 class Source(Protocol):
-    """A file with cases: where each is, and the cases themselves. Those of a dataset are on no schedule.
+    """A file with cases: where each is, and the cases themselves.
+
+    Those of a dataset or a profile are on no schedule, and run for a `reason` of their own; it is empty for others.
 
     `memory` is the selector that the file itself names, empty where it names none; its relative paths are those
     from `root`, or from the project's where that is None.
@@ -35,7 +37,7 @@ class Source(Protocol):
     @property
     def lines(self) -> dict[str, int]: ...
     @property
-    def on_schedule(self) -> bool: ...
+    def reason(self) -> str: ...
     @property
     def memory(self) -> str: ...
     @property
@@ -135,9 +137,9 @@ class Plan:
         return self._reasons
 
     @property
-    def unscheduled(self) -> set[str]:
-        """The questions of datasets."""
-        return {case_id for file in self.files.values() if not file.on_schedule for case_id in file.lines}
+    def unscheduled(self) -> dict[str, str]:
+        """Why the questions of datasets and profiles run, by id."""
+        return {case_id: file.reason for file in self.files.values() if file.reason for case_id in file.lines}
 
     @property
     def orphans(self) -> list[str]:
@@ -158,15 +160,15 @@ class Plan:
         self._reasons = None
         news = set(more)
         self.cases |= news
+        reasons = self.unscheduled
         if self.scheduled:
             context = self.context
-            apart = self.cases & self.unscheduled
+            apart = self.cases & reasons.keys()
             self.picks = select(self.cases - apart, self.rows, self.rubric, context.mode, context.date, context.seed)
-            self.picks += [Pick(case_id, DATASET) for case_id in sorted(apart)]
+            self.picks += [Pick(case_id, reasons[case_id]) for case_id in sorted(apart)]
         else:
             kept = self.cases if self._kept is None else self._kept | news
-            apart = self.unscheduled
-            self.picks = [Pick(case_id, DATASET if case_id in apart else EXPLICIT) for case_id in sorted(kept)]
+            self.picks = [Pick(case_id, reasons.get(case_id, EXPLICIT)) for case_id in sorted(kept)]
 
     def restrict(self, case_ids: Iterable[str]) -> None:
         """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""

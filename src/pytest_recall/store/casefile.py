@@ -31,7 +31,7 @@ class CaseFile:
     counted from 1. Files up to `LAZY_BYTES` are read and validated whole at once.
     """
 
-    on_schedule = True
+    reason = ""
     memory = ""
     root = None
 
