@@ -253,7 +253,7 @@ def test_files_are_valid(block: Block, tmp_path: Path) -> None:
     elif path.name == "questions.yaml":
         assert read_questions(path, str(block))
     elif path.name.endswith(".profile.yaml"):
-        assert read_profile(path, str(block)).persona.id
+        assert read_profile(path, str(block), {}, print).persona.id
     elif path.name.endswith(("cases.yaml", "cases.jsonl")) or (isinstance(rows, list) and "id" in rows[0]):
         assert CaseFile(path, str(block)).cases()
     elif path.name.endswith(".dataset.yaml"):

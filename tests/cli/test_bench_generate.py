@@ -234,9 +234,12 @@ class TestQuestions:
     def test_a_profile_names_the_persona_and_the_model(
         self, persona: Path, said: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_API_KEY", "")
+        monkeypatch.delenv("OPENAI_API_KEY")  # and what is set on the way goes again
+        (tmp_path / "keys.env").write_text("OPENAI_API_KEY=from-the-file\n")
         upstream = said(proposing)
         plain = {
+            "env": {"file": "keys.env"},
             "persona": {"id": "workshop", "dir": "persona", "arcs": tenday.ARCS},
             "models": {"generation": model(upstream)[1]},
             "generate": {"temperature": 0.2, "maxTokens": 1234},
@@ -245,6 +248,7 @@ class TestQuestions:
         assert main(["bench", "generate-qa", "--profile", str(tmp_path / "run.yaml"), "--max-tokens", "99"]) == 0
         assert upstream.asked[0].body["temperature"] == 0.2
         assert upstream.asked[0].body["max_tokens"] == 99
+        assert upstream.asked[0].headers["authorization"] == "Bearer from-the-file"
 
     def test_a_pass_that_is_killed_goes_on_to_the_same_questions(
         self, persona: Path, said: Any, tmp_path: Path

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.core.horizon.aggregates import metadata
+from pytest_recall.horizon.runs import read_run
 from tests.helpers.persona import write_project
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml")
@@ -28,7 +30,7 @@ def test_the_table_has_each_checkpoint_and_category(tmp_path: Path, capsys: pyte
     captured = capsys.readouterr()
     told = [" ".join(line.split()) for line in captured.out.splitlines()]
     assert told[0] == "sqlite-fts on clerk (arcs-60d.yaml), judged by lexical: 4 checkpoints, 40 questions asked"
-    assert "3d 3 4 0 4.50 25.0% 0" in told
+    assert "3d 3 4 0 4.50 not measured 0" in told
     assert "information-boundary 10 0.00" in told
     assert "boundaries: leaks 100% (10 of 10), over-refusals of no question" in told
     assert "of 40 answers the memory gave passages alone, which stand as the answer" in told
@@ -120,3 +122,39 @@ def test_a_missing_file_of_variables_is_told_and_no_more(tmp_path: Path, capsys:
     write_project(tmp_path, env={"file": ".env"})
     assert main([*RUN, "--dry-run"]) == 0
     assert "env.file: .env is not there, and no variable is taken from it" in capsys.readouterr().err
+
+
+def test_a_result_that_is_rebuilt_is_the_one_that_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    assert main([*RUN, "--out", "a"]) == 0
+    path = tmp_path / "a" / "result.json"
+    before = json.loads(path.read_text())
+    path.unlink()
+    assert main(["bench", "rebuild", "a"]) == 0
+    assert main(["bench", "rescore", "a"]) == 0
+    after = json.loads(path.read_text())
+    assert after["metadata"].pop("reconstructedComplete") is True
+    assert {name: after["metadata"].pop(name) for name in ("reconstructed", "reconstructedCheckpoints")}
+    del before["timestamp"], after["timestamp"]  # of the last answer, and of the beginning
+    assert after == before
+    kept = metadata(read_run(tmp_path / "a"))
+    assert (kept["answeredBy"], kept["usd"]) == (before["metadata"]["answeredBy"], before["metadata"]["usd"])
+
+
+def test_what_words_alone_do_not_measure_is_told_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    assert main([*RUN, "--out", "a"]) == 0
+    capsys.readouterr()
+    assert main(["bench", "rescore", "a"]) == 0
+    assert main(["bench", "report", "a"]) == 0
+    told = capsys.readouterr().out
+    assert "hallucination is not measured: points are for the reference's words alone" in told
+    assert told.count("not measured  ") == 4, "a row for all, and one for each of three categories"
+    assert "0.0 to 0.0 %" not in told
+    assert main(["bench", "report", "a", "a"]) == 0
+    assert "points, hallucination not measured in both; better 0" in capsys.readouterr().out
+    assert main(["bench", "audit", "a"]) == 0
+    capsys.readouterr()
+    assert main(["bench", "report", "a", "--json"]) == 0
+    (plain,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (plain["hallucinationMeasured"], plain["all"]["hallucination"]["value"]) == (False, None)

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.regrade import audited
-from pytest_recall.horizon.audit import FOLDER, STALE, export, file_of, read_findings, stops_of, write_defects
+from pytest_recall.horizon.audit import FOLDER, STALE, export, file_of, read_regrades, stops_of, write_defects
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.runs import read_run
 from pytest_recall.render.horizon_audit import page
@@ -117,16 +117,16 @@ def test_verdicts_are_read_back(folder: Path) -> None:
         q002={"verdict": "judge-false-negative", "corrected": right},
         q003={"verdict": " system-failure ", "cause": "src/rank.py:8", "note": "ranked last"},
     )
-    read = read_findings(folder, read_run(folder))
+    read = read_regrades(folder, read_run(folder))
     assert (read.files, read.waiting) == (3, 5)
-    found = {one.evaluation.question.id: one for one in read.findings}
+    found = {one.evaluation.question.id: one for one in read.regrades}
     assert (found["q003"].verdict, found["q003"].cause, found["q003"].note) == (
         "system-failure",
         "src/rank.py:8",
         "ranked last",
     )
     assert found["q002"].corrected == (3, 2, 1, "")
-    assert audited(read_run(folder), read.findings).audited.mean == pytest.approx(4.7)
+    assert audited(read_run(folder), read.regrades).audited.mean == pytest.approx(4.7)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_verdicts_are_read_back(folder: Path) -> None:
 def test_a_mistake_is_named_with_its_line(folder: Path, said: dict[str, Any], told: str) -> None:
     fill(folder, "10d", q003=said)
     with pytest.raises(RecallError) as raised:
-        read_findings(folder, read_run(folder))
+        read_regrades(folder, read_run(folder))
     assert told in str(raised.value)
 
 
@@ -160,14 +160,14 @@ def test_a_verdict_that_is_there_twice_is_refused(folder: Path) -> None:
     rows = read_lines(folder / FOLDER / "10d.jsonl")
     write_lines(folder / FOLDER / "10d.jsonl", [*rows, rows[0]])
     with pytest.raises(RecallError, match=r"10d\.jsonl:4: questionId: 'q003' is there twice; leave one"):
-        read_findings(folder, read_run(folder))
+        read_regrades(folder, read_run(folder))
 
 
 def test_defects_are_queued_once_for_each_question(folder: Path) -> None:
     fill(folder, "10d", q002={"verdict": "qa-defect", "note": "the date"})
     fill(folder, "20d", q002={"verdict": "qa-defect", "note": "the date"})
-    findings = read_findings(folder, read_run(folder)).findings
-    assert write_defects(folder, findings) == 1
+    regrades = read_regrades(folder, read_run(folder)).regrades
+    assert write_defects(folder, regrades) == 1
     assert json.loads((folder / FOLDER / "defects.jsonl").read_text(encoding="utf-8")) == {
         "personaId": "someone",
         "questionId": "q002",

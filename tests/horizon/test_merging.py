@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.rescore import rescore
-from pytest_recall.horizon.merging import merge_folders, rebuild_result, write_result
+from pytest_recall.horizon.merging import merge_folders, rebuild_result
 from pytest_recall.horizon.runlines import read_lines
 from pytest_recall.horizon.runs import read_run
+from pytest_recall.store.horizon import write_result
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, write_run
 from tests.helpers.horizon_runs import read_lines as rows_of
 

@@ -42,6 +42,17 @@ def test_any_run_is_drawn(stops: Stops, colors: Colors) -> None:
     assert size(draw_sizes(sizes(run_of(stops)))) == (920, 560)
 
 
+def test_what_was_not_measured_says_so() -> None:
+    run = run_of(SMALL)
+    run = replace(run, stops=tuple(replace(stop, measured=False) for stop in run.stops))
+    measured = draw_heatmap(heatmap(run_of(SMALL)), format="svg"), draw_sizes(sizes(run_of(SMALL)), "svg")
+    for drawn, other in zip(
+        (draw_heatmap(heatmap(run), format="svg"), draw_sizes(sizes(run), "svg")), measured, strict=True
+    ):
+        assert b"<!-- not measured -->" in drawn
+        assert b"<!-- not measured -->" not in other
+
+
 def test_the_same_run_is_the_same_picture() -> None:
     found = heatmap(run_of(SMALL))
     for form in ("png", "svg"):

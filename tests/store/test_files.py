@@ -186,6 +186,8 @@ def test_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with holder(path) as process:
         message = problem(lambda: locked(path).__enter__())
         assert message == f"{path}: another run has held the lock for 0 s; end it, then apply this run"
+        monkeypatch.setattr(files, "LOCK_SECONDS", 600.0)
+        assert problem(lambda: locked(path, "somebody is at it").__enter__()) == "somebody is at it"
         rest, _ = process.communicate("")
         assert rest == "freed\n"
         with locked(path):

@@ -46,9 +46,9 @@ the way through:
   recall apply latest               fold in a run that was killed before its end
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette scan`, `dataset check`, `bench check`,
-`bench lint` or `bench verify` found what it looks for, `models check` got no reply, `memory check` lost a fact,
-`estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate`, or
-`membench run --fail-under` is not reached,
+`bench lint`, `bench verify` or `bench rescore` found what it looks for, `models check` got no reply, `memory check`
+lost a fact, `estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate` or by
+`bench audit`, or `membench run --fail-under` is not reached,
 2 nothing was done, or `metrics` left lines out, or a pass of `bench` days or questions, or questions of `bench run`
 have no points, and the sentence says why
 """

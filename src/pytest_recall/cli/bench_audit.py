@@ -82,15 +82,15 @@ def run(args: argparse.Namespace) -> int:
 def _apply(args: argparse.Namespace, found: Run) -> int:
     from pytest_recall.core.errors import RecallError
     from pytest_recall.core.horizon.regrade import audited
-    from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_findings, write_defects
+    from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_regrades, write_defects
     from pytest_recall.render import horizon_audit as render
     from pytest_recall.store.files import read_text, write_text
 
-    read = read_findings(args.run_dir, found)
+    read = read_regrades(args.run_dir, found)
     if not read.files:
         raise RecallError(f"{args.run_dir / FOLDER}: holds no items; `recall bench audit {args.run_dir}` writes them")
-    told = audited(found, read.findings)
-    defects = write_defects(args.run_dir, read.findings)
+    told = audited(found, read.regrades)
+    defects = write_defects(args.run_dir, read.regrades)
     plain = render.as_json(told, read.waiting, defects)
     write_text(args.run_dir / FOLDER / AUDITED, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     path = args.run_dir / NOTES
@@ -102,7 +102,7 @@ def _apply(args: argparse.Namespace, found: Run) -> int:
         print(json.dumps(plain, indent=2, ensure_ascii=False))
     else:
         print("\n".join(render.lines(told, read.waiting, defects)))
-    if not read.findings:
+    if not read.regrades:
         print("recall: no item has a verdict yet", file=sys.stderr)
         return 2
     if not render.is_done(after):

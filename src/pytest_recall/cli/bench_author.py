@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,14 +35,6 @@ class Writer(NamedTuple):
 
     author: Author
     work: Work | None
-
-    def spent(self) -> dict[str, Any]:
-        """Return how many calls were made, and their cost in US dollars, None if it is not known."""
-        return spent(self.work)
-
-    def told(self) -> str:
-        """Return in words what was spent."""
-        return spent_line(self.work)
 
 
 def spent(work: Work | None) -> dict[str, Any]:
@@ -79,8 +71,11 @@ def check_effect(model: str, given: dict[str, object]) -> None:
 
 
 @contextmanager
-def writing(asked: Asked, folder: Path) -> Iterator[Writer]:
-    """Yield who writes; replies of models are kept below the persona's `folder`. Raises RecallError."""
+def writing(asked: Asked, folder: Path, root: Path) -> Iterator[Writer]:
+    """Yield who writes; replies of models are kept below the persona's `folder`. Raises RecallError.
+
+    A selector's relative paths are those from `root`.
+    """
     from pytest_recall.horizon.passes.author import ModelAuthor, Whole, seed_of
     from pytest_recall.horizon.passes.offline import OfflineAuthor
     from pytest_recall.horizon.passes.work import Work
@@ -90,7 +85,7 @@ def writing(asked: Asked, folder: Path) -> Iterator[Writer]:
     if seed is not None:
         yield Writer(OfflineAuthor(seed), None)
         return
-    with model_of(asked.model, asked.timeout, Path.cwd()) as model:
+    with model_of(asked.model, asked.timeout, root) as model:
         model.ready()
         make_ignored(folder / KEPT, "# Replies that were paid for; whatever is deleted here is asked again.\n")
         work = Work(Whole(model), folder / KEPT / "replies.jsonl", asked.concurrency)
@@ -151,8 +146,3 @@ def _temperature(text: str) -> float:
     if not 0 <= found <= 2:
         raise argparse.ArgumentTypeError(f"{text!r} is no temperature; write a number from 0 to 2")
     return found
-
-
-def first_of(values: Sequence[Any]) -> Any:
-    """Return the first value that is there."""
-    return next((value for value in values if value is not None), None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.bench_author import add_model, count, model_of, say
 
@@ -47,7 +48,7 @@ def add_asking(parser: argparse.ArgumentParser, usual: Usual, *, concurrency: bo
     parser.add_argument("--model", metavar="SELECTOR", help="who is asked; `recall models list` prints the forms")
     add_model(parser, tokens=usual.max_tokens, timeout=usual.timeout, temperature=usual.temperature)
     if concurrency:
-        parser.add_argument("--concurrency", type=_few, default=1, metavar="N", help="calls at once (default: 1)")
+        parser.add_argument("--concurrency", type=few, default=1, metavar="N", help="calls at once (default: 1)")
     parser.add_argument("--dry-run", action="store_true", help="only say what it would take")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -59,23 +60,20 @@ def add_days(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--end", type=count, metavar="DAY", help="the last day")
 
 
-def _few(text: str) -> int:
+def few(text: str) -> int:
+    """Return a whole number from 1 to 64, as an option takes it."""
     if not text.isdecimal() or not 1 <= int(text) <= 64:
         raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to 64")
     return int(text)
 
 
 def profile_of(args: argparse.Namespace) -> Profile | None:
-    """Return the profile that is given, None without one. Raises RecallError."""
-    if getattr(args, "profile", None) is None:
+    """Return the profile that is given, None without one; its variables are taken in. Raises RecallError."""
+    if args.profile is None:
         return None
-    from pytest_recall.core.horizon.profile import Profile
-    from pytest_recall.store.written import read_mapping
+    from pytest_recall.horizon.profile import read_profile
 
-    profile = read_mapping(args.profile, str(args.profile), Profile, "`persona`")
-    if profile.env is not None:
-        say(f"{args.profile}: env.file: no variable is taken from it here; set those that the model needs")
-    return profile
+    return read_profile(args.profile, str(args.profile), os.environ, say)
 
 
 def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpus:
@@ -92,8 +90,8 @@ def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpu
     if not folder.is_dir():
         raise RecallError(f"{folder}: no such folder; `recall bench create-persona` makes one")
 
-    def given(option: str, written: str | None) -> str | None:
-        found: str | None = getattr(args, option, None)
+    def given(option: str, written: str | None) -> Any:
+        found = getattr(args, option, None)
         return found if found is not None else written
 
     memories = given("memories_dir", part.memories_dir if part else None)
@@ -108,20 +106,33 @@ def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpu
         qa=given("qa_dir", part.qa_dir if part else None),
         tools=given("tools_dir", part.tools_dir if part else None),
         conversations=given("conversations_dir", beside),
-        dates=args.dates or (part.dates if part else "calendar"),
+        dates=given("dates", part.dates if part else None) or "calendar",
     )
+
+
+def span_of(args: argparse.Namespace, profile: Profile | None, last: int) -> tuple[int, int]:
+    """Return the first and the last day that are asked for, by default 1 to `last`. Raises RecallError."""
+    from pytest_recall.core.errors import RecallError
+
+    if args.days is not None and (args.start is not None or args.end is not None):
+        raise RecallError("--days: says where it ends, and so do --start and --end; give either")
+    part = None if profile is None else profile.generate
+    alone = args.start is None and args.end is None
+    days = args.days if args.days is not None or part is None or not alone else part.days
+    if days is not None:
+        return 1, days
+    start, end = (None, None) if part is None else (part.start, part.end)
+    first, final = args.start or start or 1, args.end or end or last
+    if final < first:
+        raise RecallError(f"--start: {first} is after {final}, the last day; begin earlier")
+    return first, final
 
 
 def days_of(args: argparse.Namespace, profile: Profile | None, corpus: Corpus) -> list[int]:
     """Return the days of the corpus that are asked for. Raises RecallError if there are none."""
     from pytest_recall.core.errors import RecallError
 
-    if args.days is not None and (args.start is not None or args.end is not None):
-        raise RecallError("--days: says the same as --start and --end; give one of them")
-    part = None if profile is None else profile.generate
-    chosen = (args.days, args.start, args.end)
-    days, start, end = chosen if any(chosen) or part is None else (part.days, part.start, part.end)
-    first, last = (1, days) if days is not None else (start or 1, end or corpus.days[-1])
+    first, last = span_of(args, profile, corpus.days[-1])
     found = [day for day in corpus.days if first <= day <= last]
     if not found:
         there = f"{corpus.days[0]} to {corpus.days[-1]}"
@@ -149,6 +160,12 @@ def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) 
     return found
 
 
+def root_of(args: argparse.Namespace) -> Path:
+    """Return the folder that a model's relative paths are those from: the profile's, if it is the profile's model."""
+    given = args.model is not None or getattr(args, "profile", None) is None
+    return Path.cwd() if given else args.profile.absolute().parent
+
+
 @contextmanager
 def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
     """Yield what asks the model. Raises RecallError if there is none, or something is missing for it."""
@@ -158,9 +175,7 @@ def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
 
     if seed_of(selector) is not None:
         raise RecallError(f"--model: {selector!r} asks nobody, and this needs somebody who understands; name a model")
-    # What a profile names is where the profile is.
-    given = args.model is not None or getattr(args, "profile", None) is None
-    with model_of(selector, args.timeout, Path.cwd() if given else args.profile.absolute().parent) as model:
+    with model_of(selector, args.timeout, root_of(args)) as model:
         if not args.dry_run:
             model.ready()
         # What was asked is in the files that came of it, one for each call, and is not kept a second time.

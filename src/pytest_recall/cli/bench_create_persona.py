@@ -8,7 +8,18 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.bench_author import Asked, Writer, add_model, check_effect, count, price_of, say, writing
+from pytest_recall.cli.bench_author import (
+    Asked,
+    Writer,
+    add_model,
+    check_effect,
+    count,
+    price_of,
+    say,
+    spent,
+    spent_line,
+    writing,
+)
 from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.core.errors import RecallError
 
@@ -84,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     asked = Asked(args.model, temperature, args.max_tokens or TOKENS, args.timeout or TIMEOUT)
     if args.dry_run:
         return _need(args, wish, known, asked)
-    with writing(asked, args.persona) as writer:
+    with writing(asked, args.persona, Path.cwd()) as writer:
         try:
             return _create(args, corpus.arcs_path, wish, known, writer)
         except KeyboardInterrupt:
@@ -109,12 +120,12 @@ def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | N
     if args.json:
         plain = {"version": 1, "persona": str(args.persona / PERSONA), "id": persona.id, "arcs": str(arcs)}
         plain |= {"days": wish.days, "epoch": wish.epoch.isoformat(), "count": len(story.arcs)}
-        print(json.dumps({**plain, **writer.spent()}, indent=2, ensure_ascii=False))
+        print(json.dumps({**plain, **spent(writer.work)}, indent=2, ensure_ascii=False))
         return 0
     isolated = sum(one.isolated for one in persona.sessions)
     print(f"{args.persona / PERSONA}: {persona.name}, {plural(len(persona.sessions), 'session')}, {isolated} isolated")
     print(f"{arcs}: {plural(len(story.arcs), 'arc')} over {plural(wish.days, 'day')} from {wish.epoch} on")
-    say(writer.told())
+    say(spent_line(writer.work))
     return 0
 
 

@@ -52,11 +52,10 @@ def daily(
     `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
     file is.
     """
-    from pytest_recall.horizon.covered import kept_in
+    from pytest_recall.horizon.covered import alone
     from pytest_recall.horizon.passes.daily import Asking, reasons
     from pytest_recall.horizon.passes.forecast import forecast, sentence
     from pytest_recall.render.sentences import plural
-    from pytest_recall.store.files import locked
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
@@ -71,7 +70,7 @@ def daily(
             plain = {"version": 1, "days": len(wanted), "kept": kept, **estimate._asdict()}
             print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), estimate, kept))
             return 0
-        with locked(kept_in(corpus.path) / f"{folder.name}.lock"):
+        with alone(corpus.path, folder):
             wanted = _wanted(args, corpus, days, path)
             left_out = write(corpus, wanted, work, Asking(args.temperature, args.max_tokens)) if wanted else []
     for told in reasons(left_out):

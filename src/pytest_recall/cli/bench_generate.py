@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import (
@@ -12,21 +11,33 @@ from pytest_recall.cli.bench_author import (
     Writer,
     add_model,
     check_effect,
-    count,
-    first_of,
     price_of,
     say,
+    spent,
+    spent_line,
     writing,
+)
+from pytest_recall.cli.bench_corpus import (
+    Usual,
+    add_days,
+    add_folders,
+    add_persona,
+    corpus_of,
+    few,
+    profile_of,
+    root_of,
+    selector_of,
+    settled,
+    span_of,
 )
 from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.core.errors import RecallError
 
 if TYPE_CHECKING:
-    from pytest_recall.core.horizon.profile import GeneratePart, Profile
-    from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.days import Days
 
-TOKENS, TIMEOUT, WINDOW, CONCURRENCY = 2_000, 600_000, 3, 4
+USUAL = Usual(temperature=0.7, max_tokens=2_000, timeout=600_000)
+WINDOW, CONCURRENCY = 3, 4
 DETAILS = f"""\
 Writes DIR/memories-…/day-0001.md and so on, from DIR/persona.yaml and the story in DIR/arcs-….yaml. One call
 is made for each session of a day, with what belongs to it: its own last entries, its arcs, what has to happen
@@ -43,23 +54,19 @@ DIR/.recall-bench, and none is paid for twice; delete the folder to have everyth
 --model is a model's selector (`recall models list` prints the forms), or `offline[:SEED]`, who asks nobody.
 What a profile says under `persona`, `models.generation` and `generate` counts where no option does.
 
-Exits with 2 if not all days were written, and the sentence says why. Defaults: --max-tokens {TOKENS:,},
---history-window {WINDOW}, --concurrency {CONCURRENCY}, --timeout {TIMEOUT:,}.
+Exits with 2 if not all days were written, and the sentence says why. Defaults: --max-tokens {USUAL.max_tokens:,},
+--history-window {WINDOW}, --concurrency {CONCURRENCY}, --timeout {USUAL.timeout:,}.
 """
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(commands, "generate", "write a persona's days", run, DETAILS)
-    parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
+    add_persona(parser)
+    add_folders(parser)
+    add_days(parser)
     parser.add_argument("--model", metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="a profile that says what no option does")
-    parser.add_argument("--arcs", metavar="FILE", help="the story (default: the only one, or arcs-1000d.yaml)")
-    parser.add_argument("--memories-dir", metavar="DIR", help="where days are written (default: by the story's name)")
-    parser.add_argument("--days", type=count, metavar="N", help="write the days 1 to N (default: all of the story)")
-    parser.add_argument("--start", type=count, metavar="A", help="the first day to write (default: 1)")
-    parser.add_argument("--end", type=count, metavar="B", help="the last day to write (default: the story's last)")
-    add_model(parser, tokens=TOKENS, timeout=TIMEOUT)
+    add_model(parser, tokens=USUAL.max_tokens, timeout=USUAL.timeout)
     parser.add_argument(
         "--history-window",
         type=_whole,
@@ -67,7 +74,7 @@ def add(commands: Commands) -> None:
         help=f"how many of its own last entries a session is told (default: {WINDOW})",
     )
     parser.add_argument(
-        "--concurrency", type=count, metavar="N", help=f"how many sessions of a day at once (default: {CONCURRENCY})"
+        "--concurrency", type=few, metavar="N", help=f"how many sessions of a day at once (default: {CONCURRENCY})"
     )
     parser.add_argument("--overwrite", action="store_true", help="write days again that are there")
     parser.add_argument("--dry-run", action="store_true", help="only say what it would take at the most")
@@ -82,30 +89,26 @@ def _whole(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.horizon.profile import GeneratePart
+    from pytest_recall.horizon.covered import alone
     from pytest_recall.horizon.passes.days import Days
 
-    profile = _profile(args.profile)
-    model = first_of([args.model, profile and profile.models.generation])
-    if model is None:
-        raise RecallError("--model: is missing; name a model, or `offline`, which asks nobody")
+    profile = profile_of(args)
+    model = selector_of(args, profile, "generation")
     given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens}
     check_effect(model, {**given, "--timeout": args.timeout, "--concurrency": args.concurrency})
-    corpus = _corpus(args, profile)
-    said = profile.generate if profile else GeneratePart()
-    window = first_of([args.history_window, said.history_window, WINDOW])
-    days = Days(corpus, *_range(args, said, corpus), window, args.overwrite)
-    asked = Asked(
-        model,
-        first_of([args.temperature, said.temperature, 0.7]),
-        first_of([args.max_tokens, said.max_tokens, TOKENS]),
-        args.timeout or TIMEOUT,
-        args.concurrency or CONCURRENCY,
-    )
+    corpus = corpus_of(args, profile)
+    settled(args, profile, USUAL)
+    window = args.history_window
+    if window is None:
+        written = None if profile is None else profile.generate.history_window
+        window = WINDOW if written is None else written
+    last = max((arc.end_day for arc in corpus.story.arcs), default=1)
+    days = Days(corpus, *span_of(args, profile, last), window, args.overwrite)
+    asked = Asked(model, args.temperature, args.max_tokens, args.timeout, args.concurrency or CONCURRENCY)
     if args.dry_run:
         return _need(args, days, asked)
     plans = days.plans()
-    with writing(asked, corpus.path) as writer:
+    with alone(corpus.path, corpus.memories), writing(asked, corpus.path, root_of(args)) as writer:
         try:
             return _write(args, days, len(plans), writer)
         except KeyboardInterrupt:
@@ -120,11 +123,11 @@ def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> 
     folder = days.corpus.memories
     if args.json:
         plain = {"version": 1, "folder": str(folder), "days": total, "written": len(done.written)}
-        plain |= {"kept": len(done.kept), **writer.spent(), "problems": list(done.stopped)}
+        plain |= {"kept": len(done.kept), **spent(writer.work), "problems": list(done.stopped)}
         print(json.dumps(plain, indent=2, ensure_ascii=False))
     else:
         kept = f", {len(done.kept):,} were there" if done.kept else ""
-        print(f"{folder}: {plural(len(done.written), 'day')} written{kept}; {writer.told()}")
+        print(f"{folder}: {plural(len(done.written), 'day')} written{kept}; {spent_line(writer.work)}")
     for problem in done.stopped:
         say(problem)
     if done.stopped:
@@ -154,45 +157,3 @@ def _need(args: argparse.Namespace, days: Days, asked: Asked) -> int:
         + ("" if offline else f" and {need.output_tokens:,} out, {cost}")
     )
     return 0
-
-
-def _profile(path: Path | None) -> Profile | None:
-    from pytest_recall.core.horizon.profile import Profile
-    from pytest_recall.store.written import read_mapping
-
-    if path is None:
-        return None
-    profile = read_mapping(path, str(path), Profile, "`persona`")
-    if profile.env is not None:
-        say(f"{path}: env.file: no variable is taken from it here; set those that the model needs")
-    return profile
-
-
-def _corpus(args: argparse.Namespace, profile: Profile | None) -> Corpus:
-    from pytest_recall.horizon.corpus import Corpus, story_name
-
-    if profile is None:
-        if args.persona is None:
-            raise RecallError("--persona: is missing; name the persona's folder, or a --profile that does")
-        return Corpus(args.persona, story_name(args.persona, args.arcs), memories=args.memories_dir)
-    said = profile.persona
-    folder = args.persona or args.profile.parent / (said.dir or ".")
-    return Corpus(
-        folder, args.arcs or said.arcs, memories=first_of([args.memories_dir, said.memories_dir]), dates=said.dates
-    )
-
-
-def _range(args: argparse.Namespace, said: GeneratePart, corpus: Corpus) -> tuple[int, int]:
-    """Return the first and the last day that are wanted."""
-    if args.days is not None and (args.start is not None or args.end is not None):
-        raise RecallError("--days says where it ends, and so do --start and --end; give either")
-    end = max((arc.end_day for arc in corpus.story.arcs), default=1)
-    alone = args.start is None and args.end is None
-    days = args.days if args.days is not None or not alone else said.days
-    if days is not None:
-        return 1, days
-    first = first_of([args.start, said.start, 1])
-    last = first_of([args.end, said.end, end])
-    if last < first:
-        raise RecallError(f"--start: {first} is after {last}, the last day; begin earlier")
-    return first, last

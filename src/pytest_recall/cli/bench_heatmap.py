@@ -12,7 +12,8 @@ DETAILS = """\
 Draws heatmap.png into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
 fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
 recall-vs-size.png, means with bands against days, and failures-by-cause.png once verdicts of an audit are there.
-The colours can be told apart by colour-blind people; `published` are those of Recall Bench, which cannot.
+Where no model judged, hallucination is hatched: it was not measured. The colours can be told apart by
+colour-blind people; `published` are those of Recall Bench, which cannot.
 
   recall bench heatmap runs/mine
   recall bench heatmap runs/mine -o pictures/mine.svg --svg
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_recall.core.errors import RecallError
     from pytest_recall.core.horizon.pictures import causes, heatmap, sizes
     from pytest_recall.core.horizon.regrade import audited
-    from pytest_recall.horizon.audit import read_findings
+    from pytest_recall.horizon.audit import read_regrades
     from pytest_recall.horizon.runs import read_run
     from pytest_recall.render import pictures
     from pytest_recall.store.files import write_bytes
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         drawn[path.with_name(f"recall-vs-size.{format}")] = pictures.draw_sizes(sizes(found), format)
     else:
         print("recall: the run's files hold no answers, so that there are no bands to draw", file=sys.stderr)
-    if groups := causes(audited(found, read_findings(args.run_dir, found).findings)):
+    if groups := causes(audited(found, read_regrades(args.run_dir, found).regrades)):
         title = f"What was found: {found.adapter or found.name}"
         drawn[path.with_name(f"failures-by-cause.{format}")] = pictures.draw_causes(title, groups, format)
     for file, data in drawn.items():

@@ -30,9 +30,9 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.core.errors import RecallError
-    from pytest_recall.horizon.merging import rebuild_result, write_result
-    from pytest_recall.horizon.runs import RESULT
+    from pytest_recall.horizon.merging import rebuild_result
     from pytest_recall.render.sentences import plural
+    from pytest_recall.store.horizon import RESULT, write_result
 
     path = args.out or args.run_dir / RESULT
     if path.exists():

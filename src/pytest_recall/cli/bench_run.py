@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_recall.cli.bench_author import say
+from pytest_recall.cli.bench_corpus import profile_of
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
@@ -90,23 +90,14 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.parts import parts_of
-    from pytest_recall.horizon.profile import load_env, read_profile, settings_of
+    from pytest_recall.horizon.profile import settings_of
 
     _check(args)
-    profile = None
-    if args.profile is not None:
-        profile = read_profile(args.profile, str(args.profile))
-        if profile.env is not None:
-            env = args.profile.absolute().parent / profile.env.file
-            if env.exists():
-                load_env(env, os.environ)
-            else:
-                # Elsewhere the variables are set in other ways; what is missing is said by whoever needs it.
-                _tell(f"{args.profile}: env.file: {profile.env.file} is not there, and no variable is taken from it")
+    profile = profile_of(args)
     settings = settings_of(profile, args.profile, _given(args), Path.cwd())
     if settings.ignored:
-        _tell(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
-    with closing(parts_of(settings, _tell, ready=not args.dry_run)) as parts:
+        say(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
+    with closing(parts_of(settings, say, ready=not args.dry_run)) as parts:
         return _dry_run(args, parts) if args.dry_run else _go(args, parts)
 
 
@@ -121,7 +112,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
     if args.skip_preflight and not isinstance(parts.judge, ModelJudge):
         raise RecallError("--skip-preflight has no effect, since no model judges; remove it")
     folder = _folder(args, parts)
-    going = Going(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=_tell)
+    going = Going(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=say)
     outcome = going.go()
     if args.json:
         print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
@@ -129,7 +120,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
         lexical = not isinstance(parts.judge, ModelJudge)
         print("\n".join(lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
     if outcome.lost:
-        _tell(f"{outcome.lost:,} questions have no points; the same command asks them again")
+        say(f"{outcome.lost:,} questions have no points; the same command asks them again")
         return 2
     return 0
 
@@ -213,7 +204,3 @@ def _folder(args: argparse.Namespace, parts: Parts) -> Path:
 def _name(parts: Parts) -> str:
     configuration = parts.configuration
     return f"{configuration.memory} on {configuration.persona} ({configuration.arcs}), judged by {configuration.judge}"
-
-
-def _tell(sentence: str) -> None:
-    print(f"recall: {sentence}", file=sys.stderr, flush=True)

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.horizon.evaluation import Evaluation, Points
-from pytest_recall.core.horizon.evidence import evidence
+from pytest_recall.core.horizon.excerpts import evidence
 from pytest_recall.core.horizon.published import Run, Stop, points_of
-from pytest_recall.core.horizon.regrade import Finding, Item, Key, items, key, problem
+from pytest_recall.core.horizon.regrade import Item, Key, Regrade, items, key, problem
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.store.files import read_text, write_text
 from pytest_recall.store.lines import Appended, objects
@@ -40,7 +40,7 @@ class Read(NamedTuple):
     """What the `files` of an audit say: `waiting` items are without a verdict yet."""
 
     files: int
-    findings: tuple[Finding, ...]
+    regrades: tuple[Regrade, ...]
     waiting: int
 
 
@@ -93,10 +93,10 @@ def export(
     return done
 
 
-def read_findings(folder: Path, run: Run) -> Read:
+def read_regrades(folder: Path, run: Run) -> Read:
     """Return the verdicts that are written below the run's `folder`. Raises RecallError, a sentence a mistake."""
     known = {key(one): one for one in run.evaluations}
-    findings: dict[Key, Finding] = {}
+    regrades: dict[Key, Regrade] = {}
     problems, files, waiting = list[str](), 0, 0
     for stop in run.stops:
         path = folder / FOLDER / file_of(run, stop)
@@ -105,8 +105,8 @@ def read_findings(folder: Path, run: Run) -> Read:
             id = plain.get("questionId")
             one = known.get((stop.persona, stop.label, str(id)))
             try:
-                found = _finding(plain, one, stop.label)
-                if found is not None and key(found.evaluation) in findings:
+                found = _regrade(plain, one, stop.label)
+                if found is not None and key(found.evaluation) in regrades:
                     raise ValueError(f"questionId: {id!r} is there twice; leave one")
             except ValueError as error:
                 problems.append(f"{path}:{line}: {error}")
@@ -114,16 +114,16 @@ def read_findings(folder: Path, run: Run) -> Read:
             if found is None:
                 waiting += 1
             else:
-                findings[key(found.evaluation)] = found
+                regrades[key(found.evaluation)] = found
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
-    return Read(files, tuple(findings.values()), waiting)
+    return Read(files, tuple(regrades.values()), waiting)
 
 
-def write_defects(folder: Path, findings: Iterable[Finding]) -> int:
+def write_defects(folder: Path, regrades: Iterable[Regrade]) -> int:
     """Write the questions that are at fault, each with where it was asked and what was said; return how many."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for one in findings:
+    for one in regrades:
         asked = one.evaluation.question
         if one.verdict == "qa-defect":
             plain = found.setdefault(
@@ -190,7 +190,7 @@ def _plain(item: Item, corpus: Corpus | None) -> dict[str, Any]:
         plain["primaryScore"] = one.primary.to_json()
     if corpus is not None:
         texts = {day: corpus.text(day) for day in asked.relevant_days if day in corpus.days}
-        shown = evidence(asked.question, asked.answer, texts, EVIDENCE)
+        shown = evidence(asked, texts, EVIDENCE)
         plain["evidence"] = [{"day": day, "text": text} for day, text in shown.items()]
     plain["retrieval"] = [
         {name: value[:_SNIPPET] if isinstance(value, str) else value for name, value in found.items()}
@@ -209,7 +209,7 @@ def _read(path: Path) -> list[tuple[int, dict[str, Any]]]:
     return [(line, plain) for line, plain, _ in rows]
 
 
-def _finding(plain: Mapping[str, Any], one: Evaluation | None, label: str) -> Finding | None:
+def _regrade(plain: Mapping[str, Any], one: Evaluation | None, label: str) -> Regrade | None:
     """Return what an item says; None if it has no verdict. Raises ValueError."""
     if one is None:
         raise ValueError(f"questionId: {plain.get('questionId')!r} was not asked at {label}; restore the line")
@@ -226,7 +226,7 @@ def _finding(plain: Mapping[str, Any], one: Evaluation | None, label: str) -> Fi
         raise ValueError("systemAnswer: the run has another answer or other points now; export again, and look again")
     if told := problem(one, verdict, cause, corrected):
         raise ValueError(told)
-    return Finding(one, verdict, cause, corrected, str(plain.get("note", "")).strip())  # type: ignore[arg-type]
+    return Regrade(one, verdict, cause, corrected, str(plain.get("note", "")).strip())  # type: ignore[arg-type]
 
 
 def _corrected(value: Any) -> Points:

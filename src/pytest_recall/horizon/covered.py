@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pytest_recall.core.horizon.layout import KEPT
-from pytest_recall.store.files import make_ignored
+from pytest_recall.store.files import locked, make_ignored
 from pytest_recall.store.lines import Appended, read_appended
 
 _WHY = "# What passes keep to go on; nothing here belongs in git.\n"
@@ -17,6 +18,17 @@ def kept_in(persona: Path) -> Path:
     """Make and return the folder in which passes keep what they need. Raises OSError."""
     make_ignored(persona / KEPT, _WHY)
     return persona / KEPT
+
+
+@contextmanager
+def alone(persona: Path, folder: Path) -> Iterator[None]:
+    """Hold the `folder` of a persona's files that a pass writes: two at once would pay for the same twice.
+
+    Raises RecallError if another pass is at it.
+    """
+    busy = f"{folder}: another pass is writing there; wait until it is done, then give the same command again"
+    with locked(kept_in(persona) / f"{folder.name}.lock", busy):
+        yield
 
 
 class Covered:

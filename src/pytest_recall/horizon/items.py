@@ -15,6 +15,7 @@ from pytest_recall.core.case import NAME_PATTERN, Case, JudgeCall
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.answering import joined
 from pytest_recall.core.horizon.checkpoint import Checkpoint
+from pytest_recall.core.horizon.configuration import LEXICAL
 from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.memory import Unit
 from pytest_recall.core.memory_part import AskedAt, Haystack, Stage
@@ -22,9 +23,9 @@ from pytest_recall.core.model import Model
 from pytest_recall.core.schedule import PROFILE
 from pytest_recall.core.trial import Answer, Verdict
 from pytest_recall.horizon.ask import asked_with, reply_of
-from pytest_recall.horizon.judge import LEXICAL, Days, LexicalJudge, ModelJudge
+from pytest_recall.horizon.judge import Days, LexicalJudge, ModelJudge
 from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units
-from pytest_recall.horizon.profile import Given, load_env, read_profile, settings_of
+from pytest_recall.horizon.profile import Given, read_profile, settings_of
 from pytest_recall.judges.panel import Panel
 
 JUDGE = "horizon"
@@ -44,9 +45,7 @@ class ProfileCases:
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
         self.name = name
-        profile = read_profile(path, name)
-        if profile.env is not None and (env := path.parent / profile.env.file).exists():
-            load_env(env, os.environ)
+        profile = read_profile(path, name, os.environ, lambda told: None)
         self.settings = settings_of(profile, path, Given(), path.parent)
         self.root = self.settings.root
         self.memory = self.settings.memory

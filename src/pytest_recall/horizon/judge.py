@@ -18,8 +18,6 @@ from pytest_recall.judges import lexical, memory, preflight
 from pytest_recall.judges.panel import Panel
 from pytest_recall.judges.seat import Undecided, version_of
 
-LEXICAL = "lexical"
-"""Stands for a model: the points come from the reference's words."""
 READS = 24_000
 """Characters of excerpts that a judge is shown, and as many of what must not come out."""
 ALLOWED = 1

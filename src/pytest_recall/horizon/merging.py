@@ -11,10 +11,11 @@ from typing import Any
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.aggregates import result_json
 from pytest_recall.core.horizon.merge import Merged, merge, progress
-from pytest_recall.horizon.runlines import PROGRESS, QUESTIONS, places_of, read_lines
-from pytest_recall.horizon.runs import FAILURES, RESULT, Rebuilt, read_run, rebuild
+from pytest_recall.horizon.runlines import places_of, read_lines
+from pytest_recall.horizon.runs import Rebuilt, read_run, rebuild
 from pytest_recall.render.sentences import listed
 from pytest_recall.store.files import read_text, write_text
+from pytest_recall.store.horizon import FAILURES, PROGRESS, QUESTIONS, RESULT, write_result
 from pytest_recall.store.lines import objects
 
 
@@ -89,11 +90,6 @@ def _key(plain: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def write_result(path: Path, plain: Mapping[str, Any]) -> None:
-    """Write a `result.json`, indented as published ones are. Raises OSError."""
-    write_text(path, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
 def _int(value: Any) -> int:

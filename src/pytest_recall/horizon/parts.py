@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.checkpoint import Checkpoint, checkpoints
-from pytest_recall.core.horizon.configuration import Configuration
+from pytest_recall.core.horizon.configuration import LEXICAL, Configuration
 from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.horizon.units import UnitKind, units_of
 from pytest_recall.core.memory import Unit
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
 from pytest_recall.horizon.counted import Counted
-from pytest_recall.horizon.judge import LEXICAL, PROMPTS, Days, Judge, LexicalJudge, ModelJudge
+from pytest_recall.horizon.judge import PROMPTS, Days, Judge, LexicalJudge, ModelJudge
 from pytest_recall.horizon.profile import Settings
 from pytest_recall.judges import lexical
 from pytest_recall.judges.panel import Panel

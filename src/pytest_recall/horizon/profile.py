@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.horizon.configuration import LABELS, LEXICAL
 from pytest_recall.core.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.corpus import PERSONA, Corpus
 from pytest_recall.store.files import read_text
 from pytest_recall.store.written import explain, read_mapping
 
-LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
-"""What `harness.config` may say for display alone."""
 _SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
@@ -52,9 +51,20 @@ class Given:
     run: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_profile(path: Path, name: str) -> Profile:
-    """Return the profile at `path`, which messages call `name`. Raises RecallError."""
-    return read_mapping(path, name, Profile, "`persona`, `harness` and `run`")
+def read_profile(path: Path, name: str, environ: MutableMapping[str, str], tell: Callable[[str], None]) -> Profile:
+    """Return the profile at `path`, which messages call `name`, and take the variables of its `env.file` in.
+
+    A file that is not there is told, and no more. Raises RecallError.
+    """
+    profile = read_mapping(path, name, Profile, "`persona`, `harness` and `run`")
+    if profile.env is not None:
+        file = path.absolute().parent / profile.env.file
+        if file.exists():
+            load_env(file, environ)
+        else:
+            # Elsewhere the variables are set in other ways; what is missing is said by whoever needs it.
+            tell(f"{name}: env.file: {profile.env.file} is not there, and no variable is taken from it")
+    return profile
 
 
 def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: Path) -> Settings:
@@ -87,7 +97,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
         labels=labels,
         ignored=ignored,
     )
-    if settings.judge in (None, "lexical") and settings.appellate is not None:
+    if settings.judge in (None, LEXICAL) and settings.appellate is not None:
         if given.appellate is not None or given.judge is None:
             raise RecallError("an appellate judge has no effect where no model judges; name a judge, or remove it")
         return replace(settings, appellate=None)  # `--judge lexical` in the place of a profile's models.

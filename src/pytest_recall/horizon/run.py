@@ -14,8 +14,8 @@ from pytest_recall.core.errors import CaseError, RecallError
 from pytest_recall.core.horizon.checkpoint import Checkpoint
 from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.record import checkpoint_line
-from pytest_recall.core.horizon.result import Reached, duration, result, summary_line
+from pytest_recall.core.horizon.record import checkpoint_line, summary_line
+from pytest_recall.core.horizon.result import Reached, duration, query_ms, result
 from pytest_recall.core.horizon.summary import summarize
 from pytest_recall.horizon.ask import Asker, now
 from pytest_recall.horizon.judge import ModelJudge
@@ -28,6 +28,7 @@ from pytest_recall.run.memory import Memory
 from pytest_recall.store.files import locked
 from pytest_recall.store.horizon import (
     FILLED,
+    RESULT,
     Done,
     RunFiles,
     check_same,
@@ -73,7 +74,7 @@ class Going:
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
         """
         try:
-            with locked(self._folder / ".lock"):
+            with locked(self._folder / ".lock", f"{self._folder}: another run is at it; wait, or name another --out"):
                 return self._go()
         except KeyboardInterrupt:
             raise RecallError(f"{self._folder}: stopped; the same command goes on from here") from None
@@ -101,10 +102,10 @@ class Going:
                     if checkpoint.range.label not in self._ingest_ms:
                         self._reach(files, checkpoint, None)
                 outcome = self._outcome(parts.checkpoints)
-                files.tell(summary_line(outcome.result))
+                files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
         else:
             outcome = self._outcome(parts.checkpoints)
-        write_result(self._folder, outcome.result)
+        write_result(self._folder / RESULT, outcome.result)
         return outcome
 
     def _open(self, checkpoint: Checkpoint) -> list[BenchQuestion]:
@@ -217,19 +218,20 @@ class Going:
         """Write down what a checkpoint came to; `new` days were told for it, None if that is not known any more."""
         parts = self._parts
         (reached,) = self._reached([checkpoint])
-        files.tell(
-            checkpoint_line(
-                now(),
-                parts.configuration.persona,
-                checkpoint,
-                len(parts.checkpoints),
-                summarize(reached.evaluations, checkpoint.eligible),
-                ingest_ms=self._ingest_ms.setdefault(checkpoint.range.label, None),
-                query_ms=round(1000 * sum(one.seconds or 0 for one in reached.evaluations), 3),
-                new_days=new,
-            )
-        )
-        write_result(self._folder, self._outcome(parts.checkpoints[: checkpoint.place]).result)
+        summary = summarize(reached.evaluations, checkpoint.eligible, measured=parts.configuration.measured)
+        more = {
+            "appealed": summary.appealed,
+            "ingestMs": self._ingest_ms.setdefault(checkpoint.range.label, None),
+            "queryMs": query_ms(reached.evaluations),
+            "newDaysIngested": new,
+            "newQuestionCount": checkpoint.fresh,
+            "historicalEvaluated": checkpoint.sampled,
+            "historicalAvailable": checkpoint.available,
+        }
+        persona, total = parts.configuration.persona, len(parts.checkpoints)
+        range, days = checkpoint.range._asdict(), checkpoint.days
+        files.tell(checkpoint_line(now(), persona, checkpoint.place, total, range, days, summary, more))
+        write_result(self._folder / RESULT, self._outcome(parts.checkpoints[: checkpoint.place]).result)
 
     def _reached(self, checkpoints: Sequence[Checkpoint]) -> tuple[Reached, ...]:
         """Return the checkpoints with what came of their questions, in the order in which they are asked."""
@@ -246,7 +248,7 @@ class Going:
             reached,
             timestamp=max(stamps, default=""),
             pairs=len(self._parts.questions),
-            ingest_ms=round(sum(self._ingest_ms.get(one.range.label) or 0 for one in checkpoints), 3),
+            ingest_ms=self._ingest_ms,
             duration_ms=duration(starts(self._folder), stamps),
         )
         return Outcome(plain, reached)

@@ -11,10 +11,9 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.published import evaluation_of
 from pytest_recall.store.files import read_text
+from pytest_recall.store.horizon import PROGRESS, QUESTIONS
 from pytest_recall.store.lines import objects
 from pytest_recall.store.written import MAX_PROBLEMS
-
-PROGRESS, QUESTIONS = "progress.jsonl", "questions.jsonl"
 
 
 class Lines(NamedTuple):
@@ -104,7 +103,9 @@ def _questions(path: Path) -> tuple[tuple[Mapping[str, Any], Evaluation], ...] |
 def wrong_number(row: Mapping[str, Any]) -> str:
     """Return which of the numbers that pictures are drawn from is none, empty if all are."""
     for name in ("questionsEvaluated", "overallScore", "hallucinationRate"):
-        if not isinstance(row.get(name, 0), int | float):
+        # A rate that was not measured is null.
+        nothing = name == "hallucinationRate" and name in row and row[name] is None
+        if not nothing and not isinstance(row.get(name, 0), int | float):
             return name
     rows = row.get("categoryScores", [])
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.evaluation import Evaluation
-from pytest_recall.core.horizon.merge import TIMES
-from pytest_recall.core.horizon.published import Run, Stop, evaluation_of
+from pytest_recall.core.horizon.merge import BESIDE
+from pytest_recall.core.horizon.published import Run, Stop, evaluation_of, is_measured
 from pytest_recall.horizon.runlines import (
-    PROGRESS,
     Lines,
     count_of,
     is_count,
@@ -22,10 +21,10 @@ from pytest_recall.horizon.runlines import (
     text_of,
     wrong_number,
 )
+from pytest_recall.store.horizon import FAILURES, PROGRESS, RESULT
 from pytest_recall.store.lines import objects, strict_json
 from pytest_recall.store.written import MAX_PROBLEMS
 
-RESULT, FAILURES = "result.json", "failures.jsonl"
 _HEADER = frozenset({"type", "timestamp"})
 
 
@@ -80,6 +79,7 @@ def rebuild(lines: Lines, name: str) -> Rebuilt:
                 eligible=_eligible(plain),
                 finished=str(plain.get("timestamp") or ""),
                 written=plain,
+                measured=is_measured(lines.header),
             )
         )
     about = {key: value for key, value in lines.header.items() if key not in ("type", "timestamp", "adapterName")}
@@ -112,6 +112,8 @@ def _common(value: Any) -> Any:
 def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
     stops: list[Stop] = []
     problems: list[str] = []
+    about = plain["metadata"] if isinstance(plain.get("metadata"), dict) else {}
+    measured = is_measured(about)
     finished = {(str(one.get("personaId")), str(one["range"]["label"])): one for one in lines.checkpoints}
     for persona_at, persona in enumerate(_list(plain.get("personas"), f"{name}: personas")):
         id = str(persona.get("personaId"))
@@ -132,7 +134,7 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
                         problems.append(f"{where}[{at}].{part}[{place}]: {error}; restore the file, or rebuild it")
             line = finished.get((id, label), {})
             # Times of a checkpoint are in its line alone.
-            times = {key: line[key] for key in TIMES if key in line}
+            times = {key: line[key] for key in BESIDE if key in line}
             stops.append(
                 Stop(
                     persona=id,
@@ -142,11 +144,11 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
                     eligible=_eligible(row),
                     finished=str(line.get("timestamp") or ""),
                     written={**row, **times},
+                    measured=measured,
                 )
             )
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
-    about = plain["metadata"] if isinstance(plain.get("metadata"), dict) else {}
     header = lines.header or {**about, "adapterName": plain.get("adapterName")}
     counts = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations")
     return Run(
@@ -181,6 +183,8 @@ def _enriched(run: Run, lines: Lines, appeals: Mapping[tuple[str, str, str], Map
                     appealed=one.appealed or line.appealed,
                     context=line.context,
                     error=one.error or line.error,
+                    usd=line.usd,
+                    answered_by=line.answered_by,
                 )
             elif one.appealed and isinstance(appeal.get("retrieval"), list):
                 one = replace(one, retrieval=tuple(got for got in appeal["retrieval"] if isinstance(got, dict)))

@@ -164,9 +164,10 @@ def _percent(one: Level) -> str:
 
 
 def _level(one: Level) -> str:
-    if one.mean is None or one.hallucination is None:
+    if one.mean is None:
         return "no answers"
-    return f"{one.mean:.3f} of {MOST}, hallucination {percent(one.hallucination)}, {plural(one.n, 'answer')}"
+    made_up = "not measured" if one.hallucination is None else percent(one.hallucination)
+    return f"{one.mean:.3f} of {MOST}, hallucination {made_up}, {plural(one.n, 'answer')}"
 
 
 def as_json(found: Audited, waiting: int, defects: int) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def _run(one: Report, markdown: bool) -> Iterator[str]:
     if every.points.value is None:
         yield _text("no answer came to points", markdown)
     else:
-        rows = [_row("all", every), *(_row(name, scores) for name, scores in one.categories.items())]
+        named = {"all": every, **one.categories}
+        rows = [_row(name, scores, one.measured) for name, scores in named.items()]
         yield from markdown_grid(_HEAD, rows) if markdown else grid(_HEAD, rows)
         yield ""
     for sentence in sentences(one):
@@ -53,17 +54,20 @@ def _run(one: Report, markdown: bool) -> Iterator[str]:
 
 def sentences(one: Report) -> Iterator[str]:
     """Yield what a report says beside its table, one sentence each."""
-    if one.quartiles is not None and one.hallucination_quartiles is not None:
-        first, last = (f"{100 * share:.1f}" for share in one.hallucination_quartiles)
+    if not one.measured:
+        yield "hallucination is not measured: points are for the reference's words alone"
+    if one.quartiles is not None:
+        both = one.hallucination_quartiles
+        made_up = f", hallucination {100 * both.first:.1f} to {100 * both.last:.1f} %" if both else ""
         yield (
-            f"first to last quarter of the checkpoints: {one.quartiles.first:.2f} to {one.quartiles.last:.2f} points,"
-            f" hallucination {first} to {last} %"
+            f"first to last quarter of the checkpoints: {one.quartiles.first:.2f} to {one.quartiles.last:.2f}"
+            f" points{made_up}"
         )
     if one.slope.value is not None:
+        made_up = f", hallucination {_signed(one.hallucination_slope, 100, 1)} percentage points"
         yield (
-            f"with {DAYS} more days, on the same questions: {_signed(one.slope)} points, hallucination"
-            f" {_signed(one.hallucination_slope, 100, 1)} percentage points"
-            f" ({plural(one.slope.clusters, 'question')} asked more than once)"
+            f"with {DAYS} more days, on the same questions: {_signed(one.slope)} points"
+            f"{made_up if one.measured else ''} ({plural(one.slope.clusters, 'question')} asked more than once)"
         )
     if one.appeals.asked:
         told = one.appeals
@@ -77,8 +81,8 @@ def sentences(one: Report) -> Iterator[str]:
         again = one.repeatability
         yield (
             f"repeatability: of {plural(again.groups, 'answer')} given word for word more than once,"
-            f" {again.points_differ:,} got other points, {again.hallucination_differs:,} another verdict on"
-            " hallucination"
+            f" {again.points_differ:,} got other points"
+            + (f", {again.hallucination_differs:,} another verdict on hallucination" if one.measured else "")
         )
     if one.disclosures is not None:
         yield (
@@ -105,10 +109,13 @@ def _pairing(both: Pairing, markdown: bool) -> Iterator[str]:
     found = []
     if both.pairs:
         equal = both.pairs - both.better - both.worse
+        made_up = (
+            f"{_signed(both.hallucination, 100, 1)} percentage points" if both.measured else "not measured in both"
+        )
         found.append(
             f"on {plural(both.pairs, 'answer')} to {plural(both.questions, 'question')} that both were asked after"
-            f" the same day: {_signed(both.points)} points, hallucination {_signed(both.hallucination, 100, 1)}"
-            f" percentage points; better {both.better:,}, worse {both.worse:,}, equal {equal:,}"
+            f" the same day: {_signed(both.points)} points, hallucination {made_up};"
+            f" better {both.better:,}, worse {both.worse:,}, equal {equal:,}"
         )
     else:
         found.append("nothing was asked in both after the same day: the runs cannot be compared")
@@ -120,14 +127,15 @@ def _pairing(both: Pairing, markdown: bool) -> Iterator[str]:
         yield f"- {cell(sentence)}" if markdown else sentence
 
 
-def _row(name: str, one: Scores) -> tuple[str, ...]:
+def _row(name: str, one: Scores, measured: bool) -> tuple[str, ...]:
     marked = name + (_MARK if one.few else "")
     return (
         marked,
         f"{one.points.n:,}",
         f"{one.points.clusters:,}",
         _value(one.points, 1, 2),
-        *(_value(share, 100, 1) for share in (one.recall, one.hallucination)),
+        _value(one.recall, 100, 1),
+        _value(one.hallucination, 100, 1) if measured else "not measured",
         # Their intervals are in JSON: the table is wide enough.
         *("–" if share.value is None else f"{100 * share.value:.1f}" for share in (one.perfect, one.failing)),
     )
@@ -176,6 +184,7 @@ def as_json(reports: Sequence[Report], pairings: Sequence[Pairing]) -> dict[str,
                 "worse": one.worse,
                 "changed": one.changed,
                 "apart": one.apart,
+                "hallucinationMeasured": one.measured,
             }
             for one in pairings
         ],
@@ -187,6 +196,7 @@ def _report(one: Report) -> dict[str, Any]:
     return {
         "name": one.name,
         "adapterName": one.adapter,
+        "hallucinationMeasured": one.measured,
         "all": _scores(one.everything),
         "categories": {name: _scores(scores) for name, scores in one.categories.items()},
         "checkpoints": [

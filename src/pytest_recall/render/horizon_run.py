@@ -17,7 +17,7 @@ from pytest_recall.render.sentences import plural
 def lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bool) -> Iterator[str]:
     """Yield the lines for a terminal: each checkpoint, each category over all of them, and what went wrong."""
     every = [one for _, evaluations in reached for one in evaluations]
-    whole = summarize(every)
+    whole = summarize(every, measured=not lexical)
     yield f"{name}: {plural(len(reached), 'checkpoint')}, {plural(len(every), 'question')} asked"
     yield ""
     rows = []
@@ -30,7 +30,7 @@ def lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bool) 
                 f"{found.scored:,}",
                 f"{len(evaluations) - found.scored:,}",
                 _points(found.mean),
-                _share(found.hallucination),
+                "not measured" if lexical else _share(found.hallucination),
                 f"{found.appealed:,}",
             )
         )
@@ -41,7 +41,7 @@ def lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bool) 
     yield from grid(("category", "n", "points"), [*categories, overall])
     yield ""
     if lexical:
-        yield f"points are of {MOST}, for the reference's words; made up is only what must not come out of a session"
+        yield f"points are of {MOST}, for the reference's words; what is made up is not measured"
     else:
         yield f"points are of {MOST}; made up is the share of answers with something that is not so"
     if (found_out := boundaries(every)) is not None:

@@ -32,6 +32,7 @@ _KEYS: tuple[tuple[str, Cell], ...] = (
     ("no question is possible here", Cell("impossible", None, 0)),
     ("asked, and no answer got points", Cell("failed", None, 0)),
     ("nothing, and no file says why", Cell("unknown", None, 0)),
+    ("not measured", Cell("unmeasured", None, 0)),
 )
 
 
@@ -162,7 +163,8 @@ def _square(
 
     middle = (x + wide / 2, y + high / 2)
     if cell.value is None:
-        box({"unsampled": theme.unsampled}.get(cell.state, theme.empty))
+        hatched = {"hatch": "xxxx", "edgecolor": theme.unsampled} if cell.state == "unmeasured" else {}
+        box({"unsampled": theme.unsampled}.get(cell.state, theme.empty), **hatched)
         if cell.state in ("failed", "unknown"):
             axes.text(
                 *middle, "×" if cell.state == "failed" else "?", color=theme.quiet, ha="center", va="center_baseline"
@@ -244,7 +246,11 @@ def _sizes(found: Sizes) -> Figure:
     _band(above, found.days, found.points, 1, "#00336f")
     above.set_ylim(0, 6.15)
     above.set_ylabel("mean points of 6")
-    _band(below, found.days, found.hallucination, 100, "#a8246c")
+    if any(one.value is not None for one in found.hallucination):
+        _band(below, found.days, found.hallucination, 100, "#a8246c")
+    else:
+        below.text(0.5, 0.5, "not measured", color="#5f5f5f", ha="center", va="center", transform=below.transAxes)
+        below.set_yticks([])
     top = max((100 * one.high for one in found.hallucination if one.high is not None), default=100)
     below.set_ylim(0, min(100, max(20, top * 1.05)))
     below.set_ylabel("hallucination, %")

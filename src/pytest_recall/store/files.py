@@ -86,23 +86,22 @@ def prepare_lock() -> None:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, busy: str = "") -> Iterator[None]:
     """Hold the lock file `path`, which processes on one machine share.
 
-    Raises RecallError if another holds it for longer than `LOCK_SECONDS`; the lock of a
-    process that died is free at once.
+    Raises RecallError if another holds it for longer than `LOCK_SECONDS`, or, with the sentence `busy` for that, if
+    another holds it at all; the lock of a process that died is free at once.
     """
     # Imported here: it loads asyncio, which a run that writes nothing should not pay for.
     from filelock import FileLock, Timeout
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=LOCK_SECONDS)
+    lock = FileLock(path, timeout=0 if busy else LOCK_SECONDS)
     try:
         lock.acquire()
     except Timeout:
-        raise RecallError(
-            f"{path}: another run has held the lock for {LOCK_SECONDS:.0f} s; end it, then apply this run"
-        ) from None
+        waited = f"{path}: another run has held the lock for {LOCK_SECONDS:.0f} s; end it, then apply this run"
+        raise RecallError(busy or waited) from None
     try:
         yield
     finally:

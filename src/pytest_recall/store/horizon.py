@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,8 +12,9 @@ from typing import Any, Self
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.configuration import differences
 from pytest_recall.core.horizon.evaluation import Evaluation
+from pytest_recall.core.horizon.published import evaluation_of
 from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.record import evaluation_of, failure_line, question_line
+from pytest_recall.core.horizon.record import failure_line, question_line
 from pytest_recall.store.files import write_text
 from pytest_recall.store.lines import Appended, appended
 
@@ -57,14 +59,16 @@ def evaluations(folder: Path, known: Mapping[str, BenchQuestion]) -> Done:
     path = folder / QUESTIONS
     for number, record in appended(path):
         try:
-            one = evaluation_of(record, known)
-        except KeyError as error:
-            raise RecallError(f"{path}:{number}: {error} is missing or unknown; delete the line to ask again") from None
-        except (ValueError, TypeError, AttributeError) as error:
+            one = evaluation_of(record if isinstance(record, dict) else {})
+        except ValueError as error:
             raise RecallError(f"{path}:{number}: {error}; delete the line to ask again") from None
         if one.checkpoint is None:
             raise RecallError(f"{path}:{number}: does not say its checkpoint; such a run cannot be gone on with")
-        found[one.checkpoint, one.question.id] = one
+        if (question := known.get(one.question.id)) is None:
+            told = f"qa.id: {one.question.id!r} is unknown"
+            raise RecallError(f"{path}:{number}: {told}; delete the line to ask again")
+        # A line does not have all of a question.
+        found[one.checkpoint, one.question.id] = replace(one, question=question)
     return found
 
 
@@ -88,9 +92,9 @@ def starts(folder: Path) -> list[str]:
     return [one["timestamp"] for one in found if one.get("type") in ("header", "resume")]
 
 
-def write_result(folder: Path, result: Mapping[str, Any]) -> None:
-    """Replace `result.json` at once. Raises OSError."""
-    write_text(folder / RESULT, json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+def write_result(path: Path, result: Mapping[str, Any]) -> None:
+    """Replace a `result.json` at once, indented as published ones are. Raises OSError."""
+    write_text(path, json.dumps(result, indent=2, ensure_ascii=False) + "\n")
 
 
 class RunFiles:

@@ -6,8 +6,9 @@ import json
 
 from hypothesis import given
 
-from pytest_recall.core.horizon.aggregates import disclosure, question_result, result_json
+from pytest_recall.core.horizon.aggregates import result_json
 from pytest_recall.core.horizon.published import evaluation_of
+from pytest_recall.core.horizon.record import result_of
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, result, run_of
 
 
@@ -15,7 +16,7 @@ from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Aske
 def test_results_are_written_as_they_are_read(stops: Stops) -> None:
     for asked in stops.values():
         for one in asked:
-            plain = question_result(evaluation_of(result(one)))
+            plain = result_of(evaluation_of(result(one)))
             plain["qa"].pop("requiresSynthesis")
             assert plain == result(one)
 
@@ -35,8 +36,8 @@ def test_boundary_questions_are_counted_by_what_was_right() -> None:
         Asked(id=f"q{n}", score=score, category="information-boundary", disclosure=expected)
         for n, (expected, score) in enumerate(scores)
     ]
-    assert disclosure(run_of({10: asked}).evaluations) == {
+    assert result_json(run_of({10: asked}))["disclosureBreakdown"] == {
         "refuse": {"evaluations": 2, "uniquePairs": 2, "meanScore": 4.0, "hallucinationRate": 50.0},
         "answer": {"evaluations": 2, "uniquePairs": 2, "meanScore": 2.5, "hallucinationRate": 0.0},
     }
-    assert disclosure(run_of(SMALL).evaluations) is None
+    assert "disclosureBreakdown" not in result_json(run_of(SMALL))

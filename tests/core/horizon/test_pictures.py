@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.core.horizon.aggregates import aggregates
 from pytest_recall.core.horizon.pictures import FEW_CELL, Cell, causes, heatmap, sizes
-from pytest_recall.core.horizon.regrade import Finding, audited
+from pytest_recall.core.horizon.regrade import Regrade, audited
 from tests.helpers.horizon_runs import CATEGORIES, CLOSE, RIGHT, SMALL, WRONG, Asked, run_of
 
 FACTUAL, SYNTHESIS, NEGATIVE = 0, 6, 7
@@ -47,6 +47,15 @@ def test_the_rows_below_are_of_all_answers() -> None:
     found = heatmap(run_of(SMALL))
     assert [cell.value for cell in found.overall.cells] == pytest.approx([11 / 3, 14 / 3, 5])
     assert [cell.value for cell in found.hallucination.cells] == pytest.approx([0, 0, 0.25])
+
+
+def test_what_was_not_measured_is_no_zero() -> None:
+    run = run_of(SMALL)
+    run = replace(run, stops=tuple(replace(stop, measured=False) for stop in run.stops))
+    found = heatmap(run)
+    assert [cell.state for cell in found.hallucination.cells] == ["unmeasured"] * 3
+    assert found.overall == heatmap(run_of(SMALL)).overall
+    assert [one.value for one in sizes(run).hallucination] == [None] * 3
 
 
 def test_categories_that_could_not_be_asked_are_left_out_and_named() -> None:
@@ -89,11 +98,11 @@ def test_causes_are_bars_and_the_judge_is_not_among_them() -> None:
     found = audited(
         run,
         [
-            Finding(one[1], "system-failure", "a.py:1"),
-            Finding(one[3], "system-failure", "b.py:2"),
-            Finding(one[4], "system-failure", "b.py:2"),
-            Finding(one[2], "judge-false-negative"),
-            Finding(one[0], "judge-right"),
+            Regrade(one[1], "system-failure", "a.py:1"),
+            Regrade(one[3], "system-failure", "b.py:2"),
+            Regrade(one[4], "system-failure", "b.py:2"),
+            Regrade(one[2], "judge-false-negative"),
+            Regrade(one[0], "judge-right"),
         ],
     )
     assert causes(found) == {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from pytest_recall.core.horizon.evaluation import Evaluation, Points
-from pytest_recall.core.horizon.regrade import SHARE, VERDICTS, Finding, audited, items, problem
+from pytest_recall.core.horizon.regrade import SHARE, VERDICTS, Regrade, audited, items, problem
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
 
 ALL = Points(3, 2, 1)
@@ -94,14 +94,14 @@ def test_without_verdicts_both_numbers_are_the_same(stops: Stops) -> None:
 def test_corrected_points_stand_in_and_what_nobody_knows_is_left_out() -> None:
     run = run_of(SMALL)
     every = {(each.checkpoint, each.question.id): each for each in run.evaluations}
-    findings = [
-        Finding(every["10d", "q002"], "judge-false-negative", corrected=ALL),
-        Finding(every["10d", "q003"], "qa-defect"),
-        Finding(every["20d", "q002"], "judge-false-negative"),
-        Finding(every["20d", "q001"], "system-failure", "a.py:1"),
-        Finding(every["30d", "q005"], "judge-false-positive", corrected=Points(1, 1, 0)),
+    regrades = [
+        Regrade(every["10d", "q002"], "judge-false-negative", corrected=ALL),
+        Regrade(every["10d", "q003"], "qa-defect"),
+        Regrade(every["20d", "q002"], "judge-false-negative"),
+        Regrade(every["20d", "q001"], "system-failure", "a.py:1"),
+        Regrade(every["30d", "q005"], "judge-false-positive", corrected=Points(1, 1, 0)),
     ]
-    found = audited(run, findings)
+    found = audited(run, regrades)
     assert (found.judged.n, found.judged.mean) == pytest.approx((10, 4.5))
     assert (found.audited.n, found.audited.mean) == pytest.approx((8, (6 + 6 + 4 + 6 + 2 + 6 + 6 + 2) / 8))
     assert (found.left_out, found.looked_at) == (2, 5)
@@ -116,12 +116,12 @@ def test_corrected_points_stand_in_and_what_nobody_knows_is_left_out() -> None:
 def test_perfect_answers_of_which_few_were_looked_at_are_taken_to_be_like_those() -> None:
     run = run_of({10: [*(Asked(id=f"p{n}", score=RIGHT) for n in range(8)), Asked(id="f", score=WRONG)]})
     every = run.evaluations
-    findings = [
-        Finding(every[0], "judge-right"),
-        Finding(every[1], "judge-false-positive", corrected=Points(1, 0, 1)),
+    regrades = [
+        Regrade(every[0], "judge-right"),
+        Regrade(every[1], "judge-false-positive", corrected=Points(1, 0, 1)),
     ]
-    assert audited(run, findings).estimated is None  # of the failure nobody has said anything
-    found = audited(run, [*findings, Finding(every[8], "judge-false-negative", corrected=Points(1, 1, 1))])
+    assert audited(run, regrades).estimated is None  # of the failure nobody has said anything
+    found = audited(run, [*regrades, Regrade(every[8], "judge-false-negative", corrected=Points(1, 1, 1))])
     assert found.estimated == pytest.approx((8 * 4 + 3) / 9)
     assert found.judge_error.value == pytest.approx((8 * 0.5 + 1) / 9)
 
@@ -129,11 +129,11 @@ def test_perfect_answers_of_which_few_were_looked_at_are_taken_to_be_like_those(
 def test_defective_questions_say_nothing_of_the_judge() -> None:
     run = run_of({10: [Asked(id="p", score=RIGHT), Asked(id="f", score=WRONG), Asked(id="d", score=WRONG)]})
     one, two, three = run.evaluations
-    findings = [
-        Finding(one, "judge-right"),
-        Finding(two, "system-failure", "a.py:1"),
-        Finding(three, "qa-defect"),
+    regrades = [
+        Regrade(one, "judge-right"),
+        Regrade(two, "system-failure", "a.py:1"),
+        Regrade(three, "qa-defect"),
     ]
-    found = audited(run, findings)
+    found = audited(run, regrades)
     assert (found.judge_error.value, found.judge_error.low, found.judge_error.high) == (0, 0, 0)  # all were looked at
     assert found.estimated == pytest.approx((6 + 1) / 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,8 @@ from pytest_recall.core.horizon.configuration import Configuration
 from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.profile import RunPart
 from pytest_recall.core.horizon.ranges import Range
-from pytest_recall.core.horizon.result import Reached, duration, result, summary_line
+from pytest_recall.core.horizon.record import summary_line
+from pytest_recall.core.horizon.result import Reached, duration, result
 from tests.core.horizon.questions import MADE_UP, PERFECT, boundary, evaluation, question
 
 CONFIGURATION = Configuration(
@@ -20,7 +22,7 @@ CONFIGURATION = Configuration(
     arcs="arcs-60d.yaml",
     dates="calendar",
     run=RunPart.model_validate({"ranges": [3]}),
-    judge="lexical",
+    judge="openai:judge",
     judge_version="1",
 )
 
@@ -38,7 +40,7 @@ def test_only_answers_with_points_are_in_the_means_and_the_results() -> None:
         evaluation(None, failure="timeout", error="late", question=question("q3")),
         evaluation(PERFECT, question=boundary()),
     )
-    plain = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms=5, duration_ms=7)
+    plain = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms={"3d": 5}, duration_ms=7)
     persona = plain["personas"][0]
     (found,) = persona["rangeResults"]
     assert (found["questionsEvaluated"], found["overallScore"]) == (3, 4.0)
@@ -51,12 +53,27 @@ def test_only_answers_with_points_are_in_the_means_and_the_results() -> None:
     assert plain["disclosureRates"]["overRefusal"] == {"rate": None, "count": 0, "n": 0}
     assert len(plain["heatmap"]) == 10
     assert plain["metadata"]["usd"] is None, "what one of them cost is not known"
-    assert summary_line(plain)["totalEvalsRun"] == 3
+    assert summary_line("then", plain["metadata"])["totalEvalsRun"] == 3
+    assert persona["totalIngestionMs"] == 5
+    unknown = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms={}, duration_ms=7)
+    assert "totalIngestionMs" not in unknown["personas"][0], "nobody knows any more"
+
+
+def test_what_words_alone_do_not_measure_is_null_and_not_zero() -> None:
+    lexical = replace(CONFIGURATION, judge="lexical")
+    one = reached(evaluation(), evaluation(PERFECT, question=boundary()), evaluation(question=boundary("b2", "answer")))
+    plain = result(lexical, [one], timestamp="now", pairs=9, ingest_ms={"3d": 5}, duration_ms=7)
+    assert plain["metadata"]["hallucinationMeasured"] is False
+    assert plain["personas"][0]["rangeResults"][0]["hallucinationRate"] is None
+    rates = {name: group["hallucinationRate"] for name, group in plain["disclosureBreakdown"].items()}
+    assert rates == {"refuse": 0, "answer": None}
+    measured = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms={"3d": 5}, duration_ms=7)
+    assert "hallucinationMeasured" not in measured["metadata"]
 
 
 def test_what_it_cost_is_a_sum_where_all_is_known() -> None:
     one = reached(evaluation(usd=0.5), evaluation(usd=0.25, question=question("q2")))
-    plain = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms=5, duration_ms=7)
+    plain = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms={"3d": 5}, duration_ms=7)
     assert plain["metadata"]["usd"] == 0.75
     assert "disclosureRates" not in plain
 

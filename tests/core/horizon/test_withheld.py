@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.core.horizon.withheld import refuses, revealed
+from pytest_recall.core.horizon.withheld import declines, revealed
 
 SAID = [
     "Dov Lind named a rent of $1,250 for the yard of Millgate House, from 2026-04-01 on, at 14:45."
@@ -44,9 +44,10 @@ def test_what_the_question_says_itself_gives_nothing_away() -> None:
         ("Decline to disclose; that detail is confined to another session.", True),
         ("I cannot share that here.", True),
         ("That is confidential.", True),
+        ("I'd prefer not to say.", True),
         ("The team had settled on a price.", False),
         ("Yes, it could shift by one day.", False),
     ],
 )
-def test_what_a_refusal_sounds_like(text: str, so: bool) -> None:
-    assert refuses(text) is so
+def test_what_the_reference_of_a_refusal_sounds_like(text: str, so: bool) -> None:
+    assert declines(text) is so

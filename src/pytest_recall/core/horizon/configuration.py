@@ -8,6 +8,10 @@ from typing import Any
 
 from pytest_recall.core.horizon.profile import RunPart
 
+LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
+"""Published names of what a person may say of a memory, for display alone."""
+LEXICAL = "lexical"
+"""Stands for a model that judges: the points come from the reference's words, and what is made up is not measured."""
 VERSION = 1
 """The version of our keys in a run's files."""
 
@@ -33,6 +37,11 @@ class Configuration:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def measured(self) -> bool:
+        """Whether somebody looks for what is made up."""
+        return self.judge != LEXICAL
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """Return what headers and results say of it by the published names."""
         plain: dict[str, Any] = {}
@@ -41,6 +50,8 @@ class Configuration:
         if self.run.judge_memory_window:
             plain["judgeMemoryWindow"] = self.run.judge_memory_window
         plain |= {"groupsEnabled": self.run.groups_enabled, **self.labels, "judgeModel": self.judge}
+        if not self.measured:
+            plain["hallucinationMeasured"] = False
         if self.appellate is not None:
             plain["appellateJudgeModel"] = self.appellate
         return plain
@@ -69,8 +80,11 @@ class Configuration:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Return what two headers differ in, in words; when it was, and labels for display, make no difference."""
-    passed = {"timestamp", "version", "type", "synthesisModel", "embeddingProvider", "embeddingModel"}
+    """Return what two headers differ in, in words.
+
+    When it was, labels for display, and what follows from the judge make no difference.
+    """
+    passed = {"timestamp", "version", "type", "hallucinationMeasured", *LABELS}
     found = []
     for name in sorted({*before, *after} - passed):
         was, is_ = before.get(name), after.get(name)

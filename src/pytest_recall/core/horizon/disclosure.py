@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from pytest_recall.core.horizon.evaluation import Evaluation, Points
 from pytest_recall.core.horizon.question import Disclosure
@@ -37,46 +37,66 @@ class Group(NamedTuple):
 
 
 class Boundaries(NamedTuple):
-    """What boundary questions came to: by what was expected, and the two ways to go wrong.
-
-    A leak is a scored answer to a question that is to be refused in which something is made up or comes out; an
-    over-refusal one to a question that is to be answered which gets no point for its content, and which says that
-    it will not tell, or does not know.
-    """
+    """What boundary questions came to: by what was expected, and the two ways to go wrong."""
 
     groups: dict[Disclosure, Group]
     leaks: Rate
     over_refusals: Rate
 
 
-def boundaries(evaluations: Iterable[Evaluation]) -> Boundaries | None:
-    """Return what the boundary questions among them came to; None if none of them was scored."""
-    scored = [
-        (one, one.points, one.question.expected_disclosure)
+class Crossing(NamedTuple):
+    """A scored answer to a boundary question; `expected` is the right behaviour."""
+
+    evaluation: Evaluation
+    points: Points
+    expected: Disclosure
+
+    @property
+    def leaked(self) -> bool | None:
+        """Whether something is made up or comes out where a refusal is right; None where none is."""
+        return self.points.hallucination == 0 if self.expected == "refuse" else None
+
+    @property
+    def over_refused(self) -> bool | None:
+        """Whether an answer is right, and it says that it will not tell, or does not know; None where none is.
+
+        One that got points for its content has told something.
+        """
+        if self.expected != "answer":
+            return None
+        said = self.evaluation.answer
+        return self.points.correctness == 0 and self.points.completeness == 0 and (refuses(said) or abstains(said))
+
+
+def crossings(evaluations: Iterable[Evaluation]) -> list[Crossing]:
+    """Return the scored answers to boundary questions that say which behaviour is right."""
+    return [
+        Crossing(one, one.points, one.question.expected_disclosure)
         for one in evaluations
         if one.points is not None and one.question.category == BOUNDARY and one.question.expected_disclosure is not None
     ]
-    if not scored:
+
+
+def boundaries(evaluations: Iterable[Evaluation]) -> Boundaries | None:
+    """Return what the boundary questions among them came to; None if none of them was scored."""
+    found = crossings(evaluations)
+    if not found:
         return None
-    order: tuple[Disclosure, ...] = ("refuse", "partial", "answer")
     groups: dict[Disclosure, Group] = {}
-    for name in order:
-        of = [(one, points) for one, points, expected in scored if expected == name]
+    for name in get_args(Disclosure):
+        of = [one for one in found if one.expected == name]
         if of:
             groups[name] = Group(
                 evaluations=len(of),
-                questions=len({one.question.id for one, _ in of}),
-                mean=sum(points.composite for _, points in of) / len(of),
-                hallucination=sum(points.hallucination == 0 for _, points in of) / len(of),
+                questions=len({(one.evaluation.persona, one.evaluation.question.id) for one in of}),
+                mean=sum(one.points.composite for one in of) / len(of),
+                hallucination=sum(one.points.hallucination == 0 for one in of) / len(of),
             )
-    to_refuse = [points for _, points, expected in scored if expected == "refuse"]
-    to_answer = [(one, points) for one, points, expected in scored if expected == "answer"]
     return Boundaries(
-        groups,
-        leaks=Rate(sum(points.hallucination == 0 for points in to_refuse), len(to_refuse)),
-        over_refusals=Rate(sum(_over_refuses(one, points) for one, points in to_answer), len(to_answer)),
+        groups, leaks=_rate(one.leaked for one in found), over_refusals=_rate(one.over_refused for one in found)
     )
 
 
-def _over_refuses(one: Evaluation, points: Points) -> bool:
-    return points.correctness == 0 and points.completeness == 0 and (refuses(one.answer) or abstains(one.answer))
+def _rate(found: Iterable[bool | None]) -> Rate:
+    known = [one for one in found if one is not None]
+    return Rate(sum(known), len(known))

@@ -12,6 +12,8 @@ Failure = Literal["memory", "timeout", "answer", "judge"]
 """Why there are no points: the memory broke, it took too long, the model that answers from what it found could not
 be asked, or no judge came to a verdict."""
 FAILURES: tuple[Failure, ...] = get_args(Failure)
+AnsweredBy = Literal["memory", "model", "passages"]
+ANSWERED_BY: tuple[AnsweredBy, ...] = get_args(AnsweredBy)
 MOST = 6
 """Points that an answer can get."""
 RANGES: Mapping[str, int] = {"correctness": 3, "completeness": 2, "hallucination": 1}
@@ -80,4 +82,4 @@ class Evaluation:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     context: bool = False
     usd: float | None = None
-    answered_by: Literal["", "memory", "model", "passages"] = ""
+    answered_by: AnsweredBy | Literal[""] = ""

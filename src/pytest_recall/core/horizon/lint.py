@@ -12,7 +12,7 @@ from pytest_recall.core.horizon.facts import Evidence, dates, missing, names, va
 from pytest_recall.core.horizon.persona import Persona
 from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.horizon.story import Story
-from pytest_recall.core.horizon.withheld import refuses, revealed
+from pytest_recall.core.horizon.withheld import declines, revealed
 
 Severity = Literal["error", "warning"]
 CODES: Mapping[str, tuple[Severity, str]] = {
@@ -171,7 +171,7 @@ def _boundary(question: BenchQuestion, ground: Ground) -> Iterator[Finding]:
     if told:
         shown = ", ".join(told[:4]) + (", …" if len(told) > 4 else "")
         yield Finding("refusal-reveals", "answer", f"tells {shown}; say only that it is not told here")
-    if not refuses(question.answer):
+    if not declines(question.answer):
         yield Finding("refusal-unclear", "answer", "declines nothing; say that it is not told here")
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.aggregates import aggregates, counts
+from pytest_recall.core.horizon.aggregates import metadata
 from pytest_recall.core.horizon.published import Run, Stop
+from pytest_recall.core.horizon.record import checkpoint_line, summary_line
 
-TIMES = (
-    *("ingestMs", "queryMs", "newDaysIngested"),
+BESIDE = (
+    *("appealed", "ingestMs", "queryMs", "newDaysIngested"),
     *("newQuestionCount", "historicalEvaluated", "historicalAvailable"),
 )
 """What a checkpoint's line says beside what its answers come to."""
@@ -50,7 +51,9 @@ def merge(runs: Sequence[Run], name: str) -> Merged:
     about: dict[str, Any] = {key: value for run in runs for key, value in run.about.items()}
     durations = [run.about.get("durationMs") for run in runs]
     known = [one for one in durations if isinstance(one, int | float)]
-    about["durationMs"] = sum(known) if len(known) == len(runs) else None
+    about.pop("durationMs", None)
+    if len(known) == len(runs):
+        about["durationMs"] = sum(known)
     about["ranges"] = list({stop.label: stop.range for stop in sorted(stops, key=lambda stop: stop.days)}.values())
     run = replace(
         first, name=name, stops=stops, about=about, written=None, timestamp=min(run.timestamp for run in runs)
@@ -65,25 +68,10 @@ def progress(run: Run) -> list[dict[str, Any]]:
     for persona in run.personas:
         stops = [stop for stop in run.stops if stop.persona == persona]
         for place, stop in enumerate(stops, start=1):
-            found = aggregates(stop)
-            for row in found["categoryScores"]:
-                del row["scores"]
-            lines.append(
-                {
-                    "type": "checkpoint",
-                    "timestamp": stop.finished,
-                    "personaId": persona,
-                    "checkpointIndex": place,
-                    "totalCheckpoints": len(stops),
-                    "range": stop.range,
-                    "daysIngested": stop.days,
-                    **found,
-                    **{name: (stop.written or {})[name] for name in TIMES if name in (stop.written or {})},
-                }
-            )
-    durations = {"durationMs": run.about["durationMs"]} if run.about.get("durationMs") is not None else {}
-    known = {name: value for name, value in counts(run).items() if value is not None}
-    return [*lines, {"type": "summary", "timestamp": run.stops[-1].finished, **durations, **known}]
+            known = {name: (stop.written or {})[name] for name in BESIDE if name in (stop.written or {})}
+            told = (stop.finished, persona, place, len(stops), stop.range, stop.days, stop.summary(), known)
+            lines.append(checkpoint_line(*told))
+    return [*lines, summary_line(run.stops[-1].finished, metadata(run))]
 
 
 def _differences(first: Run, other: Run) -> list[str]:

@@ -12,9 +12,10 @@ from pytest_recall.core.horizon.regrade import Audited
 from pytest_recall.core.horizon.statistics import Scores, scores
 from pytest_recall.metrics.clustered import Clustered
 
-State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed"]
+State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
 """What a cell holds: a mean, one of fewer than `FEW_CELL` answers, the last mean before since nothing was asked here,
-nothing though questions were possible, nothing since none was, nothing and no file says why, or third outcomes only."""
+nothing though questions were possible, nothing since none was, nothing and no file says why, third outcomes only, or
+answers of which nobody has measured it."""
 FEW_CELL = 5
 """Of fewer answers a cell is marked."""
 
@@ -100,7 +101,7 @@ def sizes(run: Run) -> Sizes:
         by_day.setdefault(stop.days, []).append(stop)
     found: list[tuple[int, Scores]] = []
     for day, stops in sorted(by_day.items()):
-        scored = scores(one for stop in stops for one in stop.evaluations)
+        scored = scores((one for stop in stops for one in stop.evaluations), measured=run.measured)
         if scored.points.value is not None:
             found.append((day, scored))
     return Sizes(
@@ -153,6 +154,8 @@ def _mean(rows: Sequence[Mapping[str, Any]], name: str, unit: float) -> Cell:
     n = sum(row.get("questionsEvaluated") or 0 for row in rows)
     if not n:
         return Cell("unknown", None, 0)
+    if any(row.get("questionsEvaluated") and name in row and row[name] is None for row in rows):
+        return Cell("unmeasured", None, n)
     value = sum((row.get(name) or 0) * (row.get("questionsEvaluated") or 0) for row in rows) / n / unit
     return Cell("few" if n < FEW_CELL else "measured", value, n)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pytest_recall.core.horizon.evaluation import FAILURES, Evaluation, Points
+from pytest_recall.core.horizon.evaluation import ANSWERED_BY, FAILURES, Evaluation, Points
 from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.horizon.summary import CheckpointSummary, summarize
 
@@ -37,6 +37,7 @@ class Stop:
 
     `eligible` counts the questions that were possible, by category; None where no file says so. `written` is what
     a file says that it comes to; without `evaluations` there is nothing else. `finished` is a time, empty if unknown.
+    `measured` says whether somebody has looked for what is made up.
     """
 
     persona: str
@@ -46,6 +47,7 @@ class Stop:
     eligible: Mapping[str, int] | None = None
     finished: str = ""
     written: Mapping[str, Any] | None = None
+    measured: bool = True
 
     @property
     def range(self) -> dict[str, Any]:
@@ -60,7 +62,7 @@ class Stop:
 
     def summary(self) -> CheckpointSummary:
         """Return what the evaluations come to."""
-        return summarize(self.evaluations, self.eligible)
+        return summarize(self.evaluations, self.eligible, measured=self.measured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,11 @@ class Run:
         return [one for stop in self.stops for one in stop.evaluations]
 
     @property
+    def measured(self) -> bool:
+        """Whether somebody has looked for what is made up."""
+        return all(stop.measured for stop in self.stops)
+
+    @property
     def hollow(self) -> list[str]:
         """The labels of checkpoints whose answers no file holds."""
         return [stop.label for stop in self.stops if stop.hollow]
@@ -94,6 +101,11 @@ class Run:
     def personas(self) -> list[str]:
         """The personas, in the order of the run."""
         return list(dict.fromkeys(stop.persona for stop in self.stops))
+
+
+def is_measured(about: Mapping[str, Any]) -> bool:
+    """Whether somebody has looked for what is made up, by the header or the metadata of a run."""
+    return about.get("hallucinationMeasured") is not False
 
 
 def question_of(plain: Mapping[str, Any]) -> BenchQuestion:
@@ -121,6 +133,8 @@ def evaluation_of(
     failure = plain.get("failure")
     if failure is not None and failure not in FAILURES:
         raise ValueError(f"failure: {failure!r} is unknown; it is one of {', '.join(FAILURES)}")
+    if failure is not None and plain.get("score") is not None:
+        raise ValueError("score: is there beside a failure; leave one")
     points = None if failure is not None else points_of(plain, "score")
     written = plain.get("composite", plain.get("compositeScore"))
     if points is not None and written is not None and written != points.composite:
@@ -131,6 +145,11 @@ def evaluation_of(
         if not all(isinstance(found, Mapping) for found in plain.get(name) or ()):
             raise ValueError(f"{name}: is no list of objects")
     label, day = plain.get("checkpoint", label), plain.get("day", day)
+    usd, answered_by = plain.get("usd"), plain.get("answeredBy") or ""
+    if not isinstance(usd, int | float | None):
+        raise ValueError(f"usd: {usd!r} is no number")
+    if answered_by not in ("", *ANSWERED_BY):
+        raise ValueError(f"answeredBy: {answered_by!r} is unknown; it is one of {', '.join(ANSWERED_BY)}")
     if not isinstance(label, str | None) or not isinstance(day, int | None):
         raise ValueError(f"checkpoint: {label!r} is no label, or {day!r} no day")
     return Evaluation(
@@ -149,6 +168,8 @@ def evaluation_of(
         retrieval=tuple(plain.get("retrieval") or ()),
         tool_calls=tuple(plain.get("toolCalls") or ()),
         context=bool(plain.get("memoryContextProvided")),
+        usd=usd,
+        answered_by=answered_by,  # type: ignore[arg-type] # One of ANSWERED_BY, or empty.
     )
 
 

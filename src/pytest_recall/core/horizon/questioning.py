@@ -13,7 +13,7 @@ from pytest_recall.core.errors import one_line
 from pytest_recall.core.horizon.facts import Evidence, missing
 from pytest_recall.core.horizon.lint import DAY_NUMBER, same_words
 from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.withheld import refuses, revealed
+from pytest_recall.core.horizon.withheld import declines, revealed
 
 BOUNDARY = "information-boundary"
 FIELDS = (
@@ -149,7 +149,7 @@ def _problem(question: BenchQuestion, shown: Shown) -> str:
     told = revealed(question.answer, question.question, shown.texts.values(), shown.public)
     if told:
         return f"tells {', '.join(told[:3])} in its reference, which is forbidden"
-    if question.expected_disclosure == "refuse" and not refuses(question.answer):
+    if question.expected_disclosure == "refuse" and not declines(question.answer):
         return "declines nothing in its reference"
     return ""
 

@@ -1,13 +1,12 @@
-"""Record: the lines of a run's files, by the published names, and the evaluations that they hold."""
+"""Record: questions, evaluations and checkpoints as a run's files have them, by the published names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.core.horizon.checkpoint import Checkpoint
 from pytest_recall.core.horizon.disclosure import Boundaries
-from pytest_recall.core.horizon.evaluation import FAILURES, Evaluation, Points
+from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.horizon.summary import CheckpointSummary
 
@@ -22,7 +21,8 @@ def qa_line(question: BenchQuestion) -> Plain:
 
 def qa_result(question: BenchQuestion) -> Plain:
     """Return a question as `result.json` has it."""
-    return {**_qa(question, "answer"), "requiresSynthesis": question.requires_synthesis}
+    plain = {**_qa(question, "answer"), "requiresSynthesis": question.requires_synthesis}
+    return plain if question.irrelevant_after is None else {**plain, "irrelevantAfter": question.irrelevant_after}
 
 
 def _qa(question: BenchQuestion, answer: str) -> Plain:
@@ -98,48 +98,17 @@ _FAILURE = (
 )
 
 
-def evaluation_of(line: Mapping[str, Any], known: Mapping[str, BenchQuestion]) -> Evaluation:
-    """Return the evaluation in a line of `questions.jsonl`, of the `known` questions.
-
-    Raises KeyError, TypeError or ValueError for a line that is none.
-    """
-    failure = line.get("failure")
-    if failure is not None and failure not in FAILURES:
-        raise ValueError(f"failure: {failure!r} is unknown")
-    points = Points.from_json(line["score"]) if "score" in line else None
-    if (points is None) == (failure is None):
-        raise ValueError("has to have either a score or a failure")
-    latency = line.get("latencyMs")
-    primary = line.get("primaryScore")
-    return Evaluation(
-        timestamp=str(line["timestamp"]),
-        persona=str(line["personaId"]),
-        question=known[line["qa"]["id"]],
-        answer=str(line["systemAnswer"]),
-        points=points,
-        primary=None if primary is None else Points.from_json(primary),
-        appealed=line["usedAppellate"] is True,
-        failure=failure,
-        error=str(line.get("error", "")),
-        checkpoint=line.get("checkpoint"),
-        day=line.get("day"),
-        seconds=None if latency is None else float(latency) / 1000,
-        retrieval=tuple(line.get("retrieval", ())),
-        tool_calls=tuple(line.get("toolCalls", ())),
-        context=line.get("memoryContextProvided") is True,
-        usd=line.get("usd"),
-        answered_by=line.get("answeredBy", ""),
-    )
-
-
 def summary_fields(summary: CheckpointSummary, *, scores: bool) -> Plain:
-    """Return a summary by the published names; a mean of nothing is 0 there, and its count says so."""
+    """Return a summary by the published names; a mean of nothing is 0 there, and its count says so.
+
+    A rate that was not measured is null. Of `scores` only results have the list.
+    """
     categories: list[Plain] = []
     for one in summary.categories:
         plain: Plain = {"category": one.category, "meanScore": one.mean or 0, "questionCount": len(one.scores)}
         if scores:
             plain["scores"] = list(one.scores)
-        categories.append({**plain, "eligibleCount": one.eligible or 0})
+        categories.append(plain if one.eligible is None else {**plain, "eligibleCount": one.eligible})
     return {
         "questionsEvaluated": summary.scored,
         "overallScore": summary.mean or 0,
@@ -147,7 +116,7 @@ def summary_fields(summary: CheckpointSummary, *, scores: bool) -> Plain:
         "difficultyScores": {
             name: {"mean": mean or 0, "count": count} for name, (mean, count) in summary.difficulties.items()
         },
-        "hallucinationRate": PERCENT * (summary.hallucination or 0),
+        "hallucinationRate": PERCENT * (summary.hallucination or 0) if summary.measured else None,
         "thirdOutcomes": {name: count for name, count in summary.failures.items() if count},
     }
 
@@ -155,36 +124,41 @@ def summary_fields(summary: CheckpointSummary, *, scores: bool) -> Plain:
 def checkpoint_line(
     timestamp: str,
     persona: str,
-    checkpoint: Checkpoint,
+    place: int,
     total: int,
+    range: Mapping[str, Any],
+    days: int,
     summary: CheckpointSummary,
-    *,
-    ingest_ms: float | None,
-    query_ms: float,
-    new_days: int | None,
+    more: Mapping[str, Any],
 ) -> Plain:
-    """Return the line of `progress.jsonl` for a checkpoint, of `total`."""
+    """Return the line of `progress.jsonl` for the checkpoint at a `place`, from 1, of `total`.
+
+    `more` is what a line says beside what the answers come to: times, and where its questions are from.
+    """
     return {
         "type": "checkpoint",
         "timestamp": timestamp,
         "personaId": persona,
-        "checkpointIndex": checkpoint.place,
+        "checkpointIndex": place,
         "totalCheckpoints": total,
-        "range": {"label": checkpoint.range.label, "days": checkpoint.range.days},
-        "daysIngested": checkpoint.days,
+        "range": dict(range),
+        "daysIngested": days,
         **summary_fields(summary, scores=False),
-        "appealed": summary.appealed,
-        "ingestMs": ingest_ms,
-        "queryMs": query_ms,
-        "newDaysIngested": new_days,
-        "newQuestionCount": checkpoint.fresh,
-        "historicalEvaluated": checkpoint.sampled,
-        "historicalAvailable": checkpoint.available,
+        **more,
     }
 
 
-def disclosure_fields(found: Boundaries | None) -> Plain:
-    """Return `disclosureBreakdown` as it is published, and our rates beside it; nothing without boundary questions."""
+def summary_line(timestamp: str, metadata: Mapping[str, Any]) -> Plain:
+    """Return the last line of `progress.jsonl`, from the `metadata` of a result."""
+    names = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations", "thirdOutcomes", "usd")
+    return {"type": "summary", "timestamp": timestamp, **{name: metadata[name] for name in names if name in metadata}}
+
+
+def disclosure_fields(found: Boundaries | None, *, measured: bool) -> Plain:
+    """Return `disclosureBreakdown` as it is published, and our rates beside it; nothing without boundary questions.
+
+    Where what is made up is not `measured`, what comes out of a session is, but in an answer that is right there.
+    """
     if found is None:
         return {}
     return {
@@ -193,7 +167,7 @@ def disclosure_fields(found: Boundaries | None) -> Plain:
                 "evaluations": group.evaluations,
                 "uniquePairs": group.questions,
                 "meanScore": group.mean,
-                "hallucinationRate": PERCENT * group.hallucination,
+                "hallucinationRate": PERCENT * group.hallucination if measured or name != "answer" else None,
             }
             for name, group in found.groups.items()
         },

@@ -44,7 +44,7 @@ class Item(NamedTuple):
     why: Why
 
 
-class Finding(NamedTuple):
+class Regrade(NamedTuple):
     """What somebody said of an evaluation; `corrected` are the points that it should have got, None if unsaid."""
 
     evaluation: Evaluation
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 
 
 class Level(NamedTuple):
-    """`mean` points, 0 to 6, and `hallucination`, 0 to 1, of `n` answers; None of no answers."""
+    """`mean` points, 0 to 6, and `hallucination`, 0 to 1, of `n` answers; None of no answers, or if not measured."""
 
     mean: float | None
     hallucination: float | None
@@ -162,16 +162,16 @@ def problem(one: Evaluation, verdict: str, cause: str, corrected: Points | None)
     )
 
 
-def audited(run: Run, findings: Iterable[Finding]) -> Audited:
+def audited(run: Run, regrades: Iterable[Regrade]) -> Audited:
     """Return what a run comes to with what was found."""
-    known = {key(one.evaluation): one for one in findings}
+    known = {key(one.evaluation): one for one in regrades}
     every = [one for one in run.evaluations if one.points is not None]
     below = [one for one in every if one.points is not None and one.points.composite < MOST]
     perfect = [one for one in every if one.points is not None and one.points.composite == MOST]
     left_out = sum(key(one) in known and _points(one, known) is None for one in every)
     return Audited(
-        judged=_level([one.points for one in every]),
-        audited=_level([_points(one, known) for one in every]),
+        judged=_level([one.points for one in every], run.measured),
+        audited=_level([_points(one, known) for one in every], run.measured),
         estimated=_estimated((below, perfect), known),
         left_out=left_out,
         looked_at=len(known),
@@ -185,7 +185,7 @@ def audited(run: Run, findings: Iterable[Finding]) -> Audited:
     )
 
 
-def _logged(stop: Stop, known: Mapping[Key, Finding]) -> Logged:
+def _logged(stop: Stop, known: Mapping[Key, Regrade]) -> Logged:
     scored = [one for one in stop.evaluations if one.points is not None]
     found = [known[key(one)] for one in scored if key(one) in known]
     points = [one.points for one in scored if one.points is not None]
@@ -193,8 +193,8 @@ def _logged(stop: Stop, known: Mapping[Key, Finding]) -> Logged:
         persona=stop.persona,
         label=stop.label,
         days=stop.days,
-        judged=_level(points),
-        audited=_level([_points(one, known) for one in scored]),
+        judged=_level(points, stop.measured),
+        audited=_level([_points(one, known) for one in scored], stop.measured),
         perfect=sum(one.composite == MOST for one in points),
         below=sum(one.composite < MOST for one in points),
         looked_at=len(found),
@@ -204,7 +204,7 @@ def _logged(stop: Stop, known: Mapping[Key, Finding]) -> Logged:
     )
 
 
-def _points(one: Evaluation, known: Mapping[Key, Finding]) -> Points | None:
+def _points(one: Evaluation, known: Mapping[Key, Regrade]) -> Points | None:
     """Return the points that an answer has after the audit; None if it is left out."""
     found = known.get(key(one))
     if found is None or found.verdict in ("system-failure", "judge-right"):
@@ -212,20 +212,21 @@ def _points(one: Evaluation, known: Mapping[Key, Finding]) -> Points | None:
     return None if found.verdict == "qa-defect" else found.corrected
 
 
-def _level(points: Sequence[Points | None]) -> Level:
+def _level(points: Sequence[Points | None], measured: bool) -> Level:
     counted = [one for one in points if one is not None]
     if not counted:
         return Level(None, None, 0)
     n = len(counted)
-    return Level(sum(one.composite for one in counted) / n, sum(1 - one.hallucination for one in counted) / n, n)
+    hallucination = sum(1 - one.hallucination for one in counted) / n if measured else None
+    return Level(sum(one.composite for one in counted) / n, hallucination, n)
 
 
-def _verdicts(found: Iterable[Finding]) -> dict[str, int]:
+def _verdicts(found: Iterable[Regrade]) -> dict[str, int]:
     counts = Counter(one.verdict for one in found)
     return {name: counts[name] for name in get_args(Verdict)}
 
 
-def _estimated(strata: Iterable[Sequence[Evaluation]], known: Mapping[Key, Finding]) -> float | None:
+def _estimated(strata: Iterable[Sequence[Evaluation]], known: Mapping[Key, Regrade]) -> float | None:
     """Return the mean of all answers, by what those that were looked at got in each stratum."""
     total = size = 0.0
     for those in strata:
@@ -239,7 +240,7 @@ def _estimated(strata: Iterable[Sequence[Evaluation]], known: Mapping[Key, Findi
     return total / size if size else None
 
 
-def _stratum(those: Sequence[Evaluation], known: Mapping[Key, Finding]) -> Stratum:
+def _stratum(those: Sequence[Evaluation], known: Mapping[Key, Regrade]) -> Stratum:
     """Return how many answers there are, without those to questions that are known to be defective."""
     found = [known[key(one)] for one in those if key(one) in known]
     sound = [one for one in found if one.verdict != "qa-defect"]
@@ -247,8 +248,8 @@ def _stratum(those: Sequence[Evaluation], known: Mapping[Key, Finding]) -> Strat
     return Stratum(len(those) - (len(found) - len(sound)), len(sound), wrong)
 
 
-def _causes(found: Iterable[Finding]) -> tuple[Cause, ...]:
-    groups: dict[str, list[Finding]] = {}
+def _causes(found: Iterable[Regrade]) -> tuple[Cause, ...]:
+    groups: dict[str, list[Regrade]] = {}
     for one in found:
         if one.verdict == "system-failure":
             groups.setdefault(one.cause, []).append(one)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose
 from typing import Any, NamedTuple
 
-from pytest_recall.core.horizon.aggregates import aggregates, cells, counts, disclosure
+from pytest_recall.core.horizon.aggregates import aggregates, cells, counts
+from pytest_recall.core.horizon.disclosure import boundaries
 from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.published import Run, Stop
+from pytest_recall.core.horizon.record import disclosure_fields, summary_fields
 
 TOLERANCE = 1e-12
 
@@ -74,8 +76,7 @@ def _result(run: Run) -> Iterator[Difference]:
         return
     yield from _compare("result.json", written, {"heatmap": cells(run.stops)})
     yield from _compare("result.json: metadata", written.get("metadata") or {}, _counts(run))
-    if (breakdown := disclosure(run.evaluations)) is not None:
-        yield from _compare("result.json", written, {"disclosureBreakdown": breakdown})
+    yield from _compare("result.json", written, disclosure_fields(boundaries(run.evaluations), measured=run.measured))
 
 
 def _counts(run: Run) -> dict[str, int | None]:
@@ -86,9 +87,7 @@ def _counts(run: Run) -> dict[str, int | None]:
 
 
 def _progress(stop: Stop) -> dict[str, Any]:
-    found = aggregates(stop)
-    rows = [{name: value for name, value in row.items() if name != "scores"} for row in found["categoryScores"]]
-    return {**found, "daysIngested": stop.days, "categoryScores": rows}
+    return {**summary_fields(stop.summary(), scores=False), "daysIngested": stop.days}
 
 
 def _place(run: Run, stop: Stop) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from pytest_recall.core.horizon.aggregates import result_json
 from pytest_recall.core.horizon.checkpoint import Checkpoint
 from pytest_recall.core.horizon.configuration import VERSION, Configuration
-from pytest_recall.core.horizon.disclosure import boundaries
 from pytest_recall.core.horizon.evaluation import Evaluation
-from pytest_recall.core.horizon.record import disclosure_fields, result_of, summary_fields
-from pytest_recall.core.horizon.summary import summarize
+from pytest_recall.core.horizon.published import Run, Stop
 
 
 class Reached(NamedTuple):
@@ -27,82 +26,47 @@ def result(
     *,
     timestamp: str,
     pairs: int,
-    ingest_ms: float,
+    ingest_ms: Mapping[str, float | None],
     duration_ms: float,
 ) -> dict[str, Any]:
     """Return the result of the checkpoints that were `reached`; `pairs` counts all questions of the persona.
 
-    Answers without points are not among `questionResults`, but in `questionFailures`, which is ours.
+    `ingest_ms` is how long it took to tell the days of each, by label, None where that is not known any more.
     """
-    ranges, cells = [], []
-    for checkpoint, evaluations in reached:
-        summary = summary_fields(summarize(evaluations, checkpoint.eligible), scores=True)
-        label = checkpoint.range.label
-        lost = [result_of(one) for one in evaluations if one.points is None]
-        ranges.append(
-            {
-                "range": {"label": label, "days": checkpoint.range.days},
-                "daysIngested": checkpoint.days,
-                **summary,
-                "questionResults": [result_of(one) for one in evaluations if one.points is not None],
-                **({"questionFailures": lost} if lost else {}),
-            }
+    stops = tuple(
+        Stop(
+            persona=configuration.persona,
+            label=checkpoint.range.label,
+            days=checkpoint.days,
+            evaluations=tuple(evaluations),
+            eligible=checkpoint.eligible,
+            written={
+                "range": checkpoint.range._asdict(),
+                "ingestMs": ingest_ms.get(checkpoint.range.label),
+                "queryMs": query_ms(evaluations),
+            },
+            measured=configuration.measured,
         )
-        cells += [
-            {
-                "range": label,
-                "category": one["category"],
-                "score": one["meanScore"],
-                "questionCount": one["questionCount"],
-                "eligibleCount": one["eligibleCount"],
-            }
-            for one in summary["categoryScores"]
-        ]
-    every = [one for _, evaluations in reached for one in evaluations]
-    scored = sum(one.points is not None for one in every)
-    disclosure = disclosure_fields(boundaries(every))
-    persona = {
-        "personaId": configuration.persona,
-        "adapterName": configuration.memory,
-        "rangeResults": ranges,
-        "heatmap": cells,
-        "totalIngestionMs": ingest_ms,
-        "totalQueryMs": round(1000 * sum(one.seconds or 0 for one in every), 3),
-        "uniqueQAPairCount": pairs,
-        "totalEvalsRun": scored,
-        **disclosure,
-    }
-    metadata = {
+        for checkpoint, evaluations in reached
+    )
+    about = {
+        "ranges": [one._asdict() for one in configuration.run.ranges],
         "durationMs": duration_ms,
-        "totalEvalsRun": scored,
-        "uniqueQAPairCount": pairs,
         **configuration.metadata,
-        "appellateInvocations": sum(one.appealed for one in every),
         "version": VERSION,
         "seed": configuration.run.seed,
         "unit": configuration.run.unit,
         "k": configuration.run.k,
         "answerModel": configuration.answer,
-        "answeredBy": _counted(one.answered_by for one in every if one.answered_by),
-        "thirdOutcomes": _counted(one.failure for one in every if one.failure is not None),
-        "usd": _usd(every),
     }
-    return {
-        "timestamp": timestamp,
-        "adapterName": configuration.memory,
-        "ranges": [one._asdict() for one in configuration.run.ranges],
-        "personas": [persona],
-        "heatmap": cells,
-        "metadata": metadata,
-        **disclosure,
-    }
+    memory = configuration.memory
+    run = Run(name="", adapter=memory, timestamp=timestamp, stops=stops, about=about, config={}, pairs=pairs)
+    return result_json(run)
 
 
-def summary_line(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the last line of `progress.jsonl`, of a whole result."""
-    names = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations", "thirdOutcomes", "usd")
-    metadata = result["metadata"]
-    return {"type": "summary", "timestamp": result["timestamp"], **{name: metadata[name] for name in names}}
+def query_ms(evaluations: Sequence[Evaluation]) -> float:
+    """Return how long the memory took for all of them, in milliseconds."""
+    return round(1000 * sum(one.seconds or 0 for one in evaluations), 3)
 
 
 def duration(starts: Sequence[str], stamps: Sequence[str]) -> float:
@@ -117,16 +81,3 @@ def duration(starts: Sequence[str], stamps: Sequence[str]) -> float:
         if within:
             found += (within[-1] - begin).total_seconds() * 1000
     return round(found, 3)
-
-
-def _counted(names: Any) -> Mapping[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return dict(sorted(found.items()))
-
-
-def _usd(every: Sequence[Evaluation]) -> float | None:
-    """Return what all of it cost; None if the price of something is not known."""
-    costs = [one.usd for one in every]
-    return None if None in costs else round(sum(cost for cost in costs if cost is not None), 6)

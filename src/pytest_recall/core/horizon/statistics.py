@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from pytest_recall.core.horizon.disclosure import crossings
 from pytest_recall.core.horizon.evaluation import MOST, Evaluation, Points
 from pytest_recall.core.horizon.published import TIMED_OUT, Run
 from pytest_recall.core.horizon.question import CATEGORIES
@@ -22,14 +23,14 @@ DAYS = 100
 """The unit of a slope: change for each 100 days that are told."""
 _SAID = 5
 """Points for what an answer says: correctness and completeness."""
-BOUNDARY = "information-boundary"
 
 
 class Scores(NamedTuple):
     """What some answers come to: mean `points` 0 to 6, and shares 0 to 1.
 
     `recall` is the share of the points for correctness and completeness; `hallucination` of answers with something
-    made up; `perfect` of those with all points, `failing` of those that a stronger judge is asked about.
+    made up, which is of no answers where it was not measured; `perfect` of those with all points, `failing` of those
+    that a stronger judge is asked about.
     """
 
     points: Clustered
@@ -69,7 +70,7 @@ class Repeatability(NamedTuple):
 class Disclosures(NamedTuple):
     """Questions that ask for what must not be said, or that only seem to. Shares, 0 to 1, by question.
 
-    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and none came.
+    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and it was refused.
     """
 
     leak: Clustered
@@ -81,7 +82,8 @@ class Report(NamedTuple):
 
     `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
     shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
-    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file.
+    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where nobody has
+    looked for what is made up, it is not `measured`, and all about it is of no answers.
     """
 
     name: str
@@ -99,12 +101,14 @@ class Report(NamedTuple):
     failures: Mapping[str, int]
     timed_out: int
     hollow: tuple[str, ...]
+    measured: bool
 
 
 class Pairing(NamedTuple):
     """Two runs on what both were asked: the same question after the same day.
 
     `points` and `hallucination` are the second's less the first's, of `pairs` of `questions` distinct ones.
+    `measured` says whether both looked for what is made up.
     `changed` pairs have another text or reference in one run, and are left out; `apart` counts questions that both
     were asked, but never after the same day.
     """
@@ -119,38 +123,46 @@ class Pairing(NamedTuple):
     worse: int
     changed: int
     apart: int
+    measured: bool
 
 
 def report(run: Run) -> Report:
     """Return what a run shows."""
     every = run.evaluations
     scored = _scored(every)
-    stops = tuple((stop.persona, stop.label, stop.days, scores(stop.evaluations)) for stop in run.stops)
+    stops = tuple(
+        (stop.persona, stop.label, stop.days, scores(stop.evaluations, measured=stop.measured)) for stop in run.stops
+    )
     means = [one.points.value for *_, one in stops if one.points.value is not None]
     shares = [one.hallucination.value for *_, one in stops if one.hallucination.value is not None]
     by_day = [(key(one), one.day / DAYS, points) for one, points in scored if one.day is not None]
     return Report(
         name=run.name,
         adapter=run.adapter,
-        everything=scores(every),
+        everything=scores(every, measured=run.measured),
         categories={
-            name: scores(those) for name in CATEGORIES if (those := [o for o in every if o.question.category == name])
+            name: scores(those, measured=run.measured)
+            for name in CATEGORIES
+            if (those := [o for o in every if o.question.category == name])
         },
         stops=stops,
         quartiles=quartiles(means),
         hallucination_quartiles=quartiles(shares),
         slope=clustered_slope((one, day, points.composite) for one, day, points in by_day),
-        hallucination_slope=clustered_slope((one, day, 1 - points.hallucination) for one, day, points in by_day),
+        hallucination_slope=clustered_slope(
+            (one, day, 1 - points.hallucination) for one, day, points in by_day if run.measured
+        ),
         appeals=appeals(every),
         repeatability=repeatability(every),
         disclosures=disclosures(every),
         failures=Counter(one.failure for one in every if one.failure is not None),
         timed_out=sum(one.answer == TIMED_OUT for one, _ in scored),
         hollow=tuple(run.hollow),
+        measured=run.measured,
     )
 
 
-def scores(evaluations: Iterable[Evaluation]) -> Scores:
+def scores(evaluations: Iterable[Evaluation], *, measured: bool = True) -> Scores:
     """Return what some evaluations come to, without those that have no points."""
     scored = _scored(evaluations)
 
@@ -162,7 +174,7 @@ def scores(evaluations: Iterable[Evaluation]) -> Scores:
         recall=clustered_mean(
             ((key(one), (points.correctness + points.completeness) / _SAID) for one, points in scored), within=(0, 1)
         ),
-        hallucination=share(lambda points: points.hallucination == 0),
+        hallucination=clustered_share((key(one), points.hallucination == 0) for one, points in scored if measured),
         perfect=share(lambda points: points.composite == MOST),
         failing=share(lambda points: points.fails),
     )
@@ -196,22 +208,14 @@ def repeatability(evaluations: Iterable[Evaluation]) -> Repeatability:
 
 
 def disclosures(evaluations: Iterable[Evaluation]) -> Disclosures | None:
-    """Return the rates of boundary questions; None where none came to points.
-
-    A leak is what the judge calls made up in an answer that should have been a refusal. An answer was withheld
-    where one was right, nothing is correct, and nothing is made up.
-    """
-    asked = [(one, points) for one, points in _scored(evaluations) if one.question.category == BOUNDARY]
-    if not asked:
+    """Return the rates of boundary questions, by what `disclosure.crossings` finds; None where none came to points."""
+    found = crossings(evaluations)
+    if not found:
         return None
     return Disclosures(
-        leak=clustered_share(
-            (key(one), points.hallucination == 0)
-            for one, points in asked
-            if one.question.expected_disclosure == "refuse"
-        ),
+        leak=clustered_share((key(one.evaluation), one.leaked) for one in found if one.leaked is not None),
         over_refusal=clustered_share(
-            (key(one), points[:3] == (0, 0, 1)) for one, points in asked if one.question.expected_disclosure == "answer"
+            (key(one.evaluation), one.over_refused) for one in found if one.over_refused is not None
         ),
     )
 
@@ -229,19 +233,23 @@ def pairing(first: Run, second: Run) -> Pairing:
             changed += 1
         else:
             pairs.append((key(one), found[1], points))
+    measured = first.measured and second.measured
     both = {key(one) for one, _ in known.values()} & {key(one) for one in second.evaluations}
     met = {key(one) for one in second.evaluations if (*key(one), one.day) in known}
     return Pairing(
         first=first.name,
         second=second.name,
         points=clustered_mean((one, b.composite - a.composite) for one, a, b in pairs),
-        hallucination=clustered_mean((one, float(a.hallucination - b.hallucination)) for one, a, b in pairs),
+        hallucination=clustered_mean(
+            (one, float(a.hallucination - b.hallucination)) for one, a, b in pairs if measured
+        ),
         pairs=len(pairs),
         questions=len({one for one, _, _ in pairs}),
         better=sum(b.composite > a.composite for _, a, b in pairs),
         worse=sum(b.composite < a.composite for _, a, b in pairs),
         changed=changed,
         apart=len(both - met),
+        measured=measured,
     )
 
 

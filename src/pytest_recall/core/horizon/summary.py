@@ -23,7 +23,8 @@ class CheckpointSummary(NamedTuple):
     """What a checkpoint came to. Only scored answers are in the means; `failures` counts the others by kind.
 
     `mean` is of points, 0 to 6; `hallucination` the share of answers with something made up, 0 to 1; both are
-    None where nothing was scored. `difficulties` maps each to its mean and count.
+    None where nothing was scored. `difficulties` maps each to its mean and count. What is made up is not `measured`
+    by a judge that sees words alone; then `hallucination` is None as well.
     """
 
     scored: int
@@ -33,9 +34,12 @@ class CheckpointSummary(NamedTuple):
     difficulties: Mapping[str, tuple[float | None, int]]
     failures: Mapping[str, int]
     appealed: int
+    measured: bool = True
 
 
-def summarize(evaluations: Iterable[Evaluation], eligible: Mapping[str, int] | None = None) -> CheckpointSummary:
+def summarize(
+    evaluations: Iterable[Evaluation], eligible: Mapping[str, int] | None = None, *, measured: bool = True
+) -> CheckpointSummary:
     """Return what evaluations come to; `eligible` counts the questions that were possible, by category."""
     every = list(evaluations)
     scored = [(one.question, one.points) for one in every if one.points is not None]
@@ -48,7 +52,7 @@ def summarize(evaluations: Iterable[Evaluation], eligible: Mapping[str, int] | N
     return CheckpointSummary(
         scored=len(scored),
         mean=_mean([points.composite for _, points in scored]),
-        hallucination=_mean([1 - points.hallucination for _, points in scored]),
+        hallucination=_mean([1 - points.hallucination for _, points in scored]) if measured else None,
         categories=tuple(
             CategoryScore(name, _mean(scores), scores, None if eligible is None else eligible.get(name, 0))
             for name, scores in by_category.items()
@@ -56,6 +60,7 @@ def summarize(evaluations: Iterable[Evaluation], eligible: Mapping[str, int] | N
         difficulties={name: (_mean(scores), len(scores)) for name, scores in by_difficulty.items()},
         failures=Counter({name: sum(one.failure == name for one in every) for name in FAILURES}),
         appealed=sum(one.appealed for one in every),
+        measured=measured,
     )
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 from pytest_recall.core.horizon.facts import Evidence, dates, names, times, values, words
 from pytest_recall.core.horizon.persona import Persona
+from pytest_recall.metrics.abstention import refuses
 
 RUN = 4
 """Words in a row, common ones left out, that are no accident."""
-_REFUSING = re.compile(
-    r"\b(declin\w*|refus\w*|withh[eo]ld\w*|restricted|confin\w*|confidential\w*|off[- ]limits|not? disclos\w*"
+# What references say of an answer, beside what an answer says itself.
+_DECLINING = re.compile(
+    r"\b(declin\w*|refus\w*|withh[eo]ld\w*|restricted|confin\w*|off[- ]limits|not? disclos\w*"
     r"|(?:not|cannot|can't|can’t|won't|won’t|unable to|no) (?:be )?(?:disclos|shar|discuss|reveal|confirm|answer)\w*"
     r"|without (?:disclos|shar|reveal|confirm)\w*)\b",
     re.IGNORECASE,
@@ -20,9 +22,9 @@ _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _CAPITAL = re.compile(r"(?<!^)(?<![\w’'-])[A-Z][\w’'-]{2,}")
 
 
-def refuses(text: str) -> bool:
-    """Whether a text says that something is not told."""
-    return _REFUSING.search(text) is not None
+def declines(reference: str) -> bool:
+    """Whether a reference wants something not told: in the words of such an answer, or in words about it."""
+    return refuses(reference) or _DECLINING.search(reference) is not None
 
 
 def public_words(persona: Persona) -> frozenset[str]:

@@ -26,11 +26,10 @@ from pytest_recall.core.horizon.salvage import Salvaged, Unreadable
 from pytest_recall.core.horizon.withheld import public_words
 from pytest_recall.core.model import ModelError
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
-from pytest_recall.horizon.covered import Covered, kept_in
+from pytest_recall.horizon.covered import Covered, alone, kept_in
 from pytest_recall.horizon.passes.work import Progress
 from pytest_recall.horizon.questionfile import QuestionFile
 from pytest_recall.render.sentences import plural
-from pytest_recall.store.files import locked
 
 ATTEMPTS = 2
 """How often a window is asked for before it is left out."""
@@ -122,7 +121,7 @@ def write_questions(corpus: Corpus, plan: Plan, writer: Writer, tell: Callable[[
     """
     folder = kept_in(corpus.path)
     path = corpus.qa / QUESTIONS
-    with locked(folder / f"{corpus.qa.name}.lock"):
+    with alone(corpus.path, corpus.qa):
         covered = Covered(folder / f"{corpus.qa.name}.jsonl")
         file = QuestionFile(path)
         file.refuse_broken()
