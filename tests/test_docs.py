@@ -151,7 +151,8 @@ def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
         "PYTHONUNBUFFERED": "1",
         # What else is installed here must not show in the pages.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTEST_ADDOPTS": f"-p recall --recall-date {TODAY}",
+        "PYTEST_ADDOPTS": "-p recall",
+        "RECALL_DATE": TODAY,
         "GIT_CONFIG_NOSYSTEM": "1",
         **{f"GIT_{role}_NAME": "A. N. Other" for role in ("AUTHOR", "COMMITTER")},
         **{f"GIT_{role}_EMAIL": "other@example.org" for role in ("AUTHOR", "COMMITTER")},

@@ -19,7 +19,7 @@ Recall = Callable[..., Done]
 @pytest.fixture(autouse=True)
 def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith("GITHUB_"):
+        if name.startswith(("GITHUB_", "RECALL_DATE")):
             monkeypatch.delenv(name)
 
 

@@ -14,7 +14,7 @@ from tests.helpers.upstream import Upstream, running
 @pytest.fixture(autouse=True)
 def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what tells of a pull request, and what makes pytest print long summaries."""
-    told = ("CI", "BUILD_NUMBER")
+    told = ("CI", "BUILD_NUMBER", "RECALL_DATE")
     for name in [name for name in os.environ if name in told or name.startswith(("GITHUB_", "PYTEST_XDIST_"))]:
         monkeypatch.delenv(name)
 

@@ -83,6 +83,13 @@ def test_what_a_workflow_leaves_empty_is_not_asked() -> None:
     assert (context.date, context.seed, context.pr, context.model) == (TODAY, "41", "41", "m1")
 
 
+def test_the_environment_names_the_date_where_the_command_line_does_not() -> None:
+    assert resolved({"RECALL_DATE": "2027-05-06"}).date == date(2027, 5, 6)
+    assert resolved({"RECALL_DATE": "2027-05-06"}, date="2028-01-02").date == date(2028, 1, 2)
+    with pytest.raises(RecallError, match="RECALL_DATE: 'soon' is not a date; write it like 2026-01-31"):
+        resolved({"RECALL_DATE": "soon"})
+
+
 @pytest.mark.parametrize("bad", ["tomorrow", "2026-02-30", "31.01.2026", "2026-1-1", " "])
 def test_what_is_no_date(bad: str) -> None:
     with pytest.raises(RecallError) as caught:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from datetime import UTC, datetime
 
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.render.sentences import plural
+from pytest_recall.run.context import today_in
 from pytest_recall.run.place import Place
 from pytest_recall.store.files import locked
 from pytest_recall.store.rubric import read_rubric
@@ -68,7 +70,7 @@ def _change(place: Place, args: argparse.Namespace) -> int:
         told = f"{args.case_id}: taken back, its lapses forgotten"
     else:
         owner = args.owner or read_rubric(place.rubric, place.name(place.rubric)).owner
-        since = row.quarantined or datetime.now(UTC).date()
+        since = row.quarantined or today_in(os.environ, datetime.now(UTC).date())
         row = row._replace(quarantined=since, owner=owner)
         told = f"{args.case_id}: in quarantine since {since}, {owner} looks at it"
     write_state(place.state, state.updated({args.case_id: row}))

@@ -35,14 +35,14 @@ class Context(NamedTuple):
 
 
 def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -> Context:
-    """Return the context: the command line first, then GitHub's environment, then the rubric.
+    """Return the context: the command line first, then the environment, then the rubric.
 
     `today` is the caller's date in UTC. Without a seed the pull request's number is the
     seed, so that each push to it draws the same new cases; without one, the date is.
     Raises RecallError for a value that is not one.
     """
     pr = asked.pr or _pull_request(env)
-    day = parse_date(asked.date) if asked.date else today
+    day = parse_date(asked.date) if asked.date else today_in(env, today)
     mode: Mode = rubric.mode
     if asked.mode is not None:
         mode = parse_mode(asked.mode)
@@ -59,14 +59,19 @@ def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -
     )
 
 
-def parse_date(text: str) -> date:
-    """Return the ISO date in `text`. Raises RecallError."""
+def today_in(env: Mapping[str, str], today: date) -> date:
+    """Return the date that `RECALL_DATE` names, else `today`. Raises RecallError."""
+    return parse_date(env["RECALL_DATE"], "RECALL_DATE") if env.get("RECALL_DATE") else today
+
+
+def parse_date(text: str, name: str = "date") -> date:
+    """Return the ISO date in `text`, which messages call `name`. Raises RecallError."""
     try:
         day = date.fromisoformat(text)
         day + LONGEST
         return day
     except (ValueError, OverflowError):
-        raise RecallError(f"date: {text!r} is not a date; write it like 2026-01-31") from None
+        raise RecallError(f"{name}: {text!r} is not a date; write it like 2026-01-31") from None
 
 
 def parse_mode(text: str) -> Mode:
