@@ -12,7 +12,8 @@ from pytest_recall.core.horizon.regrade import VERDICTS
 from pytest_recall.horizon.audit import FOLDER
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
-from tests.helpers.horizon_runs import SMALL, fill, write_run
+from tests.helpers.horizon_runs import SMALL, WRONG, Asked, fill, read_lines, write_run
+from tests.helpers.persona import write_persona
 
 
 def test_the_help_explains_the_verdicts() -> None:
@@ -108,3 +109,12 @@ def test_options_without_effect_are_refused(tmp_path: Path, options: list[str], 
     done = inside(tmp_path, "bench", "audit", "run", *options)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"recall: {told}")
+
+
+def test_the_only_story_of_a_persona_is_the_one(tmp_path: Path, inside: Recall) -> None:
+    write_run(tmp_path / "run", {4: [Asked(id="q001", score=WRONG)]})
+    write_persona(tmp_path)
+    done = inside(tmp_path, "bench", "audit", "run", "--persona", "clerk")
+    assert (done.code, done.err) == (0, "")
+    (item,) = read_lines(tmp_path / "run" / FOLDER / "4d.jsonl")
+    assert item["evidence"]

@@ -125,6 +125,7 @@ def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recal
         (["--model", "openai"], "--prompt: is missing; say in a sentence what kind of persona it is"),
         (["--days", "29"], "--days: 29 are too few for a story; give at least 30"),
         (["--arcs", "sub/arcs-60d.yaml"], "--arcs: 'sub/arcs-60d.yaml' is not the name of a file"),
+        (["--epoch", "9999-12-30"], "'9999-12-30' is out of reach; write a date from 1900-01-01 to 2999-12-31"),
         (["--arcs-only"], "office/persona.yaml: is not there"),
     ],
 )

@@ -223,6 +223,7 @@ class TestQuestions:
                 ("--model", "offline", "--timeout", "9"),
                 "--timeout is for models, and has no effect with --model offline",
             ),
+            (("--model", "offline", "--start", "11"), "--start: 11 is after 10, the last day that there is; begin"),
             ((), "--model: is not given, and no profile names one"),
         ],
     )

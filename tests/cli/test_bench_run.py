@@ -105,6 +105,30 @@ def test_ranges_may_have_spaces_or_commas(tmp_path: Path, capsys: pytest.Capture
         assert [one["days"] for one in json.loads(capsys.readouterr().out)["checkpoints"]] == [3, 6, 12]
 
 
+def test_what_can_hardly_be_meant_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    (tmp_path / "clerk/memories-60d/day-0002.md").unlink()
+    assert main([*RUN, "--dry-run", "--ranges", "3d,1y,full"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "recall: ranges: 1y, full all end on day 12, the last that there is, and ask about the same days",
+        f"recall: {tmp_path}/clerk/memories-60d: has no day 2, and questions are about it; `recall bench lint` names"
+        " them",
+    ]
+
+
+def test_the_folder_of_a_persona_is_enough_whatever_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(tmp_path)
+    (tmp_path / "clerk").rename(tmp_path / "mine")
+    for given in (("--persona", "mine"), ("--data", "mine"), ("--data", "mine", "--personas", "clerk")):
+        assert main(["bench", "run", *given, "--memory", "null", "--ranges", "3d", "--dry-run"]) == 0
+        assert capsys.readouterr().out.startswith("null on clerk (arcs-60d.yaml), judged by lexical: 1 checkpoint")
+    assert main([*RUN, "--persona", "mine", "--dry-run"]) == 0
+    assert main(["bench", "run", "--memory", "null"]) == 2
+    assert "no persona is named; give --persona DIR, or --profile FILE" in capsys.readouterr().err
+
+
 def test_a_profile_with_a_mistake_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "clerk.profile.yaml").write_text("persona:\n  id: clerk\nrun:\n  rangs: [3]\n")
     assert main(RUN) == 2
@@ -158,3 +182,18 @@ def test_what_words_alone_do_not_measure_is_told_everywhere(tmp_path: Path, caps
     assert main(["bench", "report", "a", "--json"]) == 0
     (plain,) = json.loads(capsys.readouterr().out)["runs"]
     assert (plain["hallucinationMeasured"], plain["all"]["hallucination"]["value"]) == (False, None)
+
+
+def test_the_days_run_in_two_parts_are_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    assert main([*RUN, "--ranges", "3d,6d", "--out", "early"]) == 0
+    assert main([*RUN, "--ranges", "9d,12d", "--out", "late"]) == 0
+    assert main(["bench", "merge", "early", "late", "-o", "whole"]) == 0
+    assert main([*RUN, "--out", "plain"]) == 0
+    whole, plain = (json.loads((tmp_path / one / "result.json").read_text()) for one in ("whole", "plain"))
+    assert whole["heatmap"] == plain["heatmap"]
+    (tmp_path / "clerk/memories-60d/day-0012.md").write_text("# session: principal\n\nOther.\n")
+    assert main([*RUN, "--ranges", "9d", "--out", "other"]) == 0
+    capsys.readouterr()
+    assert main(["bench", "merge", "early", "other", "-o", "none"]) == 2
+    assert "early and other are no parts of one run: the days differ; merge" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_it_is_asked_from_its_session_on_the_last_day_that_was_told() -> None:
         one = found.evaluate(boundary(query_session="board"), AT)
     assert kept.contexts[0].to_json() == {"session": "board", "date": "2024-01-03", "checkpoint": "3d"}
     assert (one.checkpoint, one.day, one.timestamp, one.answered_by) == ("3d", 3, "now", "passages")
-    assert judge.heard == [("x" * 2 * SNIPPET + "\n\ny", 3)]
+    assert judge.heard == [("# session: principal\n\n" + "x" * 2 * SNIPPET + "\n\ny", 3)]
 
 
 def test_what_was_found_is_written_down_in_json_and_not_all_of_it() -> None:

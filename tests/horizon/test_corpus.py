@@ -77,3 +77,10 @@ def test_the_block_in_front_is_no_part_of_a_day() -> None:
     assert body_of("---\ntype: daily\n---\n\n# session: principal\n") == "# session: principal\n"
     assert body_of("# session: principal\n---\n") == "# session: principal\n---\n"
     assert body_of("---\nnever closed\n") == "---\nnever closed\n"
+
+
+@pytest.mark.parametrize("epoch", ["0001-01-01", "9999-12-30"])
+def test_a_story_begins_where_each_of_its_days_has_a_date(tmp_path: Path, epoch: str) -> None:
+    (tmp_path / "arcs-60d.yaml").write_text(f"epoch: {epoch}\narcs: []\n", encoding="utf-8")
+    with pytest.raises(RecallError, match=r"arcs-60d\.yaml:1: epoch: input should be"):
+        _ = Corpus(tmp_path, "arcs-60d.yaml").story

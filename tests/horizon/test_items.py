@@ -58,7 +58,7 @@ def test_the_memorys_own_answer_stands_and_passages_are_read_by_a_model(found: P
     assert found.answered(case, own, None) is own
     passages = (Passage(text=f"It is {amount(1)}.", source="day-0001/principal"),)
     bare = Answer(text="all of it", passages=passages, usage={"memory_answered": 0})
-    assert found.answered(case, bare, None).text == "It is 1037."
+    assert found.answered(case, bare, None).text == "# session: principal\n\nIt is 1037."
     reader = Scripted("1037 [day-0001/principal]")
     assert found.answered(case, bare, reader).text == "1037 [day-0001/principal]"
     assert "Today: 2024-03-03" in reader.asks[0].messages[0].content

@@ -117,3 +117,10 @@ def test_parts_without_answers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecallError, match="no file holds the answers of 10d, 20d, 30d; it cannot"):
         merge_folders([folder, folder], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_parts_without_a_checkpoint_are_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "a", SMALL)
+    write_run(tmp_path / "b", {})
+    with pytest.raises(RecallError, match="b: has reached no checkpoint, so that there is nothing to merge"):
+        merge_folders([tmp_path / "a", tmp_path / "b"], tmp_path / "whole")

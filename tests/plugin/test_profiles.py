@@ -73,6 +73,15 @@ def test_a_run_over_the_folder_passes_it_by(pytester: pytest.Pytester) -> None:
     assert made(pytester).run("eval").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
+@WORKERS
+def test_a_published_profile_is_run_with_another_memory(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = made(pytester, "../harness/dist/index.js")
+    result = checkout.run(FILE, "-k", "3d")
+    assert "is a JavaScript module, which is not loaded here" in result.stdout.str() + result.stderr.str()
+    checkout.run(FILE, "-k", "3d", "--memory", "sqlite-fts", *workers)
+    assert len(checkout.outcomes()) == 4
+
+
 def test_a_model_answers_and_models_judge(pytester: pytest.Pytester) -> None:
     models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate"), "answer": MINE("reader")}
     checkout = made(pytester, models=models, run={"judgeMemoryWindow": 1})

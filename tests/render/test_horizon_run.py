@@ -35,6 +35,9 @@ def test_leaks_and_over_refusals_are_told_with_their_counts() -> None:
 def test_what_the_points_are_is_said() -> None:
     assert "points are of 6; made up is the share of answers with something that is not so" in told(evaluation())
     assert any("for the reference's words" in line for line in told(evaluation(), lexical=True))
-    assert "of 1 answers the memory gave passages alone, which stand as the answer" in told(
-        evaluation(answered_by="passages")
-    )
+
+
+def test_passages_that_stand_as_the_answer_and_nothing_at_all_are_told_apart() -> None:
+    shown = told(evaluation(answered_by="passages", answer="Oak."), evaluation(answered_by="passages", answer=" "))
+    assert "of 1 answer the memory gave passages alone, which stand as the answer" in shown
+    assert "for 1 question the memory found nothing, which stands as the answer" in shown

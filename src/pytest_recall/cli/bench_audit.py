@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.horizon.layout import DEFAULT_ARCS
 
 if TYPE_CHECKING:
     from pytest_recall.core.horizon.published import Run
@@ -47,7 +46,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")
     parser.add_argument("--seed", type=int, metavar="N", help=f"what perfect answers are drawn by (default: {SEED})")
     parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder, for the texts of the days")
-    parser.add_argument("--arcs", metavar="FILE", help=f"its story (default: the run's, or {DEFAULT_ARCS})")
+    parser.add_argument("--arcs", metavar="FILE", help="its story (default: the run's, or the only one)")
     parser.add_argument("--apply", action="store_true", help="take in the verdicts")
     parser.add_argument("--json", action="store_true", help="with --apply, print JSON")
 
@@ -64,12 +63,13 @@ def run(args: argparse.Namespace) -> int:
     if args.apply:
         return _apply(args, found)
     from pytest_recall.horizon.audit import export, stops_of
-    from pytest_recall.horizon.corpus import Corpus
+    from pytest_recall.horizon.corpus import Corpus, story_name
     from pytest_recall.render.horizon_audit import exported, page
 
     corpus = None
     if args.persona is not None:
-        corpus = Corpus(args.persona, args.arcs or str(found.config.get("arcs") or DEFAULT_ARCS))
+        # The run says its story, unless it is a published one.
+        corpus = Corpus(args.persona, story_name(args.persona, args.arcs or found.config.get("arcs")))
         corpus.days  # noqa: B018  # Says at once if the folder holds none.
     stops = stops_of(found, args.checkpoint)
     done = export(args.run_dir, found, stops, SEED if args.seed is None else args.seed, corpus, page)

@@ -62,10 +62,15 @@ def add(commands: Commands) -> None:
 
 
 def _date(text: str) -> date:
+    from pytest_recall.core.horizon.persona import FIRST, LAST
+
     try:
-        return date.fromisoformat(text)
+        found = date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date; write one like 2024-01-01") from None
+    if not FIRST <= found <= LAST:
+        raise argparse.ArgumentTypeError(f"{text!r} is out of reach; write a date from {FIRST} to {LAST}")
+    return found
 
 
 def run(args: argparse.Namespace) -> int:

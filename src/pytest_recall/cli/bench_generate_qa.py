@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         known = [PRINCIPAL, *(session.id for session in corpus.persona.sessions)]
         if args.query_session not in known:
             raise RecallError(f"--query-session: `{args.query_session}` is unknown{nearest(args.query_session, known)}")
+    if args.start is not None and args.start > (last := corpus.days[-1]):
+        raise RecallError(f"--start: {args.start} is after {last}, the last day that there is; begin earlier")
     interval, pairs = DEFAULTS[args.mode]
     plan = Plan(
         boundary=args.mode == "boundary",

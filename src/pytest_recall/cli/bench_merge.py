@@ -11,7 +11,8 @@ from pytest_recall.cli.common import Commands, placeless
 DETAILS = """\
 Writes the union of the checkpoints of runs to a new folder: result.json, progress.jsonl, and questions.jsonl
 where all of them have it. Of a checkpoint that several have, the last one named counts. Runs whose memory,
-models, seed or other settings differ are refused; `recall bench report` puts such ones side by side.
+models, seed or other settings differ are refused; `recall bench report` puts such ones side by side. With a
+sample, a part that begins later asks more at its first checkpoint than the whole would have: to it, all are new.
 
   recall bench merge runs/first-half runs/second-half -o runs/whole
 

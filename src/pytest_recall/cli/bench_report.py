@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
             )
     reports, pairings = [report(one) for one in runs], [pairing(runs[0], other) for other in runs[1:]]
     if args.json:
-        print(json.dumps(render.as_json(reports, pairings), indent=2, ensure_ascii=False))
+        print(json.dumps(render.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(reports, pairings, markdown=args.markdown)))
+        print("\n".join(render.lines(reports, pairings, runs, markdown=args.markdown)))
     return 0

@@ -34,7 +34,7 @@ is not asked again, what broke is. A folder with a run of another configuration 
 
   recall bench run --profile mara.profile.yaml --dry-run
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
-  recall bench run --data personas --personas mara --arcs arcs-60d.yaml --memory sqlite-fts --ranges 30d 60d
+  recall bench run --persona personas/mara --memory sqlite-fts --ranges 30d 60d
 
 Exits with 2 if a question is without points in the end, or nothing was asked.
 """
@@ -47,9 +47,10 @@ def add(commands: Commands) -> None:
     memory = parser.add_mutually_exclusive_group()
     memory.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
     memory.add_argument("--adapter", dest="memory", metavar="SELECTOR", help="the same, by its published name")
+    parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of the one")
     parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's)")
-    parser.add_argument("--arcs", metavar="FILE", help="the story; its suffix names the other folders")
+    parser.add_argument("--arcs", metavar="FILE", help="the story (default: the profile's, or the only one)")
     parser.add_argument("--judge", metavar="SELECTOR", help="the model that judges, or `lexical`")
     parser.add_argument("--appellate-judge", metavar="SELECTOR", help="the model that answers with few points go to")
     parser.add_argument("--answer", metavar="SELECTOR", help="the model that answers from what the memory found")
@@ -168,6 +169,7 @@ def _given(args: argparse.Namespace) -> Any:
         "k": args.k,
     }
     return Given(
+        folder=args.persona,
         data=args.data,
         persona=args.personas[0] if args.personas else None,
         arcs=args.arcs,

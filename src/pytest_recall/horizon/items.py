@@ -37,16 +37,16 @@ class ProfileCases:
     """A profile's questions as cases, in the order in which they are asked, each like `18d/q007`.
 
     Of `models`, the judges and the one that answers are asked as the session asks its models. On no schedule: a
-    question means something at its checkpoint alone.
+    question means something at its checkpoint alone. `memory` is a selector in the place of the profile's.
     """
 
     reason = PROFILE
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, memory: str | None = None) -> None:
         self.path = path
         self.name = name
         profile = read_profile(path, name, os.environ, lambda told: None)
-        self.settings = settings_of(profile, path, Given(), path.parent)
+        self.settings = settings_of(profile, path, Given(memory=memory), path.parent)
         self.root = self.settings.root
         self.memory = self.settings.memory
         corpus = self.settings.corpus

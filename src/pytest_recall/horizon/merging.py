@@ -48,6 +48,8 @@ def merge_folders(folders: Sequence[Path], out: Path) -> Merged:
         raise RecallError(f"{out}: is there already; name a folder that is new")
     runs = [replace(read_run(folder), name=str(folder)) for folder in folders]
     for folder, run in zip(folders, runs, strict=True):
+        if not run.stops:
+            raise RecallError(f"{folder}: has reached no checkpoint, so that there is nothing to merge")
         if run.hollow:
             raise RecallError(f"{folder}: no file holds the answers of {listed(run.hollow)}; it cannot be merged")
     merged = merge(runs, out.resolve().name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -24,6 +24,7 @@ from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve as memory_of
 from pytest_recall.providers.provider import Settings as ModelSettings
 from pytest_recall.providers.resolve import resolve as model_of
+from pytest_recall.render.sentences import listed
 
 KEPT_DAYS = 64
 """Days whose texts are kept for the judge."""
@@ -81,7 +82,7 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
     corpus = settings.corpus
     persona = tried(lambda: corpus.persona)
     if persona is not None and persona.id != settings.persona.id:
-        problems.append(f"{corpus.path}: is the persona {persona.id!r}, not {settings.persona.id!r}; correct one")
+        problems.append(f"{corpus.path}: is the persona {persona.id!r}, not {settings.persona.id!r}; name it so")
     story, days, questions = tried(lambda: corpus.story), tried(lambda: corpus.days), tried(lambda: corpus.questions)
     client = tried(lambda: memory_of(settings.memory, root=settings.root))
     if client is not None and ready:
@@ -96,6 +97,8 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
         raise RecallError(*problems)
     run = settings.run
     found = checkpoints_of(settings)
+    for sentence in _doubtful(corpus, found):
+        say(sentence)
     text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
     shown = Days(days, text, corpus.calendar)
     judge: Judge
@@ -124,7 +127,7 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
             judge_version=version,
             appellate=settings.appellate,
             answer=settings.answer,
-            hashes=_hashes(corpus, found[-1].days),
+            hashes=_hashes(corpus),
             labels=settings.labels,
         ),
     )
@@ -148,6 +151,18 @@ def checkpoints_of(settings: Settings) -> list[Checkpoint]:
     return found
 
 
+def _doubtful(corpus: Corpus, found: Sequence[Checkpoint]) -> Iterator[str]:
+    """Yield in sentences what of a run can hardly be meant, and is done all the same."""
+    last = corpus.days[-1]
+    ends = [one.range.label for one in found if one.days == last]
+    if len(ends) > 1:
+        yield f"ranges: {listed(ends)} all end on day {last:,}, the last that there is, and ask about the same days"
+    asked = {day for one in found for question in one.asked for day in question.relevant_days}
+    if absent := sorted(asked - {*corpus.days}):
+        told = listed([f"{day:,}" for day in absent])
+        yield f"{corpus.memories}: has no day {told}, and questions are about it; `recall bench lint` names them"
+
+
 def day_units(corpus: Corpus, day: int, kind: UnitKind) -> list[Unit]:
     """Return what a memory is told of a day."""
     return units_of(
@@ -160,16 +175,18 @@ def day_units(corpus: Corpus, day: int, kind: UnitKind) -> list[Unit]:
     )
 
 
-def _hashes(corpus: Corpus, last_day: int) -> dict[str, str]:
-    """Return the SHA-256 of what a run reads: the story, the questions, and the days up to the last one told."""
-    told = hashlib.sha256()
+def _hashes(corpus: Corpus) -> dict[str, str]:
+    """Return the SHA-256 of what a run is over: the story, the questions, and all days.
+
+    Days after the last checkpoint count too, so that parts of one run say the same, up to whichever day they go.
+    """
+    every = hashlib.sha256()
     for day in corpus.days:
-        if day <= last_day:
-            data = corpus.day_path(day).read_bytes()
-            told.update(f"{day} {len(data)}\n".encode())
-            told.update(data)
+        data = corpus.day_path(day).read_bytes()
+        every.update(f"{day} {len(data)}\n".encode())
+        every.update(data)
     return {
         "story": hashlib.sha256(corpus.arcs_path.read_bytes()).hexdigest(),
         "questions": hashlib.sha256((corpus.qa / QUESTIONS).read_bytes()).hexdigest(),
-        "days": told.hexdigest(),
+        "days": every.hexdigest(),
     }

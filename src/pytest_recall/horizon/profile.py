@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.configuration import LABELS, LEXICAL
 from pytest_recall.core.horizon.profile import PersonaPart, Profile, RunPart
-from pytest_recall.horizon.corpus import PERSONA, Corpus
+from pytest_recall.horizon.corpus import PERSONA, Corpus, story_name
 from pytest_recall.store.files import read_text
 from pytest_recall.store.written import explain, read_mapping
 
 _SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
+_CAPITAL = re.compile(r"[A-Z]")
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
 
@@ -39,8 +40,12 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What the command line says; None for what it does not. `run` holds the fields of the profile's part by alias."""
+    """What the command line says; None for what it does not. `run` holds the fields of the profile's part by alias.
 
+    `folder` is the persona's; or else `data` has personas in it, or is that of the one.
+    """
+
+    folder: Path | None = None
     data: Path | None = None
     persona: str | None = None
     arcs: str | None = None
@@ -108,21 +113,37 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
 
 def _persona(profile: Profile | None, root: Path, given: Given) -> tuple[PersonaPart, Path]:
     """Return the part about the persona, and its folder."""
+    folder = _folder(profile, root, given)
     if profile is not None:
         part = profile.persona
-        if given.persona not in (None, part.id) and given.data is None:
-            raise RecallError(f"--personas {given.persona}: the profile is of {part.id}; give --data with its folder")
-    elif given.persona is not None and given.data is not None:
-        part = PersonaPart(id=given.persona)
+        if given.folder is not None:
+            part = part.model_copy(update={"id": Corpus(folder).persona.id})
     else:
-        raise RecallError("no persona is named; give --profile FILE, or --data DIR with --personas ID")
-    part = part.model_copy(
+        # Who names no story means the only one, as with the commands that write it.
+        part = PersonaPart(id=given.persona or Corpus(folder).persona.id, arcs=story_name(folder, given.arcs))
+    return part.model_copy(
         update={name: value for name, value in (("id", given.persona), ("arcs", given.arcs)) if value is not None}
-    )
+    ), folder
+
+
+def _folder(profile: Profile | None, root: Path, given: Given) -> Path:
+    """Return the persona's folder."""
+    if given.folder is not None:
+        if given.data is not None or given.persona is not None:
+            raise RecallError("--persona: is the persona's folder, and says it all; remove --data and --personas")
+        if not given.folder.is_dir():
+            raise RecallError(f"{given.folder}: no such folder; `recall bench create-persona` makes one")
+        return given.folder
     if given.data is not None:
-        # A folder of personas, or that of the one.
-        return part, given.data if (given.data / PERSONA).is_file() else given.data / part.id
-    return part, root if part.dir is None else root / part.dir
+        id = given.persona or (None if profile is None else profile.persona.id)
+        if (given.data / PERSONA).is_file() or id is None:
+            return given.data
+        return given.data / id
+    if profile is None:
+        raise RecallError("no persona is named; give --persona DIR, or --profile FILE")
+    if given.persona not in (None, profile.persona.id):
+        raise RecallError(f"--personas {given.persona}: the profile is of {profile.persona.id}; give --persona DIR")
+    return root if profile.persona.dir is None else root / profile.persona.dir
 
 
 def _below(root: Path, folder: Path, written: str | None) -> str | None:
@@ -155,8 +176,14 @@ def _run(run: RunPart, given: Mapping[str, Any]) -> RunPart:
         own = RunPart.model_validate(dict(given))
     except ValidationError as error:
         told = explain(error, RunPart, "", lambda path: 1)
-        raise RecallError(*(f"--{one.removeprefix(':1: ')}" for one in told)) from None
+        raise RecallError(*(_option(one.removeprefix(":1: ")) for one in told)) from None
     return run.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+def _option(told: str) -> str:
+    """Return what is told of a field as told of its option: judgeMemoryWindow is --judge-memory-window."""
+    name, colon, rest = told.partition(":")
+    return "--" + _CAPITAL.sub(lambda match: f"-{match[0].lower()}", name) + colon + rest
 
 
 def load_env(path: Path, environ: MutableMapping[str, str]) -> None:

@@ -57,7 +57,7 @@ def _read_bench(config: pytest.Config, path: Path) -> None:
     from pytest_recall.plugin.profiles import read_source
 
     plan = start.run_of(config).plan
-    file = plan.files[path] = read_source(path, plan.place.name(path))
+    file = plan.files[path] = read_source(config, path, plan.place.name(path))
     plan.declared.update(file.lines)
 
 

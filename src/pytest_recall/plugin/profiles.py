@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pytest_recall.run.plan import Source
 
 
-def read_source(path: Path, name: str) -> Source:
+def read_source(config: pytest.Config, path: Path, name: str) -> Source:
     """Return the cases of a file that names a dataset, or is a profile. Raises RecallError."""
     from pytest_recall.store.find import is_profile
 
     if is_profile(path):
         from pytest_recall.horizon.items import ProfileCases
 
-        return ProfileCases(path, name)
+        return ProfileCases(path, name, config.option.recall_memory)
     from pytest_recall.run.bench import read_bench  # With what reads datasets, which most runs do without.
 
     return read_bench(path, name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.core.horizon.evaluation import MOST
-from pytest_recall.core.horizon.pictures import facts
+from pytest_recall.core.horizon.provenance import facts
 from pytest_recall.core.horizon.published import Run
 from pytest_recall.core.horizon.regrade import ESCALATE, VERDICTS, Audited, Level, Logged
 from pytest_recall.render.grid import markdown_grid

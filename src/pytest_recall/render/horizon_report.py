@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pytest_recall.core.horizon.provenance import facts, judged_alike, unfinished
+from pytest_recall.core.horizon.published import Run
 from pytest_recall.core.horizon.statistics import DAYS, FEW, Pairing, Report, Scores
 from pytest_recall.metrics.clustered import Clustered
 from pytest_recall.render.grid import grid, markdown_grid
@@ -21,13 +23,19 @@ _FAILURES = {
 }
 
 
-def lines(reports: Sequence[Report], pairings: Sequence[Pairing], *, markdown: bool = False) -> Iterator[str]:
-    """Yield what runs show, one after the other, and then side by side."""
-    for one in reports:
-        yield from _run(one, markdown)
+def lines(
+    reports: Sequence[Report],
+    pairings: Sequence[Pairing],
+    runs: Sequence[Run],
+    *,
+    markdown: bool = False,
+) -> Iterator[str]:
+    """Yield what `runs` show, one after the other, and then the first side by side with each other one."""
+    for one, run in zip(reports, runs, strict=True):
+        yield from _run(one, run, markdown)
         yield ""
-    for both in pairings:
-        yield from _pairing(both, markdown)
+    for both, run in zip(pairings, runs[1:], strict=True):
+        yield from _pairing(both, judged_alike(runs[0], run), markdown)
         yield ""
     yield _text(
         "In brackets are 95 % intervals. A question that was asked many times counts as one for them.", markdown
@@ -36,9 +44,13 @@ def lines(reports: Sequence[Report], pairings: Sequence[Pairing], *, markdown: b
         yield _text(f"* of fewer than {FEW} distinct questions: its interval says less than it should.", markdown)
 
 
-def _run(one: Report, markdown: bool) -> Iterator[str]:
+def _run(one: Report, run: Run, markdown: bool) -> Iterator[str]:
     title = f"{one.name}: {one.adapter}" if one.adapter else one.name
     yield f"## {cell(title)}" if markdown else title
+    if markdown:
+        yield ""
+    # Points say nothing without who gave them.
+    yield _text("; ".join(f"{name}: {value}" for name, value in facts(run)), markdown)
     yield ""
     every = one.everything
     if every.points.value is None:
@@ -102,7 +114,7 @@ def sentences(one: Report) -> Iterator[str]:
         )
 
 
-def _pairing(both: Pairing, markdown: bool) -> Iterator[str]:
+def _pairing(both: Pairing, alike: bool, markdown: bool) -> Iterator[str]:
     title = f"{both.second} against {both.first}"
     yield f"## {cell(title)}" if markdown else title
     yield ""
@@ -119,6 +131,8 @@ def _pairing(both: Pairing, markdown: bool) -> Iterator[str]:
         )
     else:
         found.append("nothing was asked in both after the same day: the runs cannot be compared")
+    if both.pairs and not alike:
+        found.append("the runs were judged by different models, or in different ways: the difference may be theirs")
     if both.changed:
         found.append(f"left out, since question or reference is another one: {both.changed:,}")
     if both.apart:
@@ -166,12 +180,12 @@ def _text(sentence: str, markdown: bool) -> str:
     return cell(sentence) if markdown else sentence
 
 
-def as_json(reports: Sequence[Report], pairings: Sequence[Pairing]) -> dict[str, Any]:
+def as_json(reports: Sequence[Report], pairings: Sequence[Pairing], runs: Sequence[Run]) -> dict[str, Any]:
     """Return the same as plain JSON types; shares are from 0 to 1, slopes for each 100 days."""
     return {
         "version": 1,
         "confidence": 0.95,
-        "runs": [_report(one) for one in reports],
+        "runs": [_report(one, run) for one, run in zip(reports, runs, strict=True)],
         "pairings": [
             {
                 "first": one.first,
@@ -185,18 +199,22 @@ def as_json(reports: Sequence[Report], pairings: Sequence[Pairing]) -> dict[str,
                 "changed": one.changed,
                 "apart": one.apart,
                 "hallucinationMeasured": one.measured,
+                "judgedAlike": judged_alike(runs[0], run),
             }
-            for one in pairings
+            for one, run in zip(pairings, runs[1:], strict=True)
         ],
     }
 
 
-def _report(one: Report) -> dict[str, Any]:
+def _report(one: Report, run: Run) -> dict[str, Any]:
     disclosures = one.disclosures
     return {
         "name": one.name,
         "adapterName": one.adapter,
         "hallucinationMeasured": one.measured,
+        "judgeModel": run.about.get("judgeModel"),
+        "appellateJudgeModel": run.about.get("appellateJudgeModel"),
+        "over": not unfinished(run),
         "all": _scores(one.everything),
         "categories": {name: _scores(scores) for name, scores in one.categories.items()},
         "checkpoints": [

@@ -48,8 +48,11 @@ def lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bool) 
         yield f"boundaries: leaks {_rate(found_out.leaks)}, over-refusals {_rate(found_out.over_refusals)}"
     if lost := [f"{whole.failures[kind]:,} {kind}" for kind in FAILURES if whole.failures[kind]]:
         yield f"no points, and in no mean: {', '.join(lost)}"
-    if by_words := sum(one.answered_by == "passages" for one in every):
-        yield f"of {by_words:,} answers the memory gave passages alone, which stand as the answer"
+    alone = [one for one in every if one.answered_by == "passages"]
+    if some := sum(bool(one.answer.strip()) for one in alone):
+        yield f"of {plural(some, 'answer')} the memory gave passages alone, which stand as the answer"
+    if empty := len(alone) - some:
+        yield f"for {plural(empty, 'question')} the memory found nothing, which stands as the answer"
     yield f"written to {folder}"
 
 

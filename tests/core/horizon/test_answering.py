@@ -25,3 +25,8 @@ def test_passages_stand_as_the_answer_up_to_a_limit() -> None:
     assert joined(passages) == "aaaaaaaaaa\n\nbbbbbbbbbb\n\nc"
     assert joined(passages, 14) == "aaaaaaaaaa\n\nbbbb"
     assert joined([]) == ""
+
+
+def test_passages_that_stand_as_the_answer_say_their_session() -> None:
+    passages = [Passage(text="Oak.", source="day-0001/fleet"), Passage(text="Ash.", source="chunk 7")]
+    assert joined(passages) == "# session: fleet\n\nOak.\n\nAsh."

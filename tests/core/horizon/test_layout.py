@@ -39,6 +39,12 @@ def test_an_entry_is_taken_out_of_a_reply_once_and_stays_what_it_is(reply: str, 
     assert "# session:" not in [line[:10] for line in entry.split("\n")]
 
 
+@pytest.mark.parametrize("reply", ["Sorry, I cannot help with that.", "{}", "# session: principal\n\n", ""])
+def test_an_excuse_is_no_entry(reply: str) -> None:
+    assert entry_of(reply, "principal") == ""
+    assert entry_of(f"### Ada\n\n{reply}", "principal").startswith("### Ada")
+
+
 @settings(deadline=None, database=None)
 @given(st.integers(1, 999_999))
 def test_a_day_is_found_by_the_name_of_its_file(day: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.core.horizon.units import Piece, UnitKind, pieces_of, units_of
+from pytest_recall.core.horizon.units import Piece, UnitKind, pieces_of, session_of, units_of
 
 TEXT = """\
 # session: principal
@@ -82,3 +82,10 @@ def test_no_word_of_a_day_is_lost(blocks: list[tuple[str, list[str]]]) -> None:
         assert sorted(" ".join(lines).replace("###", " ").split()) == wanted
         names = [unit.id for unit in units_of(1, text, kind, on=ON, persona="p", arcs=[])]
         assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("id", "session"), [("day-0001/fleet", "fleet"), ("day-0001/fleet/2", "fleet"), ("day-0001", ""), ("fleet/2", "")]
+)
+def test_an_id_says_its_session(id: str, session: str) -> None:
+    assert session_of(id) == session

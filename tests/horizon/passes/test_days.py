@@ -81,7 +81,10 @@ def test_a_session_that_fails_leaves_its_day_unwritten_and_the_others_are_asked(
 def test_a_reply_without_an_entry_leaves_its_day_unwritten(tmp_path: Path) -> None:
     done = days(tmp_path).write(Fussy(silent="2 team"), nothing)
     assert done.written == (1,)
-    assert done.stopped[1] == "day 2, team: the reply has no entry in it; take another --temperature"
+    assert done.stopped[1] == (
+        "day 2, team: the reply “# session: team” has no heading `###`, and is no entry;"
+        " take another --temperature or --model"
+    )
 
 
 @pytest.mark.parametrize("window", [0, 1, 3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_recall.core.horizon.units import session_of
 from pytest_recall.core.memory import QueryContext
 from pytest_recall.core.trial import Passage
 
@@ -36,11 +37,15 @@ def material(question: str, passages: Sequence[Passage], context: QueryContext) 
 
 
 def joined(passages: Sequence[Passage], limit: int = JOINED) -> str:
-    """Return the passages as one text of about `limit` characters, the best first; the last one may be cut."""
+    """Return the passages as one text of about `limit` characters, the best first; the last one may be cut.
+
+    Each is below the heading of its session, as in the day's file: what is asked may be in which one it was said.
+    """
     found, left = [], limit
     for one in passages:
         if left <= 0:
             break
-        found.append(one.text[:left])
+        session = session_of(one.source or "")
+        found.append((f"# session: {session}\n\n" if session else "") + one.text[:left])
         left -= len(one.text)
     return "\n\n".join(found)

@@ -14,7 +14,7 @@ _FRONT_BLOCK = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 
 
 def entry_of(reply: str, session: str) -> str:
-    """Return the entry in a reply, empty if there is none.
+    """Return the entry in a reply, empty if there is none: one without a heading is an excuse, or talk about the task.
 
     A fence or front matter around it goes, and so does the heading of its own session. A heading of the
     first two levels becomes one of the third, since a line like `# session: ID` would begin another session.
@@ -33,7 +33,7 @@ def entry_of(reply: str, session: str) -> str:
         code ^= line.startswith("```")
         above = line.startswith(("# ", "## ")) and not code
         lines.append(f"### {line.lstrip('#').lstrip()}" if above or HEADING.fullmatch(line) else line)
-    return "\n".join(lines).strip()
+    return "\n".join(lines).strip() if any(line.startswith("### ") for line in lines) else ""
 
 
 def day_text(entries: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -75,12 +75,16 @@ def progress(run: Run) -> list[dict[str, Any]]:
 
 
 def _differences(first: Run, other: Run) -> list[str]:
-    keys = sorted({*first.config, *other.config})
-    told = [
-        f"`{key}` is {first.config.get(key)!r} and {other.config.get(key)!r}"
-        for key in keys
-        if first.config.get(key) != other.config.get(key)
-    ]
+    told = []
+    for key in sorted({*first.config, *other.config}):
+        one, another = first.config.get(key), other.config.get(key)
+        if one == another:
+            continue
+        if isinstance(one, Mapping) and isinstance(another, Mapping):
+            # Such as hashes, which say nothing to anybody.
+            told += [f"the {name} differ" for name in sorted({*one, *another}) if one.get(name) != another.get(name)]
+        else:
+            told.append(f"`{key}` is {one!r} and {another!r}")
     if first.pairs != other.pairs and None not in (first.pairs, other.pairs):
         told.append(f"there are {first.pairs} questions and {other.pairs}")
     return told

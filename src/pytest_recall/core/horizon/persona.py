@@ -11,6 +11,9 @@ PRINCIPAL = "principal"
 """The id of the session with the one person that the agent works for."""
 Text = Annotated[str, Field(min_length=1)]
 Day = Annotated[int, Field(strict=True, ge=1, le=100_000)]
+FIRST, LAST = date(1900, 1, 1), date(2999, 12, 31)
+"""Between these a story begins, so that each of its days, and each date around them, is one that can be told."""
+Epoch = Annotated[date, Field(ge=FIRST, le=LAST)]
 
 
 class Written(BaseModel):
@@ -73,7 +76,7 @@ class Persona(Written):
     domain: Text
     profile: Text
     communication_style: Text
-    epoch: date | None = None
+    epoch: Epoch | None = None
     company: str = ""
     institution: str = ""
     team_size: int | None = None

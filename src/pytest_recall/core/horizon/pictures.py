@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.core.horizon.aggregates import aggregates
+from pytest_recall.core.horizon.provenance import facts
 from pytest_recall.core.horizon.published import Run, Stop
 from pytest_recall.core.horizon.question import CATEGORIES, GROUP_CATEGORIES
 from pytest_recall.core.horizon.regrade import Audited
@@ -110,26 +111,6 @@ def sizes(run: Run) -> Sizes:
         points=tuple(one.points for _, one in found),
         hallucination=tuple(one.hallucination for _, one in found),
     )
-
-
-def facts(run: Run) -> Iterable[tuple[str, str]]:
-    """Yield what a stranger wants to know of a run, as pairs of words."""
-    about = run.about
-    if about.get("synthesisModel"):
-        yield "answered by", str(about["synthesisModel"])
-    if about.get("embeddingModel"):
-        yield "embeddings", str(about["embeddingModel"])
-    if about.get("judgeModel"):
-        window = about.get("judgeMemoryWindow")
-        yield "judge", f"{about['judgeModel']}" + (f", with the days ±{window}" if window else "")
-    if about.get("appellateJudgeModel"):
-        yield "second judge", str(about["appellateJudgeModel"])
-    every = [_row(stop).get("questionsEvaluated") for stop in run.stops]
-    answers = sum(one for one in every if isinstance(one, int))
-    pairs = f", of {run.pairs:,} questions that there are" if run.pairs is not None else ""
-    sample = about.get("sample")
-    drawn = f", at most {sample:,} older ones at a checkpoint" if isinstance(sample, int) else ""
-    yield "answers with points", f"{answers:,}{pairs}{drawn}"
 
 
 def _row(stop: Stop) -> Mapping[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Literal
 
 from pydantic import Field
 
 from pytest_recall.core.horizon.calendar import DEFAULT_EPOCH, Calendar, DateMap
-from pytest_recall.core.horizon.persona import Day, Persona, Text, Written
+from pytest_recall.core.horizon.persona import Day, Epoch, Persona, Text, Written
 
 ArcType = Literal["project", "incident", "decision", "learning", "relationship", "correction"]
 
@@ -57,7 +56,7 @@ class Lifecycle(Written):
 class Story(Written):
     """All arcs of a persona's days."""
 
-    epoch: date | None = None
+    epoch: Epoch | None = None
     sessions: tuple[Lifecycle, ...] = ()
     arcs: tuple[Arc, ...] = ()
 

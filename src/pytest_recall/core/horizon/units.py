@@ -12,6 +12,7 @@ from pytest_recall.core.memory import Unit
 
 UnitKind = Literal["day", "session", "topic"]
 """What is one unit: a day, what it says in one session, or one topic of that."""
+_ID = re.compile(r"day-\d+/([^/]+)(?:/\d+)?")
 _TOPIC = re.compile(r"^(?=### )", re.MULTILINE)
 
 
@@ -53,3 +54,9 @@ def units_of(day: int, text: str, kind: UnitKind, *, on: date, persona: str, arc
         about = {"id": id, **common, **({"session": session} if session else {})}
         found.append(Unit(id=id, content=piece, metadata=about))
     return found
+
+
+def session_of(id: str) -> str:
+    """Return the session of the unit with this id; empty for a whole day, and for what is no such id."""
+    match = _ID.fullmatch(id)
+    return match[1] if match else ""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.horizon.brief import Brief, History, briefs
 from pytest_recall.core.horizon.consistency import story_findings
 from pytest_recall.core.horizon.day import DayPlan, plan_day
@@ -122,7 +122,11 @@ class Days:
             if isinstance(reply, ModelError):
                 problems.append(f"day {brief.day}, {session}: {reply}")
             elif not (entry := entry_of(reply, session)):
-                problems.append(f"day {brief.day}, {session}: the reply has no entry in it; take another --temperature")
+                said = one_line(reply, 60)
+                problems.append(
+                    f"day {brief.day}, {session}: the reply “{said}” has no heading `###`, and is no entry; take"
+                    " another --temperature or --model"
+                )
             else:
                 found[session] = entry
         return found, problems
