@@ -21,15 +21,21 @@ class Done(NamedTuple):
 
 
 @contextlib.contextmanager
-def _forgetting() -> Iterator[None]:
-    """Forget what is imported: another project may have modules of these names."""
+def _forgetting(folder: Path) -> Iterator[None]:
+    """Forget what is imported from `folder`: another project may have modules of these names.
+
+    What is installed stays: many packages cannot be loaded twice.
+    """
     modules, path = set(sys.modules), sys.path[:]
     try:
         yield
     finally:
         sys.path[:] = path
         for name in sys.modules.keys() - modules:
-            del sys.modules[name]
+            module = sys.modules[name]
+            places = [getattr(module, "__file__", None), *getattr(module, "__path__", ())]
+            if any(place and Path(place).is_relative_to(folder) for place in places):
+                del sys.modules[name]
 
 
 def run(folder: Path, *arguments: str, together: bool = False) -> Done:
@@ -37,7 +43,7 @@ def run(folder: Path, *arguments: str, together: bool = False) -> Done:
     # With an encoding and a buffer below them, as a process has its streams.
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
     with (
-        _forgetting(),
+        _forgetting(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out if together else err),
         contextlib.chdir(folder),
