@@ -86,3 +86,10 @@ def test_note_of_a_crash_is_the_error() -> None:
 
 def test_the_controller_adds_what_only_it_knows() -> None:
     assert trial("a", seconds=2.0).at(row(3), 2) == trial("a", seconds=2.0, row=row(3), attempt=2)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "high"], ids=["nan", "inf", "text"])
+def test_what_was_measured_is_a_number(value: object) -> None:
+    plain = {**Trial("a", Outcome.PASSED).to_json(), "measured": {"token_f1": value}}
+    with pytest.raises(ValueError, match="not all of them are numbers|could not convert"):
+        Trial.from_json(plain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 # By annotation, as written. A bool is an int to Python, but not to anybody who wrote `attempt: true`.
@@ -21,7 +22,10 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 def values_of(plain: Mapping[str, Any]) -> dict[str, float | None]:
     """Return numbers by name, as JSON has them; None stays None. Raises TypeError or ValueError for what is none."""
-    return {str(name): None if value is None else float(value) for name, value in plain.items()}
+    values = {str(name): None if value is None else float(value) for name, value in plain.items()}
+    if not all(value is None or isfinite(value) for value in values.values()):
+        raise ValueError(f"{dict(plain)!r}: not all of them are numbers")
+    return values
 
 
 def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
