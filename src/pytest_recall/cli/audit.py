@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.grades import append_grades, read_grades, read_import
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.labels import append_labels
+from pytest_recall.store.lines import as_lines
 
 SAMPLE = 5
 DETAILS = (
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         sample = SAMPLE if args.sample is None else args.sample
         seed = record.header.seed if args.seed is None else args.seed
         found = export(record.header.run, picks(record.trials, args.only, sample, seed), _cases(place, args), known)
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in found)
+        text = as_lines(found)
         if args.out is None:
             sys.stdout.write(text)
         else:

@@ -107,12 +107,11 @@ def model_of(selector: str, timeout: int, root: Path) -> Provider:
 def price_of(model: str, input_tokens: int, output_tokens: int) -> float | None:
     """Return what tokens of a model cost at list price, in US dollars; None if that is not known."""
     from pytest_recall.core.call import Tokens
-    from pytest_recall.core.selector import parse
     from pytest_recall.providers.resolve import resolve
-    from pytest_recall.run.price import price
+    from pytest_recall.run.price import list_price
 
     with resolve(model, root=Path.cwd()) as found:
-        return price(parse(model).target or None, found.seller, Tokens(input_tokens, output_tokens), None)
+        return list_price(model, found.seller, Tokens(input_tokens, output_tokens))
 
 
 def say(sentence: str) -> None:

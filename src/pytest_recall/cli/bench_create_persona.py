@@ -138,13 +138,13 @@ def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: As
     """Say what it would take if the first replies can be taken. What the story's prompt has is not there yet."""
     from pytest_recall.horizon.passes.author import seed_of
     from pytest_recall.horizon.passes.persona_prompt import PERSONA, STORY, persona
-    from pytest_recall.horizon.passes.work import tokens_in
+    from pytest_recall.metrics.tokencount import estimated_tokens
     from pytest_recall.render.cost import dollars
     from pytest_recall.render.sentences import plural
 
     offline = seed_of(asked.model) is not None
     calls = 0 if offline else 1 if known else 2
-    given = tokens_in([PERSONA, STORY, persona(*wish)]) + asked.max_tokens
+    given = estimated_tokens([PERSONA, STORY, persona(*wish)]) + asked.max_tokens
     most = asked.max_tokens * (2 if known else 3)
     usd = 0.0 if offline else price_of(asked.model, given, most)
     if args.json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from pytest_recall.core.horizon.published import Run, Stop, points_of
 from pytest_recall.core.horizon.regrade import Item, Key, Regrade, items, key, problem
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.store.files import read_text, write_text
-from pytest_recall.store.lines import Appended, objects
+from pytest_recall.store.lines import Appended, as_lines, objects
 from pytest_recall.store.written import MAX_PROBLEMS
 
 FOLDER = "audit"
@@ -87,7 +86,7 @@ def export(
                 for written in stale:
                     file.append(written)
         rows = list(wanted.values())
-        write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_text(path, as_lines(rows))
         write_text(path.with_suffix(".md"), page(stop.label, rows))
         done.append(Exported(path, len(rows), sum(bool(row["verdict"]) for row in rows), len(stale)))
     return done
@@ -143,7 +142,7 @@ def write_defects(folder: Path, regrades: Iterable[Regrade]) -> int:
                 plain["notes"].append(one.note)
     path = folder / FOLDER / DEFECTS
     if found or path.exists():
-        write_text(path, "".join(json.dumps(plain, ensure_ascii=False) + "\n" for plain in found.values()))
+        write_text(path, as_lines(found.values()))
     return len(found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pytest_recall.horizon.runs import Rebuilt, read_run, rebuild
 from pytest_recall.render.sentences import listed
 from pytest_recall.store.files import read_text, write_text
 from pytest_recall.store.horizon import FAILURES, PROGRESS, QUESTIONS, RESULT, write_result
-from pytest_recall.store.lines import objects
+from pytest_recall.store.lines import as_lines, objects
 
 
 def rebuild_result(folder: Path) -> tuple[Rebuilt, dict[str, Any]]:
@@ -91,7 +90,7 @@ def _key(plain: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_text(path, as_lines(rows))
 
 
 def _int(value: Any) -> int:

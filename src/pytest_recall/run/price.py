@@ -10,8 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.call import BATCHED, Call, Tokens
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.model import Model, Reply
+from pytest_recall.core.selector import parse
 from pytest_recall.core.usage import provider_of, usage_of
 
 if TYPE_CHECKING:
@@ -48,6 +50,18 @@ def price(
         return _own(own[model], tokens)
     found = {_cost(one, seller, tokens, on) for seller, one in _offers(model.strip().lower(), provider)}
     return found.pop() if len(found) == 1 else None
+
+
+def list_price(selector: str, seller: str | None, tokens: Tokens) -> float | None:
+    """Return what tokens of the model that `selector` names cost at list price; None if that is not known.
+
+    The model of an object of somebody's own is not known.
+    """
+    try:
+        model = parse(selector).target or None
+    except RecallError:
+        return None
+    return price(model, seller, tokens, None)
 
 
 def _own(prices: Prices, tokens: Tokens) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.label import Label
 from pytest_recall.store.files import read_text, write_text
-from pytest_recall.store.lines import objects
+from pytest_recall.store.lines import as_lines, objects
 from pytest_recall.store.written import MAX_PROBLEMS, LineOf, explain
 
 
@@ -76,6 +75,6 @@ def append_labels(path: Path, name: str, labels: Sequence[Mapping[str, Any]]) ->
         raise RecallError(*problems[:MAX_PROBLEMS])
     if news:
         joint = "\n" if text and not text.endswith("\n") else ""
-        lines = "".join(json.dumps(label, ensure_ascii=False) + "\n" for label in news)
+        lines = as_lines(news)
         write_text(path, f"{text}{joint}{lines}")
     return len(news)

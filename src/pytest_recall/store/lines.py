@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -80,6 +80,11 @@ def read_appended(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     return [value for _, value, problem in objects(read_text(path, os.fspath(path))) if not problem]
+
+
+def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return objects as the text of a file that people read: one on each line, letters as they are."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def strict_json(text: str) -> Any:

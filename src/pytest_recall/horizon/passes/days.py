@@ -17,7 +17,7 @@ from pytest_recall.core.model import ModelError
 from pytest_recall.horizon.corpus import PERSONA, Corpus
 from pytest_recall.horizon.passes import day_prompt
 from pytest_recall.horizon.passes.author import Author
-from pytest_recall.horizon.passes.work import tokens_in
+from pytest_recall.metrics.tokencount import estimated_tokens
 from pytest_recall.store.files import write_text
 
 
@@ -84,7 +84,7 @@ class Days:
                 for brief in briefs(self.corpus.persona, self.corpus.calendar, plan, history):
                     calls += 1
                     told = min(self.window, past[brief.session.id])
-                    given += tokens_in(day_prompt.prompts(self.corpus.persona, brief)) + told * max_tokens
+                    given += estimated_tokens(day_prompt.prompts(self.corpus.persona, brief)) + told * max_tokens
             past.update(sitting.session for sitting in plan.sittings)
         return Need(len(plans) - kept, kept, calls, given, calls * max_tokens)
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from pytest_recall.core.call import Tokens
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.selector import parse
-from pytest_recall.horizon.passes.work import Estimate, Work, tokens_in
+from pytest_recall.horizon.passes.work import Work
+from pytest_recall.metrics.tokencount import estimated_tokens
 from pytest_recall.render.sentences import plural
-from pytest_recall.run.price import price
+from pytest_recall.run.price import list_price
+
+
+class Estimate(NamedTuple):
+    """What a pass will take, about: calls and tokens; `usd` is None where the price is not known."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
 
 
 def forecast(work: Work, prompts: Iterable[tuple[str, str]], max_tokens: int) -> Estimate:
@@ -17,12 +26,8 @@ def forecast(work: Work, prompts: Iterable[tuple[str, str]], max_tokens: int) ->
     calls = read = 0
     for prompt in prompts:
         calls += 1
-        read += tokens_in(prompt)
-    try:
-        model = parse(work.model.name).target or None
-    except RecallError:
-        model = None
-    usd = price(model, getattr(work.model, "seller", None), Tokens(read, calls * max_tokens), None)
+        read += estimated_tokens(prompt)
+    usd = list_price(work.model.name, getattr(work.model, "seller", None), Tokens(read, calls * max_tokens))
     return Estimate(calls, read, calls * max_tokens, usd if calls else 0.0)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pytest_recall.core.call import Call
 from pytest_recall.core.model import Ask, Message, Model, ModelError, Reply
@@ -18,17 +18,6 @@ from pytest_recall.store.replies import Replies
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
-CHARACTERS = 4
-"""Characters that make a token, about: only for what is said before the first call."""
-
-
-class Estimate(NamedTuple):
-    """What a pass will take, about: calls and tokens; `usd` is None where the price is not known."""
-
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
 
 
 @dataclass
@@ -110,8 +99,3 @@ class Progress:
             print(f"\r{told}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
         elif self._done == self._total or self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
             print(told, file=sys.stderr, flush=True)
-
-
-def tokens_in(texts: Iterable[str]) -> int:
-    """Return about how many tokens texts are."""
-    return sum(map(len, texts)) // CHARACTERS
