@@ -18,6 +18,8 @@ from itertools import zip_longest
 from pytest_recall.core.row import Row
 from pytest_recall.core.selection import Pick
 
+NEAR_TURNS = 4
+"""How many cases near the change are taken for each one from box 1, of the due and of the new."""
 RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
 
 
@@ -65,8 +67,12 @@ def pull_request(
     def drawn(ids: Iterable[str]) -> list[str]:
         return sorted(ids, key=lambda one: (ticket(seed, one, _age(rows.get(one), today)), one))
 
-    told = [[Pick(case_id, reason) for case_id in drawn(ids)] for reason, ids in streams.items()]
-    first = [pick for turn in zip_longest(*told) for pick in turn if pick is not None]
+    told = {reason: [Pick(case_id, reason) for case_id in drawn(ids)] for reason, ids in streams.items()}
+    # The change is what this pull request can be blamed for; a night comes to the others as well.
+    turns = zip_longest(
+        told[RETEST], *(told[NEAR][start::NEAR_TURNS] for start in range(NEAR_TURNS)), told[DUE], told[NEW]
+    )
+    first = [pick for turn in turns for pick in turn if pick is not None]
     return [*first, *(Pick(case_id, IN_TURN) for case_id in drawn(rest))][:size]
 
 
