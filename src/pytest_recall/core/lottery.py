@@ -1,0 +1,107 @@
+"""Lottery: a slice of a fixed size, near the change first, filled by a draw in which old evidence counts most.
+
+Running a case does not strengthen the agent, so that nothing is learned by spacing runs out:
+the question is which evidence is stale. Each case gets a ticket by seed, id and the age of its
+last verdict, squared, which is the value of a refresh for something that changes seldom and at
+an unknown rate (Olston and Pandey, WWW 2008). Open pull requests draw by their own seed, and so
+repeat one another less than if each took the oldest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date
+from itertools import zip_longest
+
+from pytest_recall.core.row import Row
+from pytest_recall.core.selection import Pick
+
+NEAR_TURNS = 4
+"""How many cases near the change are taken for each one from box 1, of the due and of the new."""
+RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
+
+
+def ticket(seed: str, case_id: str, age: int) -> float:
+    """Return the place in the draw of a case whose last verdict is `age` days old: the least is drawn first.
+
+    Exponential with rate `age` squared, so that chances are by weight, without replacement (Efraimidis and
+    Spirakis 2006). It depends on nothing but its arguments: one case more moves no other's.
+    """
+    digest = hashlib.sha256(f"{seed}:{case_id}".encode()).digest()
+    chance = (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
+    return -math.log(chance) / max(age, 1) ** 2
+
+
+def pull_request(
+    cases: Iterable[str],
+    rows: Mapping[str, Row],
+    near: Collection[str],
+    size: int,
+    today: date,
+    seed: str,
+) -> list[Pick]:
+    """Return `size` of `cases`, or all if there are no more, in the order in which they were taken.
+
+    One after the other from box 1, from those `near` the change, from the due and from the new, so that none
+    of these crowds the others out; what is left of the size is filled in turn from all the rest. Each case is in
+    one of the streams, the first that it fits, so that choosing from a choice and more cases is the same as
+    choosing from all of them.
+    """
+    streams: dict[str, list[str]] = {RETEST: [], NEAR: [], DUE: [], NEW: []}
+    rest = []
+    for case_id in set(cases):
+        row = rows.get(case_id)
+        if row is not None and row.box == 1:
+            streams[RETEST].append(case_id)
+        elif case_id in near:
+            streams[NEAR].append(case_id)
+        elif row is None:
+            streams[NEW].append(case_id)
+        elif row.is_due(today):
+            streams[DUE].append(case_id)
+        else:
+            rest.append(case_id)
+
+    def drawn(ids: Iterable[str]) -> list[str]:
+        return sorted(ids, key=lambda one: (ticket(seed, one, _age(rows.get(one), today)), one))
+
+    told = {reason: [Pick(case_id, reason) for case_id in drawn(ids)] for reason, ids in streams.items()}
+    # The change is what this pull request can be blamed for; a night comes to the others as well.
+    turns = zip_longest(
+        told[RETEST], *(told[NEAR][start::NEAR_TURNS] for start in range(NEAR_TURNS)), told[DUE], told[NEW]
+    )
+    first = [pick for turn in turns for pick in turn if pick is not None]
+    return [*first, *(Pick(case_id, IN_TURN) for case_id in drawn(rest))][:size]
+
+
+def night(
+    cases: Iterable[str], rows: Mapping[str, Row], size: int, today: date, seed: str, longest: int | None = None
+) -> list[Pick]:
+    """Return `size` of `cases`, or all if there are no more.
+
+    First those whose last verdict is `longest` days old or older, then box 1, then what the calendar asks for, then
+    new ones, and then whatever is stalest; each the oldest first.
+    """
+    chosen = []
+    for case_id in set(cases):
+        row = rows.get(case_id)
+        age = _age(row, today)
+        if row is None:
+            place, reason = 3, NEW
+        elif longest is not None and age >= longest:
+            place, reason = 0, STALE
+        elif row.box == 1:
+            place, reason = 1, RETEST
+        elif row.is_due(today):
+            place, reason = 2, DUE
+        else:
+            place, reason = 4, IN_TURN
+        chosen.append((place, -age, ticket(seed, case_id, 1), Pick(case_id, reason)))
+    return [pick for *_, pick in sorted(chosen)][:size]
+
+
+def _age(row: Row | None, today: date) -> int:
+    """Return how many days old the last verdict is; one day for a case that has none, which all of them share."""
+    return 1 if row is None else max((today - row.last_tested).days, 0)
