@@ -11,7 +11,8 @@ from pytest_recall.core.horizon.persona import Persona
 RULES = """\
 How you write:
 - In the first person and the past tense: what was said, done, decided and produced today in this session.
-- One topic under each heading of the third level (`### Who or what — what happened`), not by the clock.
+- Each topic under a heading of its own, of the third level (`###`), which names in a few words whom it is about
+  and what happened; not by the clock. Each topic once.
 - Concrete: names, figures, amounts, deadlines, file names. What people asked for in so many words, quoted.
 - A figure that was given before keeps its value unless something of today changes it; then say both.
 - Under each topic that is open, a line `Outstanding:` with a short list.
