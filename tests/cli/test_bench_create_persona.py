@@ -138,6 +138,38 @@ def test_what_cannot_be_is_refused_before_anything_is_done(
     assert files(tmp_path / "office") == []
 
 
+def test_a_profile_says_who_writes_for_how_many_days_and_where(tmp_path: Path, inside: Recall) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "writer.py").write_text(MODEL)
+    path = tmp_path / "profiles" / "run.yaml"
+    profile = {
+        "persona": {"id": "ferries", "dir": "../office", "arcs": "arcs-60d.yaml"},
+        "models": {"creation": "python:writer.py:good", "generation": "claude"},
+        "generate": {"historyWindow": 2, "maxTokens": 99},
+    }
+    path.write_text(json.dumps(profile))
+    create = ("bench", "create-persona", "--profile", "profiles/run.yaml")
+    done = inside(tmp_path, *create, "--epoch", "2025-03-03", "--prompt", "ferries", "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["days"] == 60
+    assert asked(tmp_path / "profiles") == ["persona", "persona", "story"]
+    assert files(tmp_path / "office") == ["arcs-60d.yaml", "persona.yaml"]
+    first, *_, last = done.err.splitlines()
+    assert first == "recall: profiles/run.yaml: generate.historyWindow: no effect on `recall bench create-persona`"
+    told = "persona.id: is 'ferries', and the persona's is 'ferry-office'; write that there"
+    assert last == f"recall: profiles/run.yaml: {told}"
+    path.write_text(json.dumps({**profile, "models": {"generation": "offline"}, "generate": {"days": 90}}))
+    assert inside(tmp_path, *create, "--days", "45", "--persona", "other").code == 0
+    assert files(tmp_path / "other") == ["arcs-45d.yaml", "persona.yaml"]
+    done = inside(tmp_path, *create, "--persona", "third", "--json")
+    assert (json.loads(done.out)["days"], files(tmp_path / "third")) == (90, ["arcs-60d.yaml", "persona.yaml"])
+
+
+def test_without_a_model_or_a_folder_it_is_asked_for_one(tmp_path: Path, inside: Recall) -> None:
+    assert "--model: is not given" in inside(tmp_path, "bench", "create-persona", "--persona", "x").err
+    assert "--persona: is not given" in inside(tmp_path, "bench", "create-persona", "--model", "offline").err
+
+
 def test_nothing_that_is_there_is_written_over(tmp_path: Path, inside: Recall) -> None:
     assert inside(tmp_path, *OFFLINE).code == 0
     done = inside(tmp_path, *OFFLINE)
@@ -151,7 +183,7 @@ def test_a_dry_run_asks_nobody(tmp_path: Path, inside: Recall) -> None:
     told = json.loads(done.out)
     assert (done.code, told["calls"], told["output_tokens"]) == (0, 2, 12000)
     done = inside(tmp_path, *ASKED, "--model", "command:nobody", "--dry-run")
-    assert "2 calls, at the most about" in done.out
-    assert "at an unknown price" in done.out
-    assert inside(tmp_path, *OFFLINE, "--dry-run").out == "0 calls\n"
+    assert done.out.startswith("a persona and its story: 2 calls or more, about ")
+    assert "its price is not known" in done.out
+    assert inside(tmp_path, *OFFLINE, "--dry-run").out == "a persona and its story: no call\n"
     assert files(tmp_path / "office") == []

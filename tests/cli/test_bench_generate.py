@@ -251,6 +251,24 @@ class TestQuestions:
         assert upstream.asked[0].body["max_tokens"] == 99
         assert upstream.asked[0].headers["authorization"] == "Bearer from-the-file"
 
+    def test_a_profile_says_which_days_questions_are_about(
+        self, persona: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def windows(part: dict[str, Any], *more: str) -> tuple[Any, str]:
+            plain = {"persona": {"id": "workshop", "dir": "persona", "arcs": tenday.ARCS}, "generate": part}
+            (tmp_path / "run.yaml").write_text(json.dumps(plain))
+            asking = ("--model", "offline", "--interval", "2", "--dry-run", "--json", *more)
+            assert main(["bench", "generate-qa", "--profile", str(tmp_path / "run.yaml"), *asking]) == 0
+            captured = capsys.readouterr()
+            return json.loads(captured.out)["windows"], captured.err
+
+        assert windows({}) == (5, "")
+        assert windows({"days": 4}) == (2, "")
+        assert windows({"start": 3, "end": 8}) == (3, "")
+        assert windows({"start": 3, "end": 8}, "--end", "10") == (5, "")
+        told = "run.yaml: generate.historyWindow: no effect on `recall bench generate-qa`\n"
+        assert windows({"historyWindow": 2})[1].endswith(told)
+
     def test_a_pass_that_is_killed_goes_on_to_the_same_questions(
         self, persona: Path, said: Any, tmp_path: Path
     ) -> None:

@@ -211,6 +211,33 @@ def test_a_profile_says_what_no_option_does(museum: Path, inside: Recall) -> Non
     assert inside(museum, *command, "--days", "6").out.endswith("1 day written, 5 were there; no call was made\n")
 
 
+def test_what_a_profile_says_in_vain_is_told(museum: Path, inside: Recall) -> None:
+    part = {"days": 5, "start": 2, "maxTokens": 9, "historyWindow": 2}
+    profile = {"persona": {"id": "museum", "dir": "museum", "arcs": "arcs-12d.yaml"}, "generate": part}
+    (museum / "run.yaml").write_text(json.dumps(profile), encoding="utf-8")
+    done = inside(museum, "bench", "generate", "--profile", "run.yaml", "--model", "offline")
+    told = "recall: run.yaml: generate.start, generate.maxTokens: no effect on `recall bench generate`"
+    assert (done.code, done.err.splitlines()[0], len(written(museum))) == (0, told, 5)
+    for command in ("generate-conversations", "generate-tool-calls"):
+        more = ("--model", "openai:gpt-5.4-mini", "--dry-run", "--json")
+        done = inside(museum, "bench", command, "--profile", "run.yaml", *more)
+        told = f"recall: run.yaml: generate.start, generate.historyWindow: no effect on `recall bench {command}`\n"
+        assert (done.err, json.loads(done.out)["days"]) == (told, 5)
+    (museum / "run.yaml").write_text(json.dumps({**profile, "generate": {"dais": 3}}), encoding="utf-8")
+    done = inside(museum, "bench", "generate", "--profile", "run.yaml", "--model", "offline")
+    assert "generate.dais: unknown field; did you mean `days`?" in done.err
+
+
+def test_days_after_the_end_of_the_story_are_told_and_not_written(museum: Path, inside: Recall) -> None:
+    done = inside(museum, *OFFLINE, "--days", "9000000")
+    told = "museum/arcs-12d.yaml: the story ends with day 12, so that no day after it is written, up to 9,000,000"
+    assert (done.code, done.err.splitlines()[0], len(written(museum))) == (0, f"recall: {told}", 12)
+    more = ("--persona", "museum", "--model", "claude", "--days", "30", "--dry-run")
+    done = inside(museum, "bench", "generate-conversations", *more)
+    told = "museum/memories-12d: ends with day 12, and there is nothing up to day 30, which was asked for"
+    assert (done.code, done.err) == (0, f"recall: {told}\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -220,7 +247,8 @@ def test_a_profile_says_what_no_option_does(museum: Path, inside: Recall) -> Non
         (["--concurrency", "2"], "--concurrency is for models, and has no effect with --model offline; remove it"),
         (["--max-tokens", "9"], "--max-tokens is for models"),
         (["--arcs", "arcs-9d.yaml"], "arcs-9d.yaml: is not there; of the story's files there are: arcs-12d.yaml"),
-        (["--days", "0"], "'0' is no count"),
+        (["--days", "0"], "'0' is no count; write a whole number from 1 to 10,000,000"),
+        (["--days", "10000001"], "'10000001' is no count; write a whole number from 1 to 10,000,000"),
         (["--temperature", "3"], "'3' is no temperature"),
         (["--model", "ofline"], "no model is selected like this"),
     ],
@@ -243,12 +271,12 @@ def test_a_dry_run_counts_and_asks_nobody(museum: Path, inside: Recall, model: W
     command = ("bench", "generate", "--persona", "museum", "--dry-run")
     done = inside(museum, *command, "--model", model.selector)
     assert done.code == 0
-    assert done.out.startswith("12 days: 29 calls, at the most about ")
-    assert done.out.endswith(" and 58,000 out, at an unknown price\n")
+    assert done.out.startswith("12 days: 29 calls or more, about ")
+    assert done.out.endswith(" tokens in and at most 58,000 out, its price is not known\n")
     told = json.loads(inside(museum, *command, "--model", "openai:gpt-5.4-mini", "--json", "--days", "2").out)
     assert (told["days"], told["calls"], told["output_tokens"]) == (2, 4, 8000)
     assert told["usd"] > 0
-    assert inside(museum, *command, "--model", "offline").out == "12 days: 0 calls\n"
+    assert inside(museum, *command, "--model", "offline").out == "12 days: no call\n"
     assert model.prompts == []
     assert not (museum / "museum" / ".recall-bench").exists()
 

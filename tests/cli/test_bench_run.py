@@ -110,7 +110,8 @@ def test_what_can_hardly_be_meant_is_told(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "clerk/memories-60d/day-0002.md").unlink()
     assert main([*RUN, "--dry-run", "--ranges", "3d,1y,full"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "recall: ranges: 1y, full all end on day 12, the last that there is, and ask about the same days",
+        "recall: ranges: 1y, full all end on day 12, the last that there is, and ask 16 questions again; give --ranges"
+        " 3d 12d, or write `ranges: [3d, 12d]` into the profile",
         f"recall: {tmp_path}/clerk/memories-60d: has no day 2, and questions are about it; `recall bench lint` names"
         " them",
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_recall.core.call import Tokens
 from pytest_recall.core.model import Ask, Message, Reply
-from pytest_recall.horizon.counted import Counted, counting, total
+from pytest_recall.horizon.counted import Counted, Sheet, counting
 from tests.helpers.scripted import Scripted
 
 ASK = Ask(messages=(Message("user", "Why?"),))
@@ -13,15 +13,15 @@ ASK = Ask(messages=(Message("user", "Why?"),))
 def test_each_call_in_a_block_is_counted_and_none_outside_of_it() -> None:
     model = Counted(Scripted("Since.", name="mine"))
     model.ask(ASK)
-    with counting() as costs:
+    with counting() as sheet:
         model.ask(ASK)
-    assert (model.name, costs, total(costs)) == ("mine", [None], None)
-    assert total([]) == 0
+    assert (model.name, sheet.costs, sheet.total) == ("mine", [None], None)
+    assert Sheet().total == 0
     model.close()
 
 
 def test_a_call_with_a_known_price_has_a_cost() -> None:
     model = Counted(Scripted(Reply(text="x", model="gpt-4o-mini", tokens=Tokens(1_000_000, 0))))
-    with counting() as costs:
+    with counting() as sheet:
         model.ask(ASK)
-    assert total(costs) == 0.15
+    assert sheet.total == 0.15

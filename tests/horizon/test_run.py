@@ -18,6 +18,7 @@ import pytest
 from pytest_recall.cli import main
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
+from tests.providers.endpoint import endpoint, failure
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--out", "out")
 ASKED = 40
@@ -131,11 +132,32 @@ def test_what_the_first_judge_fails_is_appealed_and_both_are_kept(tmp_path: Path
     assert found["personas"][0]["rangeResults"][0]["questionResults"][0]["primaryScore"]["hallucination"] == 0
 
 
-def test_a_judge_that_misjudges_what_is_known_asks_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_judge_that_cannot_be_asked_about_what_is_known_asks_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_project(tmp_path, models={"judge": MINE("broken")})
     assert main(RUN) == 2
-    assert "python:mine.py:broken misjudged 2 of 2 known answers" in capsys.readouterr().err
+    told = "could not be asked about 2 of 2 known answers of the judge `memory`: no model is there"
+    assert capsys.readouterr().err == f"recall: python:mine.py:broken {told}\n"
     assert not Path("out/questions.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"), [(401, "no such thing; check OPENAI_API_KEY"), (500, "no such thing; try again later, or")]
+)
+def test_a_judges_key_or_server_is_named_and_not_its_verdicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: int, advice: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    # Who asks for so long a rest is not asked again.
+    with endpoint(failure(status, "no such thing", retry_after="1000")) as upstream:
+        write_project(tmp_path, models={"judge": f"openai:scripted;{upstream.url}/v1"})
+        assert main(RUN) == 2
+    told = capsys.readouterr().err
+    assert "could not be asked about 2 of 2 known answers of the judge `memory`: " in told
+    assert f"answered {status}: {advice}" in told
+    assert "misjudged" not in told
+    assert "--skip-preflight" not in told
 
 
 def test_a_question_without_points_is_no_score_and_is_asked_again(

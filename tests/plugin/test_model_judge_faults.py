@@ -83,11 +83,12 @@ class TestPreflight:
         assert checkout.asked() == []
         assert checkout.boxes() == {"a": 1}
 
-    @pytest.mark.parametrize("fault", ["refusing", "limited"])
-    def test_so_does_one_that_does_not_judge_them(self, pytester: pytest.Pytester, fault: str) -> None:
+    @pytest.mark.parametrize(("fault", "said"), [("refusing", "misjudged"), ("limited", "could not be asked about")])
+    def test_so_does_one_that_does_not_judge_them(self, pytester: pytest.Pytester, fault: str, said: str) -> None:
         checkout = judged(*self.CASES, judge=fault).at(pytester)
         result = checkout.run("eval")
-        result.stdout.fnmatch_lines([f"preflight: {model(fault)} misjudged 2 of 2 known answers*{SAID[fault]}*"])
+        why = SAID[fault].removeprefix("limited: ")
+        result.stdout.fnmatch_lines([f"preflight: {model(fault)} {said} 2 of 2 known answers*{why}*"])
         assert (result.ret, checkout.asked()) == (4, [])
 
     @WORKERS

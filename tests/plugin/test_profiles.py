@@ -103,7 +103,7 @@ def test_what_breaks_is_an_error_and_no_verdict(pytester: pytest.Pytester, worke
 
 def test_a_judge_that_misjudges_what_is_known_ends_the_run(pytester: pytest.Pytester) -> None:
     result = made(pytester, models={"judge": MINE("broken")}).run(FILE)
-    assert "misjudged 2 of 2 known answers" in result.stdout.str() + result.stderr.str()
+    assert "could not be asked about 2 of 2 known answers" in result.stdout.str() + result.stderr.str()
     assert result.ret != 0
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from pytest_recall.core.horizon.regrade import ESCALATE, Audited, Level, Regrade, audited
@@ -45,6 +48,17 @@ def test_notes_keep_what_the_operator_wrote() -> None:
     assert "It is src/rank.py:88." in second
     assert "failures `src/rank.py:88` 1" in second
     assert notes(second, run, found, 2, 0) == second
+
+
+def test_a_configuration_reads_like_words_and_without_what_is_absent() -> None:
+    hashes = {"story": "a" * 64, "days": "b" * 64}
+    config: dict[str, Any] = {"groupsEnabled": False, "answerModel": None, "hashes": hashes, "k": 10, "odd": []}
+    text = notes("", replace(run_of(SMALL), config=config), audited(run_of(SMALL), []), 0, 0)
+    part = text.partition("questions that there are")[2].partition("## Result")[0].strip().splitlines()
+    hashed = f"- hashes: story {12 * 'a'}…, days {12 * 'b'}…"
+    assert part[-3:] == ["- groups enabled: no", hashed, "- k: 10"]
+    assert "None" not in text
+    assert "{" not in text
 
 
 def test_notes_without_our_part_get_it_at_the_end() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,8 +16,13 @@ from pytest_recall.core.horizon.layout import KEPT
 if TYPE_CHECKING:
     from pytest_recall.core.spend import Bill
     from pytest_recall.horizon.passes.author import Author
+    from pytest_recall.horizon.passes.forecast import Estimate
     from pytest_recall.horizon.passes.work import Work
     from pytest_recall.providers.provider import Provider
+
+
+MOST = 10_000_000
+"""The largest number that an option takes."""
 
 
 class Asked(NamedTuple):
@@ -104,14 +109,15 @@ def model_of(selector: str, timeout: int, root: Path) -> Provider:
     return resolve(selector, settings=settings, root=root)
 
 
-def price_of(model: str, input_tokens: int, output_tokens: int) -> float | None:
-    """Return what tokens of a model cost at list price, in US dollars; None if that is not known."""
-    from pytest_recall.core.call import Tokens
-    from pytest_recall.providers.resolve import resolve
-    from pytest_recall.run.price import list_price
+def estimate_of(asked: Asked, root: Path, sizes: Iterable[tuple[int, int]]) -> Estimate:
+    """Return what calls of these sizes take, each its tokens in and at most out; nothing where no model is asked."""
+    from pytest_recall.horizon.passes.author import seed_of
+    from pytest_recall.horizon.passes.forecast import Estimate, forecast
 
-    with resolve(model, root=Path.cwd()) as found:
-        return list_price(model, found.seller, Tokens(input_tokens, output_tokens))
+    if seed_of(asked.model) is not None:
+        return Estimate(0, 0, 0, 0.0)
+    with model_of(asked.model, asked.timeout, root) as model:
+        return forecast(model, sizes)
 
 
 def say(sentence: str) -> None:
@@ -132,8 +138,8 @@ def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, tem
 
 def count(text: str) -> int:
     """Return a whole number from 1 up, as an option takes it."""
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 up")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to {MOST:,}")
     return int(text)
 
 

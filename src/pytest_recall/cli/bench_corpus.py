@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pytest_recall.horizon.passes.work import Work
 
 DATES = ("calendar", "legacy-dst")
+RANGE, ASKING = ("days", "start", "end"), ("temperature", "max_tokens")
+"""Fields of a profile's `generate`: which days, and how a model is asked."""
+_FIELDS = {"max_tokens": "maxTokens", "history_window": "historyWindow"}
 
 
 def add_folders(parser: argparse.ArgumentParser, *bases: str) -> None:
@@ -76,17 +79,36 @@ def profile_of(args: argparse.Namespace) -> Profile | None:
     return read_profile(args.profile, str(args.profile), os.environ, say)
 
 
+def folder_of(args: argparse.Namespace, profile: Profile | None) -> Path:
+    """Return the persona's folder, which need not be there. Raises RecallError if nothing names one."""
+    from pytest_recall.core.errors import RecallError
+
+    if args.persona is not None:
+        return Path(args.persona)
+    if profile is None:
+        raise RecallError("--persona: is not given, and there is no --profile; name the persona's folder")
+    return Path(args.profile.parent / (profile.persona.dir or "."))
+
+
+def say_unused(args: argparse.Namespace, profile: Profile | None, *used: str) -> None:
+    """Say which fields of a profile's `generate` the command does not look at; it does at those `used`."""
+    if profile is None:
+        return
+    part = profile.generate
+    read = {*used} - ({"start", "end"} if part.days is not None else set())
+    written = [name for name in type(part).model_fields if getattr(part, name) is not None and name not in read]
+    if written:
+        names = ", ".join(f"generate.{_FIELDS.get(name, name)}" for name in written)
+        say(f"{args.profile}: {names}: no effect on `recall bench {args.bench}`")
+
+
 def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpus:
     """Return the corpus that the options and the profile name. Raises RecallError."""
     from pytest_recall.core.errors import RecallError
     from pytest_recall.horizon.corpus import Corpus, story_name
 
     part = None if profile is None else profile.persona
-    folder = args.persona
-    if folder is None and part is not None:
-        folder = args.profile.parent / (part.dir or ".")
-    if folder is None:
-        raise RecallError("--persona: is not given, and there is no --profile; name the persona's folder")
+    folder = folder_of(args, profile)
     if not folder.is_dir():
         raise RecallError(f"{folder}: no such folder; `recall bench create-persona` makes one")
 
@@ -134,6 +156,8 @@ def days_of(args: argparse.Namespace, profile: Profile | None, corpus: Corpus) -
 
     first, last = span_of(args, profile, corpus.days[-1])
     found = [day for day in corpus.days if first <= day <= last]
+    if last > (end := corpus.days[-1]) and found:
+        say(f"{corpus.memories}: ends with day {end:,}, and there is nothing up to day {last:,}, which was asked for")
     if not found:
         there = f"{corpus.days[0]} to {corpus.days[-1]}"
         raise RecallError(f"{corpus.memories}: has no day from {first} to {last}; there are {there}")

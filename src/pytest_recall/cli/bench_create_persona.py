@@ -14,20 +14,31 @@ from pytest_recall.cli.bench_author import (
     add_model,
     check_effect,
     count,
-    price_of,
+    estimate_of,
     say,
     spent,
     spent_line,
     writing,
+)
+from pytest_recall.cli.bench_corpus import (
+    Usual,
+    add_persona,
+    folder_of,
+    profile_of,
+    root_of,
+    say_unused,
+    selector_of,
+    settled,
 )
 from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.core.errors import RecallError
 
 if TYPE_CHECKING:
     from pytest_recall.core.horizon.persona import Persona
+    from pytest_recall.core.horizon.profile import Profile
     from pytest_recall.horizon.passes.author import Wish
 
-TOKENS, TIMEOUT, DAYS = 4_000, 120_000, 1_000
+USUAL, DAYS = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000), 1_000
 DETAILS = """\
 Writes DIR/persona.yaml, with sessions, cast and what everybody knows, and DIR/arcs-<N>d.yaml, the story of its
 days: arcs that overlap, are touched on in other sessions, and beliefs that are corrected. What the model
@@ -37,10 +48,14 @@ written before all of it can be taken, and what is written `recall bench generat
   recall bench create-persona --model offline --days 60 --persona eval/personas/ferry-office
   recall bench create-persona --model anthropic:claude-sonnet-5 --persona DIR --days 180 --prompt \\
       'the assistant of the head of a small museum, with a confidential loan and a confidential vacancy'
+  recall bench create-persona --profile run.yaml --prompt 'the clerk of a timber yard'
   recall bench create-persona --arcs-only --days 365 --persona DIR --model … --prompt …   another story
 
 --model is a model's selector (`recall models list` prints the forms), or `offline[:SEED]`, who asks nobody and
 needs no --prompt. A story may be twice as long as --max-tokens.
+
+What a profile says under `persona`, `models.creation` (or else `models.generation`) and `generate` counts where
+no option does. Of the days it is `days`, else `end`, else the number in the name of its story.
 """
 
 
@@ -48,15 +63,15 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(commands, "create-persona", "write a persona and its story", run, DETAILS)
     parser.add_argument("--prompt", metavar="TEXT", help="what kind of persona; not for offline")
-    parser.add_argument("--model", required=True, metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
-    parser.add_argument("--persona", type=Path, required=True, metavar="DIR", help="the persona's folder")
+    parser.add_argument("--model", metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
+    add_persona(parser)
     parser.add_argument(
         "--epoch", type=_date, metavar="YYYY-MM-DD", help="the date of the first day (default: 2024-01-01)"
     )
-    parser.add_argument("--days", type=count, default=DAYS, metavar="N", help=f"how many days (default: {DAYS})")
+    parser.add_argument("--days", type=count, metavar="N", help=f"how many days (default: {DAYS})")
     parser.add_argument("--arcs", metavar="FILE", help="how the story is called (default: arcs-<N>d.yaml)")
     parser.add_argument("--arcs-only", action="store_true", help="write another story for a persona that is there")
-    add_model(parser, tokens=TOKENS, timeout=TIMEOUT)
+    add_model(parser, tokens=USUAL.max_tokens, timeout=USUAL.timeout)
     parser.add_argument("--dry-run", action="store_true", help="only say what it would take")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -80,31 +95,52 @@ def run(args: argparse.Namespace) -> int:
     from pytest_recall.horizon.corpus import PERSONA, Corpus
     from pytest_recall.horizon.passes.author import Wish, seed_of
 
+    profile = profile_of(args)
+    model = selector_of(args, profile, "creation", "generation")
     given = {"--prompt": args.prompt, "--temperature": args.temperature, "--max-tokens": args.max_tokens}
-    check_effect(args.model, {**given, "--timeout": args.timeout})
-    if args.prompt is None and seed_of(args.model) is None:
+    check_effect(model, {**given, "--timeout": args.timeout})
+    args.persona = folder_of(args, profile)
+    arcs, days = _story(args, profile)
+    say_unused(args, profile, "days", "end", *(() if seed_of(model) else ("temperature", "max_tokens")))
+    settled(args, profile, USUAL)
+    if args.prompt is None and seed_of(model) is None:
         raise RecallError("--prompt: is missing; say in a sentence what kind of persona it is")
-    if args.days < SHORTEST:
-        raise RecallError(f"--days: {args.days} are too few for a story; give at least {SHORTEST}")
-    corpus = Corpus(args.persona, args.arcs or f"arcs-{args.days}d.yaml")
-    if args.arcs is not None and (Path(args.arcs).name != args.arcs or not args.arcs.endswith((".yaml", ".yml"))):
-        raise RecallError(f"--arcs: {args.arcs!r} is not the name of a file; write one like arcs-{args.days}d.yaml")
+    if days < SHORTEST:
+        raise RecallError(f"--days: {days} are too few for a story; give at least {SHORTEST}")
+    if Path(arcs).name != arcs or not arcs.endswith((".yaml", ".yml")):
+        raise RecallError(f"--arcs: {arcs!r} is not the name of a file; write one like arcs-{days}d.yaml")
+    corpus = Corpus(args.persona, arcs)
     if corpus.arcs_path.exists():
         raise RecallError(f"{corpus.arcs_path}: is there already; name another with --arcs")
     there = args.persona / PERSONA
     if there.exists() and not args.arcs_only:
         raise RecallError(f"{there}: is there already; name another --persona, or add a story with --arcs-only")
     known = corpus.persona if args.arcs_only else None
-    wish = Wish(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, args.days)
-    temperature = 0.7 if args.temperature is None else args.temperature
-    asked = Asked(args.model, temperature, args.max_tokens or TOKENS, args.timeout or TIMEOUT)
+    wish = Wish(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
+    asked = Asked(model, args.temperature, args.max_tokens, args.timeout)
     if args.dry_run:
         return _need(args, wish, known, asked)
-    with writing(asked, args.persona, Path.cwd()) as writer:
+    with writing(asked, args.persona, root_of(args)) as writer:
         try:
-            return _create(args, corpus.arcs_path, wish, known, writer)
+            code = _create(args, corpus.arcs_path, wish, known, writer)
         except KeyboardInterrupt:
             raise RecallError("stopped; nothing is written, replies are kept, and the same command goes on") from None
+    if profile is not None and profile.persona.id != (id := corpus.persona.id):
+        say(f"{args.profile}: persona.id: is {profile.persona.id!r}, and the persona's is {id!r}; write that there")
+    return code
+
+
+def _story(args: argparse.Namespace, profile: Profile | None) -> tuple[str, int]:
+    """Return the name of the story's file, and how many days it has: as given, or as the profile says."""
+    from pytest_recall.core.horizon.layout import days_in
+
+    named = None
+    if profile is not None and args.days is None and "arcs" in profile.persona.model_fields_set:
+        named = profile.persona.arcs
+    part = None if profile is None else profile.generate
+    written = None if part is None else part.days or part.end
+    days: int = args.days or written or days_in(args.arcs or named or "") or DAYS
+    return args.arcs or named or f"arcs-{days}d.yaml", days
 
 
 def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | None, writer: Writer) -> int:
@@ -136,22 +172,20 @@ def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | N
 
 def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: Asked) -> int:
     """Say what it would take if the first replies can be taken. What the story's prompt has is not there yet."""
-    from pytest_recall.horizon.passes.author import seed_of
-    from pytest_recall.horizon.passes.persona_prompt import PERSONA, STORY, persona
+    from pytest_recall.horizon.passes.forecast import sentence
+    from pytest_recall.horizon.passes.persona_prompt import PERSONA, STORY, persona, story
     from pytest_recall.metrics.tokencount import estimated_tokens
-    from pytest_recall.render.cost import dollars
-    from pytest_recall.render.sentences import plural
 
-    offline = seed_of(asked.model) is not None
-    calls = 0 if offline else 1 if known else 2
-    given = estimated_tokens([PERSONA, STORY, persona(*wish)]) + asked.max_tokens
-    most = asked.max_tokens * (2 if known else 3)
-    usd = 0.0 if offline else price_of(asked.model, given, most)
+    most = asked.max_tokens
+    # A story is told the persona, which is as long as its reply may be, and may be twice as long itself.
+    if known is None:
+        asking = persona(*wish)
+        sizes = [(estimated_tokens([PERSONA, asking]), most), (estimated_tokens([STORY, asking]) + most, 2 * most)]
+    else:
+        sizes = [(estimated_tokens([STORY, story(*wish, known)]), 2 * most)]
+    estimate = estimate_of(asked, root_of(args), sizes)
     if args.json:
-        plain = {"version": 1, "calls": calls, "input_tokens": 0 if offline else given}
-        print(json.dumps({**plain, "output_tokens": 0 if offline else most, "usd": usd}, indent=2))
-        return 0
-    cost = "at an unknown price" if usd is None else f"for {dollars(usd)} at list price"
-    about = "" if offline else f", at the most about {given:,} tokens in and {most:,} out, {cost}"
-    print(f"{plural(calls, 'call')}{about}" + ("" if offline else "; more if a reply has to be asked for again"))
+        print(json.dumps({"version": 1, **estimate._asdict()}, indent=2))
+    else:
+        print(sentence("a story" if known else "a persona and its story", estimate))
     return 0

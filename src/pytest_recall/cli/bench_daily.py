@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import say, spent, spent_line
 from pytest_recall.cli.bench_corpus import (
+    ASKING,
+    RANGE,
     Usual,
     add_asking,
     add_days,
@@ -18,6 +20,7 @@ from pytest_recall.cli.bench_corpus import (
     corpus_of,
     days_of,
     profile_of,
+    say_unused,
     selector_of,
     settled,
     working,
@@ -54,19 +57,20 @@ def daily(
     """
     from pytest_recall.horizon.covered import alone
     from pytest_recall.horizon.passes.daily import Asking, reasons
-    from pytest_recall.horizon.passes.forecast import forecast, sentence
+    from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
     from pytest_recall.render.sentences import plural
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
     days = days_of(args, profile, corpus)
     folder = path(corpus, days[0]).parent
+    say_unused(args, profile, *RANGE, *ASKING)
     settled(args, profile, usual)
     with working(selector_of(args, profile, *kinds), args) as work:
         if args.dry_run:
             wanted = _wanted(args, corpus, days, path)
             kept = len(days) - len(wanted)
-            estimate = forecast(work, (prompts(corpus, day) for day in wanted), args.max_tokens)
+            estimate = forecast(work.model, sizes_of((prompts(corpus, day) for day in wanted), args.max_tokens))
             plain = {"version": 1, "days": len(wanted), "kept": kept, **estimate._asdict()}
             print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), estimate, kept))
             return 0

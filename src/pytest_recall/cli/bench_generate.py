@@ -11,13 +11,15 @@ from pytest_recall.cli.bench_author import (
     Writer,
     add_model,
     check_effect,
-    price_of,
+    estimate_of,
     say,
     spent,
     spent_line,
     writing,
 )
 from pytest_recall.cli.bench_corpus import (
+    ASKING,
+    RANGE,
     Usual,
     add_days,
     add_folders,
@@ -26,6 +28,7 @@ from pytest_recall.cli.bench_corpus import (
     few,
     profile_of,
     root_of,
+    say_unused,
     selector_of,
     settled,
     span_of,
@@ -90,6 +93,7 @@ def _whole(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.covered import alone
+    from pytest_recall.horizon.passes.author import seed_of
     from pytest_recall.horizon.passes.days import Days
 
     profile = profile_of(args)
@@ -97,13 +101,17 @@ def run(args: argparse.Namespace) -> int:
     given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens}
     check_effect(model, {**given, "--timeout": args.timeout, "--concurrency": args.concurrency})
     corpus = corpus_of(args, profile)
+    say_unused(args, profile, *RANGE, "history_window", *(() if seed_of(model) else ASKING))
     settled(args, profile, USUAL)
     window = args.history_window
     if window is None:
         written = None if profile is None else profile.generate.history_window
         window = WINDOW if written is None else written
-    last = max((arc.end_day for arc in corpus.story.arcs), default=1)
-    days = Days(corpus, *span_of(args, profile, last), window, args.overwrite)
+    end = corpus.story.end
+    first, last = span_of(args, profile, end or 1)
+    days = Days(corpus, first, last, window, args.overwrite)
+    if first <= end < last:
+        say(f"{corpus.arcs_path}: the story ends with day {end:,}, so that no day after it is written, up to {last:,}")
     asked = Asked(model, args.temperature, args.max_tokens, args.timeout, args.concurrency or CONCURRENCY)
     if args.dry_run:
         return _need(args, days, asked)
@@ -137,23 +145,13 @@ def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> 
 
 def _need(args: argparse.Namespace, days: Days, asked: Asked) -> int:
     """Say what the pass would take."""
-    from pytest_recall.horizon.passes.author import seed_of
-    from pytest_recall.render.cost import dollars
+    from pytest_recall.horizon.passes.forecast import sentence
     from pytest_recall.render.sentences import plural
 
     need = days.need(asked.max_tokens)
-    offline = seed_of(asked.model) is not None
-    if offline:
-        need = need._replace(calls=0, input_tokens=0, output_tokens=0)
-    usd = 0.0 if offline else price_of(asked.model, need.input_tokens, need.output_tokens)
+    estimate = estimate_of(asked, root_of(args), need.sizes)
     if args.json:
-        print(json.dumps({"version": 1, **need._asdict(), "usd": usd}, indent=2))
-        return 0
-    cost = "at an unknown price" if usd is None else f"for {dollars(usd)} at list price"
-    kept = f" ({need.kept:,} more are there)" if need.kept else ""
-    print(
-        f"{plural(need.days, 'day')}{kept}: {plural(need.calls, 'call')}"
-        + ("" if offline else f", at the most about {need.input_tokens:,} tokens in")
-        + ("" if offline else f" and {need.output_tokens:,} out, {cost}")
-    )
+        print(json.dumps({"version": 1, "days": need.days, "kept": need.kept, **estimate._asdict()}, indent=2))
+    else:
+        print(sentence(plural(need.days, "day"), estimate, need.kept))
     return 0

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import check_effect, count, say, spent, spent_line
 from pytest_recall.cli.bench_corpus import (
+    ASKING,
+    RANGE,
     Usual,
     add_asking,
     add_folders,
     add_persona,
     corpus_of,
     profile_of,
+    say_unused,
     selector_of,
     settled,
     working,
@@ -22,6 +25,7 @@ from pytest_recall.cli.bench_corpus import (
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
+    from pytest_recall.core.horizon.profile import Profile
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.questions import Outcome, Plan, Writer
     from pytest_recall.horizon.passes.work import Work
@@ -86,23 +90,36 @@ def run(args: argparse.Namespace) -> int:
             raise RecallError(f"--query-session: `{args.query_session}` is unknown{nearest(args.query_session, known)}")
     if args.start is not None and args.start > (last := corpus.days[-1]):
         raise RecallError(f"--start: {args.start} is after {last}, the last day that there is; begin earlier")
-    interval, pairs = DEFAULTS[args.mode]
+    usual, pairs = DEFAULTS[args.mode]
+    interval = args.interval or usual
+    start, end = _range(args, profile, interval)
     plan = Plan(
         boundary=args.mode == "boundary",
-        interval=args.interval or interval,
+        interval=interval,
         pairs=args.pairs_per_checkpoint or pairs,
-        start=args.start,
-        end=args.end,
+        start=start,
+        end=end,
         query_session=args.query_session or PRINCIPAL,
     )
     selector = selector_of(args, profile, "generation")
     given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens, "--timeout": args.timeout}
     check_effect(selector, given)
+    say_unused(args, profile, *RANGE, *(() if seed_of(selector) else ASKING))
     settled(args, profile, USUAL)
     if (seed := seed_of(selector)) is not None:
         return _go(args, corpus, plan, TemplateWriter(corpus, seed), None)
     with working(selector, args) as work:
         return _go(args, corpus, plan, Questioner(corpus, work, args.temperature, args.max_tokens), work)
+
+
+def _range(args: argparse.Namespace, profile: Profile | None, interval: int) -> tuple[int | None, int | None]:
+    """Return the last days of the first and of the last window, as given, or as the profile's days have it."""
+    part = None if profile is None else profile.generate
+    if part is None or args.start is not None or args.end is not None:
+        return args.start, args.end
+    if part.days is not None:
+        return None, part.days
+    return None if part.start is None else part.start + interval - 1, part.end
 
 
 def _go(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Writer, work: Work | None) -> int:
@@ -119,7 +136,7 @@ def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Write
     from pytest_recall.core.horizon.layout import KEPT
     from pytest_recall.horizon.corpus import QUESTIONS
     from pytest_recall.horizon.covered import Covered
-    from pytest_recall.horizon.passes.forecast import forecast, sentence
+    from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
     from pytest_recall.horizon.passes.questioner import Questioner
     from pytest_recall.horizon.passes.questions import requests
     from pytest_recall.horizon.questionfile import QuestionFile
@@ -129,7 +146,7 @@ def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Write
     wanted = list(requests(corpus, plan, covered, QuestionFile(corpus.qa / QUESTIONS)))
     estimate = None
     if isinstance(writer, Questioner):
-        estimate = forecast(writer.work, (writer.prompts(request) for request in wanted), args.max_tokens)
+        estimate = forecast(writer.work.model, sizes_of(map(writer.prompts, wanted), args.max_tokens))
     if args.json:
         plain = {"version": 1, "windows": len(wanted)}
         print(json.dumps({**plain, **(estimate._asdict() if estimate else {"calls": 0})}, indent=2))

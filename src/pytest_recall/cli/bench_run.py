@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.bench_author import say
 from pytest_recall.cli.bench_corpus import profile_of
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, dollars, placeless
 
 if TYPE_CHECKING:
+    from pytest_recall.horizon.calls import Calls
     from pytest_recall.horizon.parts import Parts
+    from pytest_recall.replay.tape import Mode
 
 DETAILS = """\
 A profile is a YAML file that says which persona, which memory and which models. Options come before it.
@@ -36,7 +38,14 @@ is not asked again, what broke is. A folder with a run of another configuration 
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
   recall bench run --persona personas/mara --memory sqlite-fts --ranges 30d 60d
 
-Exits with 2 if a question is without points in the end, or nothing was asked.
+With --budget no call of a model begins once this command has spent so much. What was not asked then is told,
+result.json says it, and the same command asks it, within a new budget.
+
+With --record the calls of the judges and of `answer` go to cassettes, one for each question, below
+DIR/_bench-…; --replay answers them from there, without a network, a key or a cost. The memory is told and
+asked as always. A question with a call that is not recorded has no points.
+
+Exits with 2 if a question is without points in the end, or was not asked.
 """
 
 
@@ -84,6 +93,20 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--skip-preflight", action="store_true", help="do not put known answers to the judging models first"
     )
+    parser.add_argument(
+        "--budget", type=dollars, metavar="USD", help="let no call of a model begin once this command has spent so much"
+    )
+    parser.add_argument(
+        "--record",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="record the calls of the models into cassettes below DIR (default: eval/cassettes); --record=missing"
+        " replays what is there and records the rest, --record=missing:DIR below DIR",
+    )
+    parser.add_argument(
+        "--replay", nargs="?", const="", metavar="DIR", help="answer them from cassettes below DIR (the same default)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be asked, and what it would take")
     parser.add_argument("--json", action="store_true", help="print JSON: the result, or the need of --dry-run")
 
@@ -98,7 +121,9 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(profile, args.profile, _given(args), Path.cwd())
     if settings.ignored:
         say(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
-    with closing(parts_of(settings, say, ready=not args.dry_run)) as parts:
+    if not settings.models:
+        _check_models(args)
+    with closing(parts_of(settings, _calls(args), say, ready=not args.dry_run)) as parts:
         return _dry_run(args, parts) if args.dry_run else _go(args, parts)
 
 
@@ -106,24 +131,36 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
     from pytest_recall.core.errors import RecallError
     from pytest_recall.horizon.judge import ModelJudge
     from pytest_recall.horizon.run import Going
-    from pytest_recall.render.horizon_run import lines
+    from pytest_recall.render.cost import budget_line
+    from pytest_recall.render.horizon_run import lines, unasked
 
     if args.memory_reset and parts.client.private:
         raise RecallError(f"--memory-reset: {parts.client.name} is empty when a run begins; remove the option")
     if args.skip_preflight and not isinstance(parts.judge, ModelJudge):
         raise RecallError("--skip-preflight has no effect, since no model judges; remove it")
+    if args.skip_preflight and args.replay is not None:
+        raise RecallError("--skip-preflight has no effect with --replay, which tries no judge; remove it")
     folder = _folder(args, parts)
     going = Going(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=say)
-    outcome = going.go()
+    try:
+        outcome = going.go()
+    finally:
+        if parts.calls.spent is not None:
+            say(budget_line(*parts.calls.spent))
     if args.json:
         print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
     else:
         lexical = not isinstance(parts.judge, ModelJudge)
         print("\n".join(lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
+    for problem in parts.calls.problems:
+        say(problem)
     if outcome.lost:
-        say(f"{outcome.lost:,} questions have no points; the same command asks them again")
-        return 2
-    return 0
+        again = "--record records them" if args.replay is not None else "the same command asks them again"
+        say(f"{outcome.lost:,} questions have no points; {again}")
+    if outcome.unasked:
+        for told in unasked(outcome.unasked, outcome.beside, str(folder)):
+            say(told)
+    return 2 if outcome.lost or outcome.unasked or parts.calls.problems else 0
 
 
 def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
@@ -148,10 +185,49 @@ def _check(args: argparse.Namespace) -> None:
 
     if args.out is not None and args.resume is not None:
         raise RecallError("--out and --resume both name the folder of the run; give one of them")
-    if args.dry_run and (args.memory_reset or args.skip_preflight or args.out is not None or args.resume is not None):
+    spends = args.budget is not None or args.record is not None
+    if args.replay is not None and spends:
+        other = "--budget" if args.record is None else "--record"
+        raise RecallError(f"{other} is about calls that are made, and --replay makes none; give one of them")
+    folder = args.out is not None or args.resume is not None
+    if args.dry_run and (args.memory_reset or args.skip_preflight or folder or spends or args.replay is not None):
         raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
     if args.personas is not None and len(args.personas) > 1:
         raise RecallError("--personas: one run is of one persona; run one after the other, each with its own --out")
+
+
+def _check_models(args: argparse.Namespace) -> None:
+    """Refuse options that are about the calls of models where none is asked."""
+    from pytest_recall.core.errors import RecallError
+
+    for name in ("budget", "record", "replay"):
+        if getattr(args, name) is not None:
+            told = f"--{name} is about the calls of models, and none is asked"
+            raise RecallError(f"{told}; name one with --judge or --answer, or remove it")
+
+
+def _calls(args: argparse.Namespace) -> Calls:
+    """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
+    from pytest_recall.core.errors import RecallError
+    from pytest_recall.horizon.calls import Calls
+    from pytest_recall.run.place import find_place
+    from pytest_recall.store.rubric import read_rubric
+
+    root = Path.cwd()
+    place = find_place(root, root, [root])
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    mode: Mode = "off"
+    given = args.replay
+    if args.replay is not None:
+        mode = "replay"
+    elif args.record is not None:
+        mode, given = "record", args.record
+        if given == "missing" or given.startswith("missing:"):
+            mode, given = "missing", given[len("missing:") :]
+    folder = root / given if given else place.cassettes
+    if mode == "replay" and not folder.is_dir():
+        raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
+    return Calls(place, rubric, mode, folder, args.budget)
 
 
 def _given(args: argparse.Namespace) -> Any:

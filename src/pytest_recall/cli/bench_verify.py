@@ -96,11 +96,11 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _dry_run(args: argparse.Namespace, found: Verification, chosen: list[BenchQuestion], work: Work) -> int:
-    from pytest_recall.horizon.passes.forecast import forecast, sentence
+    from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
     from pytest_recall.render.sentences import plural
 
     left = found.left(chosen)
-    estimate = forecast(work, map(found.prompts, left), args.max_tokens)
+    estimate = forecast(work.model, sizes_of(map(found.prompts, left), args.max_tokens))
     known = len(chosen) - len(left)
     if args.json:
         print(json.dumps({"version": 1, "questions": len(left), "known": known, **estimate._asdict()}, indent=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from pytest_recall.core.memory import QueryContext
 from pytest_recall.core.memory_part import MAX_LIMIT
 from pytest_recall.core.model import Ask, Message, Model
 from pytest_recall.core.trial import Passage
-from pytest_recall.horizon.counted import Counted, counting, total
+from pytest_recall.horizon.counted import Counted, Sheet, counting
 from pytest_recall.horizon.judge import Judge, Judged
 from pytest_recall.horizon.memory import Found, LateError, Subject
 
@@ -36,7 +37,10 @@ def now() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Asker:
-    """Asks the questions of one run. `k` passages are asked for; all of them of a memory that shows the `whole`."""
+    """Asks the questions of one run. `k` passages are asked for; all of them of a memory that shows the `whole`.
+
+    `about` hands out the sheet on which the calls about a question are put, by its name.
+    """
 
     persona: str
     calendar: Calendar
@@ -46,9 +50,13 @@ class Asker:
     k: int
     whole: bool
     clock: Callable[[], str] = now
+    about: Callable[[str], AbstractContextManager[Sheet]] = lambda name: counting()
 
     def evaluate(self, question: BenchQuestion, checkpoint: Checkpoint) -> Evaluation:
-        """Return what comes of the question. What breaks is a failure of it; StuckError is raised."""
+        """Return what comes of the question. What breaks is a failure of it.
+
+        Raises StuckError, and SpentError for one that cannot be paid for.
+        """
         context = QueryContext(
             session=question.asked_in,
             date=self.calendar.date_of(checkpoint.days).isoformat(),
@@ -60,12 +68,12 @@ class Asker:
             "checkpoint": checkpoint.range.label,
             "day": checkpoint.days,
         }
-        with counting() as costs:
+        with self.about(name_of(question, checkpoint)) as sheet:
 
             def lost(failure: Failure, error: Exception, answer: str = "") -> Evaluation:
                 told = one_line(str(error), 300)
                 return Evaluation(
-                    **facts, timestamp=self.clock(), answer=answer, failure=failure, error=told, usd=total(costs)
+                    **facts, timestamp=self.clock(), answer=answer, failure=failure, error=told, usd=sheet.total
                 )
 
             try:
@@ -84,6 +92,7 @@ class Asker:
                 judged: Judged = self.judge.judge(question, answer, checkpoint.days)
             except (RecallError, ValueError) as error:
                 return lost("judge", error, answer)
+            sheet.whole = True
             return Evaluation(
                 **facts,
                 timestamp=self.clock(),
@@ -92,7 +101,7 @@ class Asker:
                 primary=judged.primary,
                 appealed=judged.primary is not None,
                 context=judged.context,
-                usd=total(costs),
+                usd=sheet.total,
             )
 
     def _answer(self, question: BenchQuestion, found: Found, context: QueryContext) -> tuple[str, AnsweredBy]:
@@ -102,6 +111,11 @@ class Asker:
         if self.answerer is None:
             return joined(found.passages), "passages"
         return reply_of(self.answerer, asked_with(question.question, found.passages, context)), "model"
+
+
+def name_of(question: BenchQuestion, checkpoint: Checkpoint) -> str:
+    """Return what a question at a checkpoint is called."""
+    return f"{checkpoint.range.label}/{question.id}"
 
 
 def asked_with(question: str, passages: Sequence[Passage], context: QueryContext) -> Ask:

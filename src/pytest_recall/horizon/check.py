@@ -67,7 +67,7 @@ def check(corpus: Corpus) -> list[Told]:
 
 def _of_days(corpus: Corpus, days: tuple[int, ...], texts: Mapping[int, str]) -> Iterator[Finding]:
     persona, story, calendar = corpus.persona, corpus.story, corpus.calendar
-    last = max((arc.end_day for arc in story.arcs), default=0)
+    last = story.end
     plans = {day: plan_day(story, persona, calendar, day) for day in {*range(1, last + 1), *days}}
     yield from days_findings([day for day in range(1, last + 1) if plans[day].sittings], set(days))
     parts: list[Part] = []

@@ -108,6 +108,8 @@ class ModelJudge:
         models = (*self._panel.judges, *([] if self._panel.appellate is None else [self._panel.appellate]))
         for model in models:
             flown = preflight.fly(model, memory.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED)
+            if flown.unheard:
+                raise RecallError(flown.problem)
             if flown.problem:
                 told = flown.problem.partition("; choose")[0]
                 raise RecallError(f"{told}; choose another judge, or pass it over with --skip-preflight")

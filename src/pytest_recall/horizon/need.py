@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 from pytest_recall.core.call import Tokens
 from pytest_recall.core.horizon.answering import MAX_TOKENS, SYSTEM
 from pytest_recall.core.horizon.units import pieces_of
-from pytest_recall.core.selector import parse
 from pytest_recall.horizon.judge import ModelJudge
 from pytest_recall.horizon.parts import Parts
 from pytest_recall.metrics.tokencount import estimated_tokens
-from pytest_recall.run.price import price
 
 JUDGED = 200
 """Tokens of a judgement, about."""
@@ -36,16 +34,16 @@ def need_of(parts: Parts) -> dict[str, Any]:
     asked = [(question, one.days) for one in parts.checkpoints for question in one.asked]
     models = []
     if settings.answer is not None:
-        models.append(_told("answer", settings.answer, _answering(parts, len(asked))))
+        models.append(_told(parts, "answer", settings.answer, _answering(parts, len(asked))))
     if isinstance(parts.judge, ModelJudge):
         shown = asked[:: max(1, len(asked) // SEEN)]
         prompts = [parts.judge.inquiry(question, question.answer, day) for question, day in shown]
         texts = (text for one in prompts for text in (one.system, *(part.text for part in one.parts)))
         each = estimated_tokens(texts) // len(prompts)
         size = _Size(len(asked), len(asked) * each, len(asked) * JUDGED)
-        models.append(_told("judge", settings.judge or "", size))
+        models.append(_told(parts, "judge", settings.judge or "", size))
         if settings.appellate is not None:
-            models.append(_told("appellate", settings.appellate, size))
+            models.append(_told(parts, "appellate", settings.appellate, size))
     return {
         "questions": len(asked),
         "days": sum(day <= parts.checkpoints[-1].days for day in parts.days),
@@ -61,15 +59,13 @@ def _answering(parts: Parts, count: int) -> _Size:
     return _Size(count, count * each, count * min(ANSWERED, MAX_TOKENS))
 
 
-def _told(role: str, selector: str, size: _Size) -> dict[str, Any]:
-    parsed = parse(selector)
-    seller = parsed.kind if parsed.kind in ("openai", "anthropic", "azure") and parsed.url is None else None
-    tokens = Tokens(size.input, size.output)
+def _told(parts: Parts, role: str, selector: str, size: _Size) -> dict[str, Any]:
+    model = next(one for one in parts.models if one.name == selector)
     return {
         "role": role,
         "model": selector,
         "calls": size.calls,
         "inputTokens": size.input,
         "outputTokens": size.output,
-        "usd": None if seller is None else price(parsed.target, seller, tokens, None),
+        "usd": parts.calls.price(model, Tokens(size.input, size.output)),
     }

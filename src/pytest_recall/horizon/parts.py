@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
+from pytest_recall.core.call import Kind
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.checkpoint import Checkpoint, checkpoints
 from pytest_recall.core.horizon.configuration import LEXICAL, Configuration
 from pytest_recall.core.horizon.question import BenchQuestion
+from pytest_recall.core.horizon.ranges import shorter
 from pytest_recall.core.horizon.units import UnitKind, units_of
 from pytest_recall.core.memory import Unit
+from pytest_recall.horizon.calls import Calls
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
 from pytest_recall.horizon.counted import Counted
 from pytest_recall.horizon.judge import PROMPTS, Days, Judge, LexicalJudge, ModelJudge
@@ -22,8 +25,6 @@ from pytest_recall.judges import lexical
 from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve as memory_of
-from pytest_recall.providers.provider import Settings as ModelSettings
-from pytest_recall.providers.resolve import resolve as model_of
 from pytest_recall.render.sentences import listed
 
 KEPT_DAYS = 64
@@ -44,6 +45,7 @@ class Parts:
     judge: Judge
     answerer: Counted | None
     configuration: Configuration
+    calls: Calls
     models: tuple[Counted, ...] = ()
 
     def close(self) -> None:
@@ -52,10 +54,11 @@ class Parts:
             model.close()
 
 
-def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = True) -> Parts:
-    """Return the parts. Raises RecallError with all that is missing, each in a sentence.
+def parts_of(settings: Settings, calls: Calls, say: Callable[[str], None], *, ready: bool = True) -> Parts:
+    """Return the parts, with models that are asked by `calls`.
 
-    Keys, packages and programs are not looked for if nothing has to be `ready`.
+    Raises RecallError with all that is missing, each in a sentence. Keys, packages and programs are
+    not looked for if nothing has to be `ready`.
     """
     problems: list[str] = []
 
@@ -66,15 +69,9 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
             problems.extend(error.messages)
             return None
 
-    def model(selector: str, what: str) -> Counted | None:
-        def find() -> Counted:
-            found = model_of(selector, settings=ModelSettings(say=say), root=settings.root)
-            if ready:
-                found.ready()
-            return Counted(found)
-
+    def model(selector: str, what: str, kind: Kind) -> Counted | None:
         try:
-            return find()
+            return calls.model(selector, kind, settings.root, say, ready=ready)
         except RecallError as error:
             problems.extend(f"{what}: {message}" for message in error.messages)
             return None
@@ -90,11 +87,14 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
             client.ready()
         except RecallError as error:
             problems.extend(f"memory {client.name}: {message}" for message in error.messages)
-    primary = None if settings.judge in (None, LEXICAL) else model(settings.judge or "", "judge")
-    appellate = None if settings.appellate is None else model(settings.appellate, "appellate judge")
-    answerer = None if settings.answer is None else model(settings.answer, "answer")
+    primary = None if settings.judge in (None, LEXICAL) else model(settings.judge or "", "judge", "judge")
+    appellate = None if settings.appellate is None else model(settings.appellate, "appellate judge", "judge")
+    answerer = None if settings.answer is None else model(settings.answer, "answer", "worker")
     if problems or persona is None or story is None or days is None or questions is None or client is None:
         raise RecallError(*problems)
+    models = {"judge": primary, "appellate judge": appellate, "answer": answerer}
+    asked = {role: one for role, one in models.items() if one is not None}
+    calls.check_prices(asked, say)
     run = settings.run
     found = checkpoints_of(settings)
     for sentence in _doubtful(corpus, found):
@@ -116,7 +116,8 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
         client=client,
         judge=judge,
         answerer=answerer,
-        models=tuple(one for one in (primary, appellate, answerer) if one is not None),
+        models=tuple(asked.values()),
+        calls=calls,
         configuration=Configuration(
             memory=client.name,
             persona=persona.id,
@@ -129,6 +130,7 @@ def parts_of(settings: Settings, say: Callable[[str], None], *, ready: bool = Tr
             answer=settings.answer,
             hashes=_hashes(corpus),
             labels=settings.labels,
+            replayed=calls.mode == "replay",
         ),
     )
 
@@ -156,7 +158,12 @@ def _doubtful(corpus: Corpus, found: Sequence[Checkpoint]) -> Iterator[str]:
     last = corpus.days[-1]
     ends = [one.range.label for one in found if one.days == last]
     if len(ends) > 1:
-        yield f"ranges: {listed(ends)} all end on day {last:,}, the last that there is, and ask about the same days"
+        option, written = shorter([one.range for one in found], last)
+        again = sum(len(one.asked) for one in found if one.days == last and one.range.label != ends[0])
+        yield (
+            f"ranges: {listed(ends)} all end on day {last:,}, the last that there is, and ask {again:,} questions"
+            f" again; give {option}, or write `{written}` into the profile"
+        )
     asked = {day for one in found for question in one.asked for day in question.relevant_days}
     if absent := sorted(asked - {*corpus.days}):
         told = listed([f"{day:,}" for day in absent])

@@ -37,6 +37,12 @@ class Settings:
     labels: Mapping[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are asked."""
+        judge = None if self.judge == LEXICAL else self.judge
+        return tuple(one for one in (judge, self.appellate, self.answer) if one is not None)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Given:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.horizon.record import checkpoint_line, summary_line
 from pytest_recall.core.horizon.result import Reached, duration, query_ms, result
 from pytest_recall.core.horizon.summary import summarize
-from pytest_recall.horizon.ask import Asker, now
+from pytest_recall.horizon.ask import Asker, name_of, now
+from pytest_recall.horizon.counted import SpentError
 from pytest_recall.horizon.judge import ModelJudge
 from pytest_recall.horizon.lane import Lane
 from pytest_recall.horizon.memory import StuckError, Subject
@@ -44,10 +46,17 @@ IN_A_ROW = 5
 
 
 class Outcome(NamedTuple):
-    """What a run came to: its result, as it is written, and the checkpoints behind it."""
+    """What a run came to: its result, as it is written, and the checkpoints behind it.
+
+    Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
+    answers at a checkpoint whose other questions were not, and `stopped` says why.
+    """
 
     result: dict[str, Any]
     reached: tuple[Reached, ...]
+    unasked: int = 0
+    beside: int = 0
+    stopped: str = ""
 
     @property
     def lost(self) -> int:
@@ -67,9 +76,10 @@ class Going:
         self._done: Done = {}
         self._ingest_ms: dict[str, float | None] = {}
         self._failed_in_a_row = 0
+        self._stopped = ""
 
     def go(self) -> Outcome:
-        """Ask what has not been answered yet, and return what all of it came to.
+        """Ask what has not been answered yet, as far as it can be paid for, and return what all of it came to.
 
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
         """
@@ -91,22 +101,57 @@ class Going:
         if left < total:
             self._tell(f"{self._folder}: {total - left:,} of {total:,} questions are answered")
         self._ingest_ms = {label: one["ingestMs"] for label, one in reached_lines(self._folder).items()}
-        if left and self._preflight and isinstance(parts.judge, ModelJudge):
-            parts.judge.ready()
-        if left or not is_over(self._folder):
-            with RunFiles(self._folder, header) as files:
-                if left:
-                    self._work(files, open_, left)
-                for checkpoint in parts.checkpoints:
-                    # A run that was killed just after the last answer of a checkpoint has not said so.
-                    if checkpoint.range.label not in self._ingest_ms:
-                        self._reach(files, checkpoint, None)
+        with parts.calls.listening(parts.configuration.recordings) if parts.models else nullcontext():
+            self._say_unrecorded(open_)
+            if left:
+                self._look()
+            if left or not is_over(self._folder):
+                with RunFiles(self._folder, header) as files:
+                    if left and not self._stopped:
+                        self._work(files, open_, left)
+                    whole = self._whole()
+                    for checkpoint in whole:
+                        # A run that was killed just after the last answer of a checkpoint has not said so.
+                        if checkpoint.range.label not in self._ingest_ms:
+                            self._reach(files, checkpoint, None)
+                    outcome = self._outcome(whole)
+                    if not outcome.unasked:
+                        files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
+            else:
                 outcome = self._outcome(parts.checkpoints)
-                files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
-        else:
-            outcome = self._outcome(parts.checkpoints)
         write_result(self._folder / RESULT, outcome.result)
         return outcome
+
+    def _say_unrecorded(self, open_: Mapping[int, Sequence[BenchQuestion]]) -> None:
+        """Say of how many answered questions there is no recording, if there is to be one."""
+        parts = self._parts
+        answered = (
+            name_of(question, one)
+            for one in parts.checkpoints
+            for question in one.asked
+            if question not in open_[one.place]
+        )
+        if unrecorded := parts.calls.unrecorded(answered):
+            told = f"{unrecorded:,} of the answered questions are not recorded, and not asked again"
+            self._tell(f"{self._folder}: {told}; name another --out to record all of them")
+
+    def _look(self) -> None:
+        """Try the judge with known answers. Raises RecallError for one that must not judge."""
+        parts = self._parts
+        if self._preflight and parts.calls.mode != "replay" and isinstance(parts.judge, ModelJudge):
+            try:
+                with parts.calls.about("", kept=False):
+                    parts.judge.ready()
+            except SpentError as error:
+                self._stopped = str(error)
+
+    def _whole(self) -> Sequence[Checkpoint]:
+        """Return the checkpoints up to the first one that has a question which was not asked."""
+
+        def is_whole(one: Checkpoint) -> bool:
+            return all((one.range.label, question.id) in self._done for question in one.asked)
+
+        return list(takewhile(is_whole, self._parts.checkpoints))
 
     def _open(self, checkpoint: Checkpoint) -> list[BenchQuestion]:
         """Return the questions of a checkpoint that have no points yet."""
@@ -128,9 +173,12 @@ class Going:
                     answerer=parts.answerer,
                     k=parts.settings.run.k,
                     whole=parts.client.whole,
+                    about=parts.calls.about,
                 )
                 told = 0
                 for checkpoint in parts.checkpoints[:last]:
+                    if self._stopped:
+                        break
                     # A run that goes on tells all days again, with the same stops: a memory that works on what it
                     # was told at each of them is as it would have been.
                     new, ingest_ms = self._ingest(subject, told, checkpoint)
@@ -142,8 +190,9 @@ class Going:
                         self._done[checkpoint.range.label, one.question.id] = _lean(one)
                         progress.step()
                         self._count(one)
-                    self._ingest_ms[checkpoint.range.label] = ingest_ms
-                    self._reach(files, checkpoint, new)
+                    if not self._stopped:
+                        self._ingest_ms[checkpoint.range.label] = ingest_ms
+                        self._reach(files, checkpoint, new)
         except StuckError as error:
             raise RecallError(f"{self._folder}: stopped: {error}; then the same command goes on from here") from None
         except CaseError as error:
@@ -186,13 +235,18 @@ class Going:
     def _evaluated(
         self, asker: Asker, checkpoint: Checkpoint, questions: Sequence[BenchQuestion], lanes: Sequence[Lane]
     ) -> Iterator[Evaluation]:
-        """Yield what comes of each question, as it comes; with one lane, in the order in which they are asked."""
+        """Yield what comes of each question, as it comes; with one lane, in the order in which they are asked.
+
+        Once the money is spent no other one is begun, and what had begun comes to its end if it can.
+        """
         waiting = iter(questions)
         running: dict[Future[Evaluation], Lane] = {}
 
         def begin(lane: Lane) -> None:
             question = next(waiting, None)
-            if question is not None:
+            if question is not None and not self._stopped:
+                self._stopped = self._parts.calls.closed()
+            if question is not None and not self._stopped:
                 running[lane.submit(lambda: asker.evaluate(question, checkpoint))] = lane
 
         for lane in lanes:
@@ -201,12 +255,18 @@ class Going:
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 lane = running.pop(future)
-                one = future.result()
+                try:
+                    one = future.result()
+                except SpentError as error:
+                    self._stopped = str(error)
+                    continue
                 yield one
                 begin(lane)
 
     def _count(self, one: Evaluation) -> None:
-        """Raise RecallError after too many questions in a row without points."""
+        """Raise RecallError after too many questions in a row without points, unless all that is lost is free."""
+        if self._parts.calls.mode == "replay":
+            return
         self._failed_in_a_row = self._failed_in_a_row + 1 if one.points is None else 0
         if self._failed_in_a_row >= IN_A_ROW:
             raise RecallError(
@@ -243,6 +303,8 @@ class Going:
     def _outcome(self, checkpoints: Sequence[Checkpoint]) -> Outcome:
         reached = self._reached(checkpoints)
         stamps = [one.timestamp for _, every in reached for one in every]
+        planned = {(one.range.label, question.id) for one in self._parts.checkpoints for question in one.asked}
+        unasked = len(planned - self._done.keys())
         plain = result(
             self._parts.configuration,
             reached,
@@ -250,8 +312,11 @@ class Going:
             pairs=len(self._parts.questions),
             ingest_ms=self._ingest_ms,
             duration_ms=duration(starts(self._folder), stamps),
+            unasked=unasked,
+            stopped=self._stopped,
         )
-        return Outcome(plain, reached)
+        beside = len(planned) - unasked - sum(len(every) for _, every in reached)
+        return Outcome(plain, reached, unasked, beside, self._stopped)
 
 
 @contextmanager

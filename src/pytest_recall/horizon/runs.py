@@ -150,7 +150,7 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
     header = lines.header or {**about, "adapterName": plain.get("adapterName")}
-    counts = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations")
+    counts = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations", "unasked", "stopped")
     return Run(
         name=run,
         adapter=str(plain.get("adapterName") or ""),

@@ -75,7 +75,7 @@ class ModelJudge:
         known = preflight.known_answers(self.kind, settings.preflight_cases)
         flown: dict[str, Preflight] = {}
         for model in (*panel.judges, *([] if panel.appellate is None else [panel.appellate])):
-            flown[model.name], problem = preflight.fly(
+            flown[model.name], problem, _ = preflight.fly(
                 model, inquire, known, attempts=panel.attempts, allowed=settings.preflight_allowed
             )
             if problem and self._strictness == "stop":

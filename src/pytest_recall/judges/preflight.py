@@ -7,21 +7,24 @@ from typing import NamedTuple
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.criteria import JudgeKind, KnownVerdict
-from pytest_recall.core.errors import one_line
-from pytest_recall.core.judgement import Preflight
-from pytest_recall.core.model import Model
+from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.judgement import Preflight, Vote
+from pytest_recall.core.model import Model, ModelError
 from pytest_recall.core.trial import Answer
-from pytest_recall.judges.panel import heard
 from pytest_recall.judges.seat import Inquiry, Seat
 
 Inquire = Callable[..., Inquiry]
 
 
 class Flown(NamedTuple):
-    """How one model did, and in one sentence what went wrong if that was too much; else that is empty."""
+    """How one model did, and in one sentence what went wrong if that was too much; else that is empty.
+
+    With `unheard` the model is not to blame, but what stands between it and here: a key, a server, a limit.
+    """
 
     result: Preflight
     problem: str = ""
+    unheard: bool = False
 
 
 def fly(model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attempts: int, allowed: int) -> Flown:
@@ -30,7 +33,7 @@ def fly(model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attemp
     An answer that it does not judge, for whatever reason, is one that it judges wrong.
     Raises ValueError for arguments that the judge does not take.
     """
-    wrong = 0
+    wrong = unasked = 0
     for asked, one in enumerate(known, 1):
         case = Case.model_validate(
             {
@@ -43,10 +46,21 @@ def fly(model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attemp
             }
         )
         inquiry = inquire(Answer(text=one.answer), case, **one.arguments)
-        vote = heard(inquiry, Seat(model=model, attempts=attempts))
+        trouble = None
+        try:
+            vote = inquiry.hear(Seat(model=model, attempts=attempts))
+        except RecallError as error:
+            vote, trouble = Vote(error=str(error)), error if isinstance(error, ModelError) else None
         if vote.passed is one.passes:
             continue
         wrong += 1
+        unasked += trouble is not None
+        if wrong > allowed and trouble is not None:
+            told = one_line(str(trouble).removeprefix(f"{model.name}: "), 300)
+            counted = f"{unasked} of {asked} known answers of the judge `{one.judge}`"
+            return Flown(
+                Preflight(asked, wrong, allowed), f"{model.name} could not be asked about {counted}: {told}", True
+            )
         if wrong > allowed:
             said = (
                 f"should {'pass' if one.passes else 'fail'}: {vote.reason}" if vote.passed is not None else vote.error

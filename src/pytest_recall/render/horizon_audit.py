@@ -17,6 +17,8 @@ from pytest_recall.render.sentences import listed, percent, plural
 BEGIN = "<!-- recall bench audit --apply writes this part, and replaces it -->"
 END = "<!-- end -->"
 ANALYSIS = "## Analysis"
+_CAPITAL = re.compile(r"[A-Z]")
+_HASH = re.compile(r"[0-9a-f]{40,}")
 _PLACE = re.compile(r"\S\.\w+:[1-9]\d*")
 
 
@@ -113,7 +115,10 @@ def _ours(run: Run, found: Audited, waiting: int, defects: int) -> Iterator[str]
     yield f"- memory: {cell(run.adapter or 'unknown')}"
     yield from (f"- {name}: {cell(value)}" for name, value in facts(run))
     told = {"adapterName", "judgeModel", "appellateJudgeModel", "synthesisModel", "embeddingModel", "sample"}
-    yield from (f"- {name}: {cell(str(value))}" for name, value in run.config.items() if name not in told)
+    for name, value in run.config.items():
+        if name not in told:
+            words = _CAPITAL.sub(lambda match: f" {match[0].lower()}", name)
+            yield from (f"- {words}: {cell(text)}" for text in _read(value))
     yield ""
     yield "## Result"
     yield ""
@@ -141,6 +146,22 @@ def _ours(run: Run, found: Audited, waiting: int, defects: int) -> Iterator[str]
         causes = ", ".join(f"{code(name)} {count:,}" for name, count in one.causes.items())
         parts = (told_defects, f"failures {causes}" if causes else "")
         yield f"- {cell(one.label)}: {'; '.join(filter(None, parts))}"
+
+
+def _read(value: Any) -> Iterator[str]:
+    """Yield a value of a configuration as people read it; nothing for one that is absent."""
+    if isinstance(value, Mapping):
+        if inner := [f"{name} {text}" for name, part in value.items() for text in _read(part)]:
+            yield ", ".join(inner)
+    elif isinstance(value, list | tuple):
+        if rows := [text for part in value for text in _read(part)]:
+            yield ", ".join(rows)
+    elif isinstance(value, bool):
+        yield "yes" if value else "no"
+    elif isinstance(value, str) and _HASH.fullmatch(value):
+        yield f"{value[:12]}…"
+    elif value is not None and value != "":
+        yield str(value)
 
 
 def _row(one: Logged) -> tuple[str, ...]:

@@ -56,6 +56,14 @@ def lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bool) 
     yield f"written to {folder}"
 
 
+def unasked(count: int, beside: int, folder: str) -> Iterator[str]:
+    """Yield what to say of a run that could not be paid for to its end."""
+    if beside:
+        yield f"{plural(beside, 'answer')} of the next checkpoint, which is not whole, will count with its others"
+    told = f"{plural(count, 'question')} were not asked" if count > 1 else "1 question was not asked"
+    yield f"{told}; the same command with --resume {folder} and a new --budget goes on with them"
+
+
 def preview(name: str, checkpoints: Sequence[Checkpoint], need: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a run will ask, and what its models will take, about."""
     yield f"{name}: {plural(len(checkpoints), 'checkpoint')}, {plural(need['questions'], 'question')}"

@@ -52,16 +52,18 @@ def price(
     return found.pop() if len(found) == 1 else None
 
 
-def list_price(selector: str, seller: str | None, tokens: Tokens) -> float | None:
+def list_price(
+    selector: str, seller: str | None, tokens: Tokens, own: Mapping[str, Prices] = MappingProxyType({})
+) -> float | None:
     """Return what tokens of the model that `selector` names cost at list price; None if that is not known.
 
-    The model of an object of somebody's own is not known.
+    The prices of `own` models, by name, go before the list. The model of an object of somebody's own is not known.
     """
     try:
         model = parse(selector).target or None
     except RecallError:
         return None
-    return price(model, seller, tokens, None)
+    return price(model, seller, tokens, None, own)
 
 
 def _own(prices: Prices, tokens: Tokens) -> float | None:

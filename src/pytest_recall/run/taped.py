@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.errors import MissError, RecallError
@@ -31,10 +33,13 @@ BENCHES = "_membench"
 """The same for answers of a membench."""
 
 
-def player_of(rubric: Rubric, mode: Mode) -> Player:
-    """Return a player by whom the calls of judges go by a cassette, whatever they do in runs."""
-    ways: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette"}
-    player = Player(mode, ways, ignored=rubric.ignore_hosts, redact=_redactor(rubric).text)
+def player_of(rubric: Rubric, mode: Mode, ways: Mapping[Kind, Way] = MappingProxyType({})) -> Player:
+    """Return a player by whom the calls of judges go by a cassette, whatever they do in runs.
+
+    `ways` are those of other kinds of calls.
+    """
+    every: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
+    player = Player(mode, every, ignored=rubric.ignore_hosts, redact=_redactor(rubric).text)
     if rubric.rate_limits:
         player.limits = Limits(rubric.rates())
     return player
@@ -42,6 +47,50 @@ def player_of(rubric: Rubric, mode: Mode) -> Player:
 
 def _redactor(rubric: Rubric) -> Redactor:
     return Redactor(secret_names(os.environ, rubric.secrets))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """The cassettes `folder/<scenario>/<name>.ndjson` of a command, recorded or replayed as `player` says."""
+
+    player: Player
+    place: Place
+    rubric: Rubric
+    folder: Path
+    scenario: str
+
+    def path(self, name: str) -> Path:
+        """Return where a cassette is."""
+        return Library(self.folder).of_case(name, self.scenario)
+
+    def tape(self, name: str) -> Tape:
+        """Return the tape of a cassette; in a replay it answers nothing if there is none. Raises RecallError."""
+        path, mode = self.path(name), self.player.mode
+        shown = self.place.name(path)
+        rules = Rules(self.rubric.volatile_fields)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        run = f"{self.scenario.strip('_')} {now}"
+        known = mode in ("replay", "missing") and path.exists()
+        return Tape(
+            name=shown,
+            mode=mode,
+            rules=rules,
+            redactor=_redactor(self.rubric),
+            hint="the same command with --record records it",
+            cassette=Cassette(path, shown, rules) if known else None,
+            draft_path=Library(self.folder).new_draft(path) if mode in ("record", "missing") else None,
+            header={"case": name, "scenario": self.scenario, "run": run, "recorded_at": now},
+        )
+
+    def finish(self, tape: Tape, name: str) -> None:
+        """Let what was recorded take its place; what was served stays in it. Raises RecallError and OSError."""
+        if tape.draft_path is None:
+            return
+        news = tape.kept()
+        if news or tape.mode == "record":
+            rules = Rules(self.rubric.volatile_fields)
+            Library(self.folder).finish(self.path(name), tape.header, [*tape.served(), *news], rules)
+        tape.draft_path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -54,25 +103,11 @@ def taped(
     takes its place when the block ends in order; until then there is a draft. Raises RecallError
     for a call that is not recorded, or one that cannot be.
     """
-    library = Library(folder)
-    path = library.of_case(name, scenario)
-    shown = place.name(path)
-    rules = Rules(rubric.volatile_fields)
-    redactor = _redactor(rubric)
-    mode = player.mode
-    if mode == "replay" and not path.exists():
-        raise RecallError(f"{shown}: no such recording; make it with --record")
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    tape = Tape(
-        name=shown,
-        mode=mode,
-        rules=rules,
-        redactor=redactor,
-        hint="the same command with --record records it",
-        cassette=Cassette(path, shown, rules) if mode == "replay" else None,
-        draft_path=library.new_draft(path) if mode == "record" else None,
-        header={"case": name, "scenario": scenario, "run": f"{scenario.strip('_')} {now}", "recorded_at": now},
-    )
+    shelf = Shelf(player=player, place=place, rubric=rubric, folder=folder, scenario=scenario)
+    path = shelf.path(name)
+    if player.mode == "replay" and not path.exists():
+        raise RecallError(f"{place.name(path)}: no such recording; make it with --record")
+    tape = shelf.tape(name)
     try:
         with _watched(player, tape):
             yield tape
@@ -80,9 +115,7 @@ def taped(
         raise RecallError(str(error)) from None
     if tape.misses or tape.problems:
         raise RecallError(*tape.misses, *tape.problems)
-    if tape.draft_path is not None:
-        library.finish(path, tape.header, tape.kept(), rules)
-        tape.draft_path.unlink(missing_ok=True)
+    shelf.finish(tape, name)
 
 
 @contextmanager
@@ -91,8 +124,13 @@ def untaped(player: Player, rubric: Rubric) -> Iterator[None]:
 
     Raises MissError for a call that must not begin.
     """
-    with _watched(player, Tape("", "off", Rules(rubric.volatile_fields), _redactor(rubric), "")):
+    with _watched(player, open_tape(rubric)):
         yield
+
+
+def open_tape(rubric: Rubric) -> Tape:
+    """Return a tape that records nothing, for calls that are listened to."""
+    return Tape("", "off", Rules(rubric.volatile_fields), _redactor(rubric), "")
 
 
 @contextmanager

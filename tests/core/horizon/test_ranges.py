@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.ranges import FULL, Range, parse_range, parse_ranges
+from pytest_recall.core.horizon.ranges import DEFAULT, FULL, Range, parse_range, parse_ranges, shorter
+from pytest_recall.store import strictyaml
 
 
 @pytest.mark.parametrize(
@@ -72,3 +73,26 @@ def test_a_progression_without_end_is_refused_before_it_is_made() -> None:
 def test_a_range_is_cut_at_the_last_day() -> None:
     assert Range("full", FULL).cutoff(60) == 60
     assert Range("30d", 30).cutoff(60) == 30
+
+
+@pytest.mark.parametrize(
+    ("ranges", "last", "option", "written"),
+    [
+        (DEFAULT, 60, "--ranges 30d 60d", "ranges: [30d, 60d]"),
+        (DEFAULT, 180, "--ranges 30d 90d 180d", "ranges: [30d, 90d, 180d]"),
+        (DEFAULT, 12, "--ranges 12d", "ranges: [12d]"),
+        (parse_ranges(["6mo", "full"]), 400, "--ranges 6mo 400d", "ranges: [6mo, 400d]"),
+        (
+            parse_ranges({"start": 6, "end": 180, "step": 6}),
+            48,
+            "--ranges 6d 12d 18d 24d 30d 36d 42d 48d",
+            "ranges: {start: 6, end: 48, step: 6}",
+        ),
+    ],
+)
+def test_ranges_that_end_the_days_once(ranges: tuple[Range, ...], last: int, option: str, written: str) -> None:
+    assert shorter(ranges, last) == (option, written)
+    for one in (option.split()[1:], strictyaml.load(written, "x")["ranges"]):
+        cutoffs = [found.cutoff(last) for found in parse_ranges(one)]
+        assert len(cutoffs) == len(set(cutoffs))
+        assert {found.cutoff(last) for found in ranges} == set(cutoffs)

@@ -130,11 +130,11 @@ def test_what_it_takes_is_counted_without_asking(tmp_path: Path) -> None:
     days(tmp_path / "whole").write(author, nothing)
     need = days(tmp_path).need(100)
     assert (need.days, need.kept) == (9, 3)
-    assert need.calls == sum(int(place.split()[0]) > 3 for place in author.asked)
-    assert need.output_tokens == 100 * need.calls
-    assert need.input_tokens > days(tmp_path, window=0).need(100).input_tokens
+    assert len(need.sizes) == sum(int(place.split()[0]) > 3 for place in author.asked)
+    assert {most for _, most in need.sizes} == {100}
+    assert sum(map(sum, need.sizes)) > sum(map(sum, days(tmp_path, window=0).need(100).sizes))
     # The entries before the first day count as well.
-    assert days(tmp_path, first=4).need(100).input_tokens == need.input_tokens
+    assert days(tmp_path, first=4).need(100).sizes == need.sizes
 
 
 def test_a_draft_that_a_killed_pass_left_is_no_day(tmp_path: Path) -> None:

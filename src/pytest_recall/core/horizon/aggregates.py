@@ -23,6 +23,9 @@ _ABOUT = (
         "unit",
         "k",
         "answerModel",
+        "replayed",
+        "unasked",
+        "stopped",
     ),
     *("reconstructed", "reconstructedCheckpoints", "reconstructedComplete"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +24,7 @@ class Configuration:
 
     `judge` is `lexical` where no model judges, and `judge_version` tells its prompts apart. `hashes` are SHA-256
     of what was read, by name. `labels` are published names that a profile gives for display, and decide nothing.
+    `replayed` says that the models were not asked: their replies are from recordings.
     """
 
     memory: str
@@ -35,6 +38,7 @@ class Configuration:
     answer: str | None = None
     hashes: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    replayed: bool = False
 
     @property
     def measured(self) -> bool:
@@ -54,7 +58,15 @@ class Configuration:
             plain["hallucinationMeasured"] = False
         if self.appellate is not None:
             plain["appellateJudgeModel"] = self.appellate
+        if self.replayed:
+            plain["replayed"] = True
         return plain
+
+    @property
+    def recordings(self) -> str:
+        """Return what tells the recordings of such runs apart from those of others: who is asked, and about whom."""
+        told = json.dumps([self.memory, self.arcs, self.judge, self.appellate, self.answer])
+        return f"{self.persona}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
     def header(self, timestamp: str) -> dict[str, Any]:
         """Return the first line of `progress.jsonl`."""

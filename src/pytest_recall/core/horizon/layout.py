@@ -16,6 +16,12 @@ def suffix_of(arcs: str) -> str:
     return match[1] if match else ""
 
 
+def days_in(arcs: str) -> int | None:
+    """Return how many days a story has by its file's name, 60 for `arcs-60d.yaml`; None for another name."""
+    match = re.fullmatch(r"-([1-9][0-9]{0,5})d", suffix_of(arcs))
+    return int(match[1]) if match else None
+
+
 def folder(base: str, arcs: str) -> str:
     """Return the folder of `memories`, `conversations`, `tools` or `qa` that goes with an arcs file."""
     return base + suffix_of(arcs)

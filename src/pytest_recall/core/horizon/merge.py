@@ -51,7 +51,9 @@ def merge(runs: Sequence[Run], name: str) -> Merged:
     about: dict[str, Any] = {key: value for run in runs for key, value in run.about.items()}
     durations = [run.about.get("durationMs") for run in runs]
     known = [one for one in durations if isinstance(one, int | float)]
-    about.pop("durationMs", None)
+    # What one part did not ask, another one may have.
+    for name in ("durationMs", "unasked", "stopped"):
+        about.pop(name, None)
     if len(known) == len(runs):
         about["durationMs"] = sum(known)
     about["ranges"] = list({stop.label: stop.range for stop in sorted(stops, key=lambda stop: stop.days)}.values())

@@ -21,13 +21,15 @@ def facts(run: Run) -> Iterable[tuple[str, str]]:
         yield "judge", f"{about['judgeModel']}" + (f", with the days ±{window}" if window else "")
     if about.get("appellateJudgeModel"):
         yield "second judge", str(about["appellateJudgeModel"])
+    if about.get("replayed"):
+        yield "models", "not asked: their replies are from recordings"
     answers = sum(_scored(stop) for stop in run.stops)
     pairs = f", of {run.pairs:,} questions that there are" if run.pairs is not None else ""
     sample = about.get("sample")
     drawn = f", at most {sample:,} older ones at a checkpoint" if isinstance(sample, int) else ""
     yield "answers with points", f"{answers:,}{pairs}{drawn}"
     if told := unfinished(run):
-        yield "not over", told
+        yield "not over", told + (f", since {about['stopped']}" if about.get("stopped") else "")
 
 
 def unfinished(run: Run) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pytest_recall.core.errors import RecallError
@@ -14,6 +15,8 @@ ALIASES = {"30d": 30, "90d": 90, "6mo": 180, "1y": 365, "full": FULL}
 """The named ranges, in days, which are also the ones that nobody has to ask for."""
 _UNITS = {"": 1, "d": 1, "m": 30, "mo": 30, "y": 365}
 _MOST = 10_000
+_LISTED = 6
+"""Ranges that are written one by one where a step would say the same."""
 
 
 class Range(NamedTuple):
@@ -73,6 +76,18 @@ def parse_ranges(written: Any) -> tuple[Range, ...]:
     for one in found:
         unique.setdefault(one.label, one)
     return tuple(sorted(unique.values(), key=lambda one: one.days))
+
+
+def shorter(ranges: Sequence[Range], last_day: int) -> tuple[str, str]:
+    """Return ranges without those that end a corpus of so many days again, as an option and as a profile have them."""
+    days = [*dict.fromkeys(one.cutoff(last_day) for one in ranges)]
+    names = {one.cutoff(last_day): one.label for one in reversed(ranges) if one.days < last_day}
+    labels = [names.get(day, f"{day}d") for day in days]
+    option, written = " ".join(labels), f"[{', '.join(labels)}]"
+    steps = {after - before for before, after in pairwise(days)}
+    if len(days) > _LISTED and len(steps) == 1:
+        written = f"{{start: {days[0]}, end: {days[-1]}, step: {steps.pop()}}}"
+    return f"--ranges {option}", f"ranges: {written}"
 
 
 def _one_or_more(part: Any) -> tuple[Range, ...]:

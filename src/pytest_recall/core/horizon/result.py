@@ -28,10 +28,13 @@ def result(
     pairs: int,
     ingest_ms: Mapping[str, float | None],
     duration_ms: float,
+    unasked: int = 0,
+    stopped: str = "",
 ) -> dict[str, Any]:
     """Return the result of the checkpoints that were `reached`; `pairs` counts all questions of the persona.
 
     `ingest_ms` is how long it took to tell the days of each, by label, None where that is not known any more.
+    `unasked` questions were not asked, and `stopped` says what keeps the run from asking them.
     """
     stops = tuple(
         Stop(
@@ -59,6 +62,7 @@ def result(
         "k": configuration.run.k,
         "answerModel": configuration.answer,
     }
+    about |= {name: value for name, value in (("unasked", unasked), ("stopped", stopped)) if value}
     memory = configuration.memory
     run = Run(name="", adapter=memory, timestamp=timestamp, stops=stops, about=about, config={}, pairs=pairs)
     return result_json(run)

@@ -60,6 +60,11 @@ class Story(Written):
     sessions: tuple[Lifecycle, ...] = ()
     arcs: tuple[Arc, ...] = ()
 
+    @property
+    def end(self) -> int:
+        """The last day of the last arc, 0 without one; nothing is told after it."""
+        return max((arc.end_day for arc in self.arcs), default=0)
+
     def active(self, day: int) -> list[Arc]:
         """Return the arcs that run on this day, in the order of the file."""
         return [arc for arc in self.arcs if arc.is_active(day)]

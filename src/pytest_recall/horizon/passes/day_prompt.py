@@ -15,6 +15,7 @@ How you write:
   and what happened; not by the clock. Each topic once.
 - Concrete: names, figures, amounts, deadlines, file names. What people asked for in so many words, quoted.
 - A figure that was given before keeps its value unless something of today changes it; then say both.
+- What an earlier entry says, and what everybody knows, is not written again: only what is new today.
 - Under each topic that is open, a line `Outstanding:` with a short list.
 - Dates are calendar dates, such as 2026-03-09. You live on this day: you know nothing of later ones, you never
   number the days, and you do not speak of a story, an arc, a benchmark or a corpus.
@@ -83,7 +84,7 @@ def _user(brief: Brief) -> Iterator[str]:
     if brief.strands:
         yield "What goes on in this session:\n\n" + "\n\n".join("\n".join(_strand(one)) for one in brief.strands)
     else:
-        yield "Nothing of its own goes on in this session today."
+        yield "Nothing of its own goes on in this session today: write in two or three sentences how the day went."
     if brief.touches:
         yield (
             "What goes on elsewhere and is touched on here, each in two or three sentences at most:\n\n"

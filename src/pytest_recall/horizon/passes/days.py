@@ -22,13 +22,11 @@ from pytest_recall.store.files import write_text
 
 
 class Need(NamedTuple):
-    """What a pass will take at the most: replies as long as they may be. Tokens are about."""
+    """What a pass will ask for: days, those that are there, and of each call its tokens in, about, and at most out."""
 
     days: int
     kept: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
+    sizes: tuple[tuple[int, int], ...]
 
 
 class Written(NamedTuple):
@@ -61,10 +59,11 @@ class Days:
         files = {"persona": corpus.path / PERSONA, "arcs": corpus.arcs_path}
         if found := [f"{files[one.source]}: {one.message}" for one in wrong if one.rule != "undeclared"]:
             raise RecallError(*found)
-        days = range(self.first, self.last + 1)
+        end = corpus.story.end
+        # Behind the end of the story nothing is told, however far somebody asks for it.
+        days = range(self.first, min(self.last, end) + 1)
         plans = [plan_day(corpus.story, corpus.persona, corpus.calendar, day) for day in days]
         if not (told := [plan for plan in plans if plan.sittings]):
-            end = max((arc.end_day for arc in corpus.story.arcs), default=0)
             raise RecallError(
                 f"{corpus.arcs_path}: no arc with a session runs from day {self.first} to {self.last}; "
                 f"the story ends with day {end}"
@@ -72,9 +71,9 @@ class Days:
         return told
 
     def need(self, max_tokens: int) -> Need:
-        """Return what the pass will take at the most."""
+        """Return what the pass will ask for, if each reply is as long as it may be."""
         plans, history = self.plans(), History(self.window)
-        calls = given = kept = 0
+        sizes, kept = list[tuple[int, int]](), 0
         before = (sessions_in(self.corpus.text(day)) for day in self._there() if day < self.first)
         past = Counter(session for sessions in before for session in sessions)
         for plan in plans:
@@ -82,11 +81,11 @@ class Days:
                 kept += 1
             else:
                 for brief in briefs(self.corpus.persona, self.corpus.calendar, plan, history):
-                    calls += 1
-                    told = min(self.window, past[brief.session.id])
-                    given += estimated_tokens(day_prompt.prompts(self.corpus.persona, brief)) + told * max_tokens
+                    told = min(self.window, past[brief.session.id]) * max_tokens
+                    given = estimated_tokens(day_prompt.prompts(self.corpus.persona, brief))
+                    sizes.append((given + told, max_tokens))
             past.update(sitting.session for sitting in plan.sittings)
-        return Need(len(plans) - kept, kept, calls, given, calls * max_tokens)
+        return Need(len(plans) - kept, kept, tuple(sizes))
 
     def write(self, author: Author, step: Callable[[], None]) -> Written:
         """Write the days, and call `step` after each. A day of which a session is missing is not written."""

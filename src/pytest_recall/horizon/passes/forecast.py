@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pytest_recall.core.call import Tokens
-from pytest_recall.horizon.passes.work import Work
+from pytest_recall.core.model import Model
 from pytest_recall.metrics.tokencount import estimated_tokens
+from pytest_recall.render.cost import dollars
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.price import list_price
 
@@ -21,20 +22,28 @@ class Estimate(NamedTuple):
     usd: float | None
 
 
-def forecast(work: Work, prompts: Iterable[tuple[str, str]], max_tokens: int) -> Estimate:
-    """Return what asking for these prompts takes, with replies of `max_tokens` at most. Nothing is asked."""
-    calls = read = 0
-    for prompt in prompts:
+def forecast(model: Model, sizes: Iterable[tuple[int, int]]) -> Estimate:
+    """Return what calls of these sizes take, each its tokens in and at most out. Nothing is asked."""
+    calls = read = most = 0
+    for given, replied in sizes:
         calls += 1
-        read += estimated_tokens(prompt)
-    usd = list_price(work.model.name, getattr(work.model, "seller", None), Tokens(read, calls * max_tokens))
-    return Estimate(calls, read, calls * max_tokens, usd if calls else 0.0)
+        read += given
+        most += replied
+    usd = list_price(model.name, getattr(model, "seller", None), Tokens(read, most)) if calls else 0.0
+    return Estimate(calls, read, most, usd)
+
+
+def sizes_of(prompts: Iterable[tuple[str, str]], max_tokens: int) -> Iterator[tuple[int, int]]:
+    """Yield the sizes of calls with these prompts, whose replies are as long as they may be."""
+    return ((estimated_tokens(prompt), max_tokens) for prompt in prompts)
 
 
 def sentence(what: str, estimate: Estimate, kept: int = 0) -> str:
     """Return a forecast in words; `kept` are those that are there already."""
     there = f" ({kept:,} there already)" if kept else ""
-    cost = "its price is not known" if estimate.usd is None else f"at most ${estimate.usd:,.2f} at list price"
+    if not estimate.calls:
+        return f"{what}{there}: no call"
+    cost = "its price is not known" if estimate.usd is None else f"at most {dollars(estimate.usd)} at list price"
     return (
         f"{what}{there}: {plural(estimate.calls, 'call')} or more, about {estimate.input_tokens:,} tokens in and at"
         f" most {estimate.output_tokens:,} out, {cost}"

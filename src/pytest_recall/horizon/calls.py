@@ -1,0 +1,150 @@
+"""Calls of a run's models: within a budget, recorded or replayed, by a cassette of its own for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pytest_recall.core.call import Kind, Tokens
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.selector import parse
+from pytest_recall.horizon.counted import Counted, Sheet, counting
+from pytest_recall.replay.meter import Meter
+from pytest_recall.replay.tape import Mode
+from pytest_recall.replay.watch import Watch
+from pytest_recall.run.models import model_of
+from pytest_recall.run.place import Place
+from pytest_recall.run.price import list_price
+from pytest_recall.run.taped import Shelf, limit, open_tape, player_of
+
+SCENARIO = "_bench"
+"""How the folders of recordings begin; no scenario is called so, as their names begin with a letter."""
+_NAMED = ("openai", "anthropic")
+"""Kinds of selectors that say by which model's price their calls are."""
+
+
+class Calls:
+    """How the models of a run are asked.
+
+    `mode` and `folder` are of their cassettes, `budget` is in US dollars, None for as much as it takes. `problems`
+    are those of recordings. The calls of the memory are its own: they are made as always.
+    """
+
+    def __init__(
+        self, place: Place, rubric: Rubric, mode: Mode = "off", folder: Path | None = None, budget: float | None = None
+    ) -> None:
+        self._place, self._rubric = place, rubric
+        self._folder = folder or place.cassettes
+        self._budget = budget
+        # A memory asks as an agent would, so that the model that works for it has to have another kind.
+        self._player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})
+        self._shelf: Shelf | None = None
+        self._upstream = False
+        self._meter: Meter | None = None
+        self._spent: tuple[float, float, int, str] | None = None
+        self.problems: list[str] = []
+
+    @property
+    def mode(self) -> Mode:
+        """What is done with calls."""
+        return self._player.mode
+
+    def model(self, selector: str, kind: Kind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
+        """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
+        self._upstream |= parse(selector).kind != "python"
+        found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready)
+        return Counted(found, kind)
+
+    def price(self, model: Counted, tokens: Tokens) -> float | None:
+        """Return what tokens of a model cost, by the rubric or the list; None if that is not known."""
+        return list_price(model.name, model.seller, tokens, self._rubric.prices)
+
+    def check_prices(self, models: Mapping[str, Counted], say: Callable[[str], None]) -> None:
+        """Raise RecallError for models, by their roles, whose price is not known if there is a budget to keep.
+
+        Where the first reply alone can tell the price, that is said.
+        """
+        problems = []
+        for role, model in models.items() if self._budget is not None else ():
+            selector = parse(model.name)
+            if self.price(model, Tokens(1, 1)) is not None:
+                continue
+            told = f"{role} `{model.name}`: its price is "
+            if selector.kind not in _NAMED or not selector.target:
+                say(f"{told}not known before its calls; if they do not tell it either, no budget can be kept")
+            else:
+                name = selector.target
+                problems.append(
+                    f"{told}unknown, so that no budget can be kept; add `{name}` to `prices` in"
+                    f" {self._place.name(self._place.rubric)}, or leave out --budget"
+                )
+        if problems:
+            raise RecallError(*problems)
+
+    @property
+    def spent(self) -> tuple[float, float, int, str] | None:
+        """The budget, what was spent of it, how many calls have no known cost, and why none may begin, if so."""
+        return self._spent
+
+    def closed(self) -> str:
+        """Return why no further call may begin; empty if one may."""
+        return "" if self._meter is None else self._meter.closed()
+
+    @contextmanager
+    def listening(self, name: str) -> Iterator[None]:
+        """Listen to the calls that are made in this block; their cassettes are those of `name`."""
+        self._shelf = Shelf(
+            player=self._player,
+            place=self._place,
+            rubric=self._rubric,
+            folder=self._folder,
+            scenario=f"{SCENARIO}-{name}",
+        )
+        watch = Watch(self._player)
+        try:
+            if self._budget is not None:
+                self._meter = limit(self._player, self._place, self._rubric, self._budget)
+            yield
+        finally:
+            watch.close()
+            if self._meter is not None:
+                self._spent = self._meter.budget, *self._meter.sums(), self.closed()
+                self._meter.close()
+
+    @contextmanager
+    def about(self, name: str, *, kept: bool = True) -> Iterator[Sheet]:
+        """Hand out the sheet of a question, on which each call of this block is counted, and cassette `name` is used.
+
+        What was recorded is kept if the sheet says that it is `whole` in the end. Where nothing is to be `kept`,
+        calls are made, and not recorded.
+        """
+        if self._shelf is None:
+            with counting(Sheet(prices=self._rubric.prices)) as sheet:
+                yield sheet
+            return
+        tape = self._shelf.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
+        lane = self._player.lane()
+        self._player.push(tape, lane)
+        sheet = Sheet(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
+        try:
+            with counting(sheet):
+                yield sheet
+        finally:
+            self._player.leave(lane)
+            tape.close()
+            if sheet.whole and not tape.problems:
+                self._shelf.finish(tape, name)
+            elif tape.draft_path is not None:
+                tape.draft_path.unlink(missing_ok=True)
+            self.problems += tape.problems
+
+    def unrecorded(self, names: Iterable[str]) -> int:
+        """Return how many of these questions have no cassette, where calls are recorded.
+
+        Objects of somebody's own may call nobody, and leave no recording.
+        """
+        if self._shelf is None or not self._upstream or self.mode not in ("record", "missing"):
+            return 0
+        return sum(not self._shelf.path(name).exists() for name in names)

@@ -1,0 +1,210 @@
+"""Calls of a run's models: within a budget, recorded, and replayed without a socket."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.helpers.grader import Grader
+from tests.helpers.persona import write_project
+
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--skip-preflight")
+REPLAY = ("bench", "run", "--profile", "clerk.profile.yaml", "--replay")
+CENT = 0.01
+"""What a call costs."""
+PRICES = {"grader": {"input": 1000, "output": 0}}
+
+
+@pytest.fixture(name="served")
+def _served() -> Iterator[Grader]:
+    grader = Grader()
+    yield grader
+    grader.close()
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, served: Grader) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    write_project(tmp_path, models={"judge": served.selector})
+    rubric(PRICES)
+
+
+def rubric(prices: Any) -> None:
+    Path("eval").mkdir(exist_ok=True)
+    Path("eval/rubric.yaml").write_text(json.dumps({"owner": "us", "prices": prices}))
+
+
+def result(folder: str = "out") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(folder) / "result.json").read_text())
+    return found
+
+
+def lines(folder: str = "out", name: str = "questions.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(folder) / name).read_text().splitlines()]
+
+
+def scores(folder: str) -> list[Any]:
+    ranges = result(folder)["personas"][0]["rangeResults"]
+    return [(one["range"], one["overallScore"], one["questionsEvaluated"]) for one in ranges]
+
+
+class TestBudget:
+    """No call begins once the money is spent, and what is left is asked later."""
+
+    @pytest.mark.parametrize("parallelism", ["1", "4"])
+    def test_what_cannot_be_paid_for_is_not_asked_and_asked_with_a_new_budget(
+        self, served: Grader, capsys: pytest.CaptureFixture[str], parallelism: str
+    ) -> None:
+        assert main([*RUN, "--out", "out", "--budget", "0.15", "--parallelism", parallelism]) == 2
+        made = len(served.bodies)
+        assert 15 <= made <= 15 + int(parallelism) - 1
+        assert len(lines()) == made
+        captured = capsys.readouterr()
+        spent = f"${made * CENT:.2f}"
+        assert f"recall: budget $0.15: {spent} spent; the budget of $0.15 is spent\n" in captured.err
+        assert f"{40 - made} questions were not asked; the same command with --resume out and a new" in captured.err
+        assert f"{made - 12} answers of the next checkpoint, which is not whole, will count" in captured.err
+        assert "2 checkpoints, 12 questions asked" in captured.out
+        found = result()["metadata"]
+        assert (found["unasked"], found["stopped"]) == (40 - made, "the budget of $0.15 is spent")
+        assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint", "checkpoint"]
+        more = ("--resume", "out", "--budget", "1", "--parallelism", parallelism)
+        assert main([*RUN, *more]) == 0
+        assert (len(served.bodies), len(lines())) == (40, 40)
+        assert "unasked" not in result()["metadata"]
+        assert "stopped" not in result()["metadata"]
+        assert result()["metadata"]["usd"] == 0.4
+        assert main([*RUN, "--out", "whole", "--parallelism", parallelism]) == 0
+        assert scores("out") == scores("whole")
+
+    def test_an_answer_that_cannot_be_judged_is_not_written_down(self, served: Grader) -> None:
+        write = Path("clerk.profile.yaml").read_text()
+        models = {"judge": served.selector, "answer": served.selector.replace("#grader", "#reader")}
+        profile = {**json.loads(write), "models": models}
+        Path("clerk.profile.yaml").write_text(json.dumps(profile))
+        rubric({**PRICES, "reader": PRICES["grader"]})
+        assert main([*RUN, "--out", "out", "--budget", "0.05"]) == 2
+        assert [one["model"] for one in served.bodies] == ["reader", "grader", "reader", "grader", "reader"]
+        assert len(lines()) == 2
+        assert result()["metadata"]["unasked"] == 38
+        assert result()["personas"] == []
+
+    def test_a_budget_that_goes_on_known_answers_asks_nothing(
+        self, served: Grader, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        run = [one for one in RUN if one != "--skip-preflight"]
+        assert main([*run, "--out", "out", "--budget", "0.01"]) == 2
+        assert len(served.bodies) == 1
+        assert "40 questions were not asked" in capsys.readouterr().err
+        assert (lines(), result()["metadata"]["unasked"]) == ([], 40)
+
+    def test_a_price_that_nobody_knows_is_told_before_the_first_call(
+        self, served: Grader, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        rubric({})
+        assert main([*RUN, "--budget", "1"]) == 2
+        assert capsys.readouterr().err == (
+            f"recall: judge `{served.selector}`: its price is unknown, so that no budget can be kept; add `grader` to"
+            " `prices` in eval/rubric.yaml, or leave out --budget\n"
+        )
+        assert served.bodies == []
+
+    def test_a_dry_run_has_the_prices_of_the_rubric(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*RUN[:-1], "--dry-run", "--json"]) == 0
+        (one,) = json.loads(capsys.readouterr().out)["models"]
+        assert one["usd"] == one["inputTokens"] / 1000
+        rubric({})
+        assert main([*RUN[:-1], "--dry-run", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["models"][0]["usd"] is None
+
+    def test_of_ones_own_model_it_is_told_and_no_more(self, capsys: pytest.CaptureFixture[str]) -> None:
+        own = ("--judge", "python:mine.py:judge", "--budget", "1", "--out", "own")
+        assert main([*RUN, *own]) == 0
+        told = "judge `python:mine.py:judge`: its price is not known before its calls; if they do not"
+        assert told in capsys.readouterr().err
+
+
+class TestRecordings:
+    """Each question has a recording of its own, which takes the place of the models."""
+
+    def test_a_recording_is_replayed_without_the_models(
+        self, served: Grader, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert main([*RUN, "--out", "live", "--record"]) == 0
+        (folder,) = (tmp_path / "eval/cassettes").glob("_bench-clerk-*")
+        assert len(list(folder.iterdir())) == len(served.bodies) == 40
+        served.close()
+        monkeypatch.delenv("OPENAI_API_KEY")
+        assert main([*REPLAY, "--out", "replayed", "--parallelism", "3"]) == 0
+        assert scores("replayed") == scores("live")
+        found = result("replayed")["metadata"]
+        assert (found["replayed"], found["usd"]) == (True, 0)
+        assert "replayed" not in result("live")["metadata"]
+        assert lines("replayed", "progress.jsonl")[0]["replayed"] is True
+        capsys.readouterr()
+        assert main(["bench", "report", "replayed"]) == 0
+        assert "models: not asked: their replies are from recordings" in capsys.readouterr().out
+        assert main([*REPLAY, "--out", "live"]) == 2
+        assert "live: holds another run: `replayed` was None and is True" in capsys.readouterr().err
+
+    def test_what_is_not_recorded_is_no_score_and_says_so(
+        self, tmp_path: Path, served: Grader, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main([*RUN, "--out", "live", "--record", "tapes", "--ranges", "6d"]) == 0
+        gone = sorted(tmp_path.glob("tapes/_bench-*/*.ndjson"))[:6]
+        for path in gone:
+            path.unlink()
+        made = len(served.bodies)
+        assert main([*REPLAY, "tapes", "--out", "replayed", "--ranges", "6d"]) == 2
+        lost = [one for one in lines("replayed") if "failure" in one]
+        assert [(one["failure"], "score" in one) for one in lost] == [("judge", False)] * 6
+        assert all("is not recorded; the same command with --record records it" in one["error"] for one in lost)
+        assert "6 questions have no points; --record records them" in capsys.readouterr().err
+        assert len(served.bodies) == made
+        missing = ("--record=missing:tapes", "--out", "again", "--ranges", "6d")
+        assert main([*RUN, *missing]) == 0
+        assert len(served.bodies) == made + 6
+        shutil.rmtree("replayed")
+        assert main([*REPLAY, "tapes", "--out", "replayed", "--ranges", "6d"]) == 0
+
+    def test_a_memory_is_told_and_asked_as_always(self, tmp_path: Path) -> None:
+        profile = json.loads(Path("clerk.profile.yaml").read_text())
+        profile["harness"] = {"adapter": "python:mine.py:Memory"}
+        Path("clerk.profile.yaml").write_text(json.dumps(profile))
+        assert main([*RUN, "--out", "live", "--record", "--ranges", "3d"]) == 0
+        asked = (tmp_path / "asked.txt").read_text()
+        assert main([*REPLAY, "--out", "replayed", "--ranges", "3d"]) == 0
+        assert (tmp_path / "asked.txt").read_text() == 2 * asked
+
+    def test_a_stopped_recording_goes_on(self, served: Grader, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([*RUN, "--out", "live", "--record", "--budget", "0.05"]) == 2
+        assert main([*RUN, "--out", "live", "--record"]) == 0
+        assert main([*REPLAY, "--out", "replayed"]) == 0
+        assert len(served.bodies) == 40
+        assert main([*RUN, "--out", "live", "--record", "other"]) == 0
+        told = "live: 40 of the answered questions are not recorded, and not asked again; name another --out"
+        assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--judge", "lexical", "--budget", "1"), "--budget is about the calls of models, and none is asked; name one"),
+        (("--judge", "lexical", "--replay"), "--replay is about the calls of models, and none is asked; name one with"),
+        (("--record", "--replay"), "--record is about calls that are made, and --replay makes none; give one of them"),
+        (("--budget", "1", "--replay"), "--budget is about calls that are made, and --replay makes none; give one of"),
+        (("--budget", "1", "--dry-run"), "--dry-run asks and writes nothing; give it without options for a run that"),
+        (("--replay", "nowhere"), "--replay: nowhere: no such directory; --record makes recordings there"),
+        (("--replay", "clerk", "--skip-preflight"), "--skip-preflight has no effect with --replay, which tries no"),
+    ],
+)
+def test_what_has_no_effect_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
+    assert main(["bench", "run", "--profile", "clerk.profile.yaml", *more]) == 2
+    assert capsys.readouterr().err.startswith(f"recall: {said}")
