@@ -10,6 +10,9 @@ the box says after how many days it is due again: 1, 3, 7, 14 or 30. What a run 
     nightly  every overdue case, 5 never-seen ones
     all      everything
 
+With `policy: lottery` in rubric.yaml, a pull request and a night take a fixed number of cases instead. What a change
+touches is nothing that this script knows; `recall select` does.
+
 `pytest -p recall eval` takes the same slice and runs it; a test holds the two together.
 """
 
@@ -22,7 +25,7 @@ from pathlib import Path
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.schedule import INTERVALS
-from pytest_recall.core.selection import remainder, select
+from pytest_recall.core.slice import choose, remainder
 from pytest_recall.store.artifacts import Artifacts, today_yaml
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.find import find_case_files
@@ -49,7 +52,7 @@ def main() -> int:
     state = read_state(args.eval / "recall.yaml", "recall.yaml")
 
     # Which of it runs today, and why.
-    picks = select(cases, state.rows, rubric, args.mode, args.date, seed)
+    picks = choose(cases, state.rows, (), rubric, args.mode, args.date, seed)
 
     # Say it, and write it down.
     chosen = []

@@ -33,7 +33,7 @@ RANK = {name: rank for rank, line in enumerate(LAYERS) for name in line}
 DOORS = {"__init__", "__main__"}
 # What each folder may import from outside, beside the standard library.
 OUTSIDE = {
-    "core": {"pydantic"},
+    "core": {"pathspec", "pydantic"},
     "metrics": {"nltk"},
     "datasets": {"ijson"},
     "judges": {"jsonschema", "referencing", "wordllama"},

@@ -123,7 +123,7 @@ def test_base_state(project: Path, inside: Recall) -> None:
         (["--scenarios", "loan"], "--scenarios: 'loan' is in no case; did you mean `loans`?"),
         (["--dimensions", "mood"], "--dimensions: 'mood' is in no case; known: facts, tone"),
         (["--mode", "nightl"], "mode: 'nightl' is unknown; did you mean `nightly`?"),
-        (["--mode", "explicit"], "mode: 'explicit' is unknown; known: all, nightly, pr"),
+        (["--mode", "explicit"], "mode: 'explicit' is unknown; known: all, nightly, observe, pr"),
         (["--date", "2026-02-30"], "date: '2026-02-30' is not a date; write it like 2026-01-31"),
         (["--date", "tomorrow"], "date: 'tomorrow' is not a date; write it like 2026-01-31"),
     ],

@@ -21,6 +21,11 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "max_due_cases": 25,
         "new_traffic_sample": 5,
         "nightly_max_cases": None,
+        "policy": "literal",
+        "slice_cases": 25,
+        "nightly_cases": None,
+        "max_verdict_age": None,
+        "near": {},
         "thresholds": {},
         "prices": {},
         "rate_limits": {},
@@ -58,8 +63,8 @@ def test_without_a_file_nobody_owns_it() -> None:
 
 
 def test_modes() -> None:
-    assert MODES == ("pr", "nightly", "all")
-    assert [Rubric(owner="x", mode=mode).mode for mode in MODES] == ["pr", "nightly", "all"]
+    assert MODES == ("pr", "nightly", "all", "observe")
+    assert [Rubric(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,10 @@ def test_json_of_a_whole_run() -> None:
         "complete": False,
         "total": 40,
         "chosen": 6,
-        "not_chosen": {"not_due": 30, "over_cap": 3, "unseen": 1},
+        "policy": "literal",
+        "not_chosen": {"near": 0, "not_due": 30, "over_cap": 3, "unseen": 1},
+        "stale": 0,
+        "near": None,
         "next_due": "2026-03-12",
         "counts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1, "not run": 1},
         "regressions": ["worse"],
@@ -176,6 +179,7 @@ def test_json_of_a_whole_run() -> None:
         "baselines": None,
         "judged_by_models": None,
         "regraded": None,
+        "observed": None,
     }
     assert failed[0] == {
         "id": "worse",

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.case import Case
+from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.near import unmatched
+from pytest_recall.core.rubric import Rubric
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
 from pytest_recall.store.calibration import read_calibrations
@@ -62,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     if problems:
         raise RecallError(*problems)
     cases = [case for file in files for case in file.cases()]
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    _check_near(rubric, place, cases)
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
     of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
     print(
@@ -69,6 +76,27 @@ def run(args: argparse.Namespace) -> int:
         f" {plural(len(dimensions), 'dimension')}{of_datasets}: all in order"
     )
     return 0
+
+
+def _check_near(rubric: Rubric, place: Place, cases: Iterable[Case]) -> None:
+    """Say which paths of the rubric's `near` fit no file. Raises RecallError for tags that no case has."""
+    if not rubric.near:
+        return
+    name = f"{place.name(place.rubric)}: near"
+    tags = {tag for case in cases for tag in case.tags}
+    lost = [tag for tag in rubric.near if tag not in tags]
+    if lost:
+        raise RecallError(*(f"{name}: `{tag}` is the tag of no case{nearest(tag, tags)}" for tag in lost))
+    # Imported here: most eval sets map nothing, and need no git.
+    from pytest_recall.store.changes import Repository
+
+    try:
+        paths = Repository(place.root).files()
+    except RecallError as error:
+        print(f"recall: {name}: its paths were not looked for, since {error}", file=sys.stderr)
+        return
+    for tag, glob in unmatched(rubric.near, paths):
+        print(f"recall: {name}: {tag}: `{glob}` fits no file of the repository", file=sys.stderr)
 
 
 def _names_dataset(path: Path) -> bool:

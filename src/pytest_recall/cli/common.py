@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.core.budget import dollars_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.run.context import Asked, Context, resolve
+from pytest_recall.run.near import Sources, sources
 from pytest_recall.run.place import Place, find_place
 from pytest_recall.store.find import DEFAULT_PATTERNS, find_case_files
 from pytest_recall.store.rubric import read_rubric
@@ -53,6 +54,22 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         metavar="GLOB",
         help="further case files, as `recall_files` in the pytest ini names them; may be repeated",
     )
+
+
+def add_near(parser: argparse.ArgumentParser) -> None:
+    """Add the option for what the change touches."""
+    parser.add_argument(
+        "--near",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="what the change touches: git:REF, tags, file:PATH or off, as with `--recall-near`; may be repeated",
+    )
+
+
+def near_of(args: argparse.Namespace) -> Sources:
+    """Return where to learn what the change touches. Raises RecallError."""
+    return sources(args.near, os.environ, Path.cwd())
 
 
 def add_cassette(parser: argparse.ArgumentParser, note: str = "") -> None:

@@ -7,7 +7,18 @@ import json
 import sys
 from collections.abc import Iterable
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, dollars, names, place_of
+from pytest_recall.cli.common import (
+    Commands,
+    add_files,
+    add_near,
+    case_paths,
+    command,
+    context_of,
+    dollars,
+    names,
+    near_of,
+    place_of,
+)
 from pytest_recall.core.baselines import SHIPPED, named
 from pytest_recall.core.baselines import check_names as check_baselines
 from pytest_recall.core.errors import RecallError, nearest
@@ -42,11 +53,12 @@ The newest {RUNS} runs are read; --runs changes that.
 def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "estimate", "say what today's slice will cost, from history", run, DETAILS)
-    parser.add_argument("--mode", help="pr, nightly or all (default: as `pytest -p recall` would have it)")
+    parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
+    add_near(parser)
     parser.add_argument("--baselines", metavar="A,B", help="who else is asked; `none` for none of the rubric's")
     parser.add_argument("--batch", action="store_true", help="what it costs by batch, and what without")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
@@ -66,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Wanted(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
-    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
+    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near_of(args))
     check_names(plan, {})
     chosen = {case.id: case.scenario for file in plan.files.values() for case in file.cases(plan.reasons)}
     baselines = rubric.baselines if args.baselines is None else named(args.baselines, "--baselines")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.trial import Outcome
 from pytest_recall.render import scorecard as render
 from pytest_recall.run import finish
+from pytest_recall.run.place import Place
 from pytest_recall.store.journal import read_journal
 
 DETAILS = """\
@@ -39,11 +42,18 @@ def add(commands: Commands) -> None:
         default="never",
         help="when to exit with 1",
     )
+    parser.add_argument(
+        "--observed",
+        action="store_true",
+        help="print what the slices would have missed and saved, over all runs with `--recall-mode observe`",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
+    if args.observed:
+        return _observed(place, args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     card = finish.scorecard(record, place, folder)
@@ -59,3 +69,31 @@ def run(args: argparse.Namespace) -> int:
         "incomplete": bool(failed or card.not_run or card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)),
     }
     return int(found[args.fail_on])
+
+
+def _observed(place: Place, args: argparse.Namespace) -> int:
+    """Print what the slices would have missed and saved."""
+    from pytest_recall.core.observed import observed, together
+    from pytest_recall.render import observed as told
+
+    if args.fail_on != "never" or args.run_name != "latest" or args.format == "md":
+        raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and `--format md`")
+    runs = []
+    for folder in place.artifacts.runs():
+        try:
+            record = read_journal(folder)
+        except RecallError as error:
+            print(f"recall: left out: {error}", file=sys.stderr)
+            continue
+        if record.header.mode == "observe" and record.exit_code is not None:
+            runs.append(observed(record, finish.scorecard(record)))
+    if not runs:
+        raise RecallError(
+            f"{place.name(place.artifacts.folder)}: no whole run with `--recall-mode observe`; make one first"
+        )
+    if args.format == "json":
+        found = {"version": 1, "runs": [told.as_json(one) for one in runs], "together": told.as_json(together(runs))}
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(told.lines(runs)))
+    return 0

@@ -6,8 +6,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of
-from pytest_recall.render.sentences import slice_line
+from pytest_recall.cli.common import (
+    Commands,
+    add_files,
+    add_near,
+    case_paths,
+    command,
+    context_of,
+    names,
+    near_of,
+    place_of,
+)
+from pytest_recall.render.sentences import near, slice_line
 from pytest_recall.run.context import Asked
 from pytest_recall.run.plan import Wanted, check_names, make_plan
 
@@ -21,7 +31,7 @@ def add(commands: Commands) -> None:
         run,
         "Marked tests are chosen when pytest collects them, so that they are not in it.",
     )
-    parser.add_argument("--mode", help="pr, nightly or all (default: as `pytest -p recall` would have it)")
+    parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
@@ -29,6 +39,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--base-state", type=Path, metavar="FILE", help="choose from this state file instead of recall.yaml"
     )
+    add_near(parser)
     parser.add_argument("--ids", action="store_true", help="print the ids only, one a line")
     add_files(parser)
 
@@ -38,10 +49,22 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Wanted(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
-    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, base_state=args.base_state)
+    plan = make_plan(
+        place,
+        case_paths(place, args),
+        context,
+        rubric,
+        wanted,
+        complete=True,
+        base_state=args.base_state,
+        near=near_of(args),
+    )
     check_names(plan, {})
     text = plan.today()
     place.artifacts.write("today.yaml", text)
     print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")
-    print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
+    header = plan.header("", "")
+    print(f"recall: {slice_line(header)}", file=sys.stderr)
+    if told := near(header):
+        print(f"recall: {told}", file=sys.stderr)
     return 0

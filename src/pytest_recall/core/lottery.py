@@ -18,8 +18,8 @@ from itertools import zip_longest
 from pytest_recall.core.row import Row
 from pytest_recall.core.selection import Pick
 
-NEAR_TURNS = 4
-"""How many cases near the change are taken for each one from box 1, of the due and of the new."""
+NEAR_TURNS = 8
+"""How many cases near the change are taken for each one from box 1 and of the new."""
 RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
 
 
@@ -44,18 +44,20 @@ def pull_request(
 ) -> list[Pick]:
     """Return `size` of `cases`, or all if there are no more, in the order in which they were taken.
 
-    One after the other from box 1, from those `near` the change, from the due and from the new, so that none
-    of these crowds the others out; what is left of the size is filled in turn from all the rest. Each case is in
-    one of the streams, the first that it fits, so that choosing from a choice and more cases is the same as
-    choosing from all of them.
+    `NEAR_TURNS` of those `near` the change, one from box 1 and a new one, and so on, so that none of these crowds
+    the others out; where none is near any more, one of the due in their place. What is left of the size is filled
+    in turn from all the rest. Each case is in one of the streams, so that choosing from a choice and more cases is
+    the same as choosing from all of them; one near the change that is in box 1 is in that one if it is failing.
     """
     streams: dict[str, list[str]] = {RETEST: [], NEAR: [], DUE: [], NEW: []}
     rest = []
     for case_id in set(cases):
         row = rows.get(case_id)
-        if row is not None and row.box == 1:
+        touched = case_id in near
+        # A case that is in box 1 since it is young is asked for the sake of the change, like all that is near.
+        if row is not None and row.box == 1 and (row.failing or not touched):
             streams[RETEST].append(case_id)
-        elif case_id in near:
+        elif touched:
             streams[NEAR].append(case_id)
         elif row is None:
             streams[NEW].append(case_id)
@@ -65,29 +67,33 @@ def pull_request(
             rest.append(case_id)
 
     def drawn(ids: Iterable[str]) -> list[str]:
-        return sorted(ids, key=lambda one: (ticket(seed, one, _age(rows.get(one), today)), one))
+        return sorted(ids, key=lambda one: (ticket(seed, one, age_of(rows.get(one), today)), one))
 
     told = {reason: [Pick(case_id, reason) for case_id in drawn(ids)] for reason, ids in streams.items()}
-    # The change is what this pull request can be blamed for; a night comes to the others as well.
+    # The change is what this pull request can be blamed for. Some cases are always due, a tenth of all on a usual
+    # day, and a night takes them: beside those near they would leave too few of them.
     turns = zip_longest(
-        told[RETEST], *(told[NEAR][start::NEAR_TURNS] for start in range(NEAR_TURNS)), told[DUE], told[NEW]
+        *(told[NEAR][start::NEAR_TURNS] for start in range(NEAR_TURNS)),
+        told[RETEST],
+        [*[None] * -(-len(told[NEAR]) // NEAR_TURNS), *told[DUE]],
+        told[NEW],
     )
     first = [pick for turn in turns for pick in turn if pick is not None]
     return [*first, *(Pick(case_id, IN_TURN) for case_id in drawn(rest))][:size]
 
 
 def night(
-    cases: Iterable[str], rows: Mapping[str, Row], size: int, today: date, seed: str, longest: int | None = None
+    cases: Iterable[str], rows: Mapping[str, Row], size: int | None, today: date, seed: str, longest: int | None = None
 ) -> list[Pick]:
     """Return `size` of `cases`, or all if there are no more.
 
     First those whose last verdict is `longest` days old or older, then box 1, then what the calendar asks for, then
-    new ones, and then whatever is stalest; each the oldest first.
+    new ones, and then whatever is stalest; each the oldest first. Without a size all of the first four.
     """
     chosen = []
     for case_id in set(cases):
         row = rows.get(case_id)
-        age = _age(row, today)
+        age = age_of(row, today)
         if row is None:
             place, reason = 3, NEW
         elif longest is not None and age >= longest:
@@ -96,12 +102,14 @@ def night(
             place, reason = 1, RETEST
         elif row.is_due(today):
             place, reason = 2, DUE
+        elif size is None:
+            continue
         else:
             place, reason = 4, IN_TURN
         chosen.append((place, -age, ticket(seed, case_id, 1), Pick(case_id, reason)))
     return [pick for *_, pick in sorted(chosen)][:size]
 
 
-def _age(row: Row | None, today: date) -> int:
+def age_of(row: Row | None, today: date) -> int:
     """Return how many days old the last verdict is; one day for a case that has none, which all of them share."""
     return 1 if row is None else max((today - row.last_tested).days, 0)

@@ -16,7 +16,10 @@ class Header(NamedTuple):
     `writes` whether the run's trials belong in the state; `total` the cases it chose from;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
     `lapses` is the number of them that sets a case apart; `baselines` are asked beside the agent
-    under test; `batch` says that calls go through batch APIs where these take them.
+    under test; `batch` says that calls go through batch APIs where these take them. `policy` is the
+    rubric's; `near` says in words which cases the change touches, `left_near` of how many there was no
+    room, and `left_stale` how many verdicts are older than a night may leave them. `observed` is what the
+    schedule would have run, in a run of everything that is to show what this would have missed.
     """
 
     run: str
@@ -45,6 +48,11 @@ class Header(NamedTuple):
     lapses: int | None = None
     baselines: tuple[str, ...] = ()
     batch: bool = False
+    policy: str = "literal"
+    near: str = ""
+    left_near: int = 0
+    left_stale: int = 0
+    observed: tuple[tuple[str, str], ...] = ()
 
 
 class Record(NamedTuple):

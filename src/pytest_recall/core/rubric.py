@@ -26,12 +26,14 @@ from pytest_recall.core.usage import PROVIDERS
 if TYPE_CHECKING:
     from pytest_recall.core.calibration import Standard
 
-Mode = Literal["pr", "nightly", "all"]
-MODES: tuple[Mode, ...] = ("pr", "nightly", "all")
+Mode = Literal["pr", "nightly", "all", "observe"]
+MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
+Policy = Literal["literal", "lottery"]
 
 Name = Annotated[str, Field(min_length=1)]
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
+Some = Annotated[int, Field(strict=True, ge=1)]
 # A criterion is a field of what the judge replies.
 CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
@@ -73,6 +75,14 @@ def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
+
+# What takes the place of each setting that only one of the policies has; empty where nothing does.
+_LITERAL = {
+    "max_due_cases": "`slice_cases` is the size of its slice",
+    "new_traffic_sample": "new cases are within `slice_cases`",
+    "nightly_max_cases": "`nightly_cases` is the size of its night",
+}
+_LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near")
 
 # The fields of the providers' requests that hold the question.
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
@@ -156,6 +166,27 @@ class Rubric(BaseModel):
     new_traffic_sample: Count = Field(default=5, description="Never-seen cases in a run, picked by seed.")
     nightly_max_cases: Count | None = Field(
         default=None, description="Overdue cases in a nightly run; without it, every one."
+    )
+    policy: Policy = Field(
+        default="literal",
+        description="What a run takes: `literal`, what the boxes say; or `lottery`, a fixed number, near the change"
+        " first.",
+    )
+    slice_cases: Some = Field(
+        default=25, description="With `policy: lottery`: cases in a pull-request run, exactly, box 1 and new ones too."
+    )
+    nightly_cases: Some | None = Field(
+        default=None,
+        description="With `policy: lottery`: cases in a nightly run, exactly; without it, all that are stale, in box 1,"
+        " due or new.",
+    )
+    max_verdict_age: Some | None = Field(
+        default=None,
+        description="With `policy: lottery`: a verdict of so many days is stale, and a night runs its case first.",
+    )
+    near: dict[Name, WrittenNames] = Field(
+        default={},
+        description="With `policy: lottery`: the paths, as in `.gitignore`, whose change touches the cases with a tag.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
@@ -287,6 +318,16 @@ class Rubric(BaseModel):
     def _has_effect(self) -> Rubric:
         if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
             raise ValueError("`judge_kappa_bound` has no effect without `judge_min_kappa`; give both, or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_policy(self) -> Rubric:
+        if self.policy == "lottery":
+            idle = [f"`{name}`: {why}" for name, why in _LITERAL.items() if name in self.model_fields_set]
+            if idle:
+                raise ValueError(f"`policy: lottery` leaves no effect to {'; to '.join(idle)}; remove what it names")
+        elif idle := [f"`{name}`" for name in _LOTTERY if name in self.model_fields_set]:
+            raise ValueError(f"{', '.join(idle)}: no effect without `policy: lottery`; give both, or neither")
         return self
 
     def rates(self, workers: int = 1) -> dict[Target, Rate]:

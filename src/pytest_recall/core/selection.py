@@ -1,10 +1,9 @@
-"""Selection: which cases run today, why, and why the rest does not."""
+"""Selection: which cases the boxes alone ask for today, and why."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from pytest_recall.core.rubric import Mode, Rubric
 
 
 class Pick(NamedTuple):
-    """A case that was chosen, and the reason: "box 1", "due", "new", "all" or "explicit"."""
+    """A case that was chosen, and the reason: "box 1", "due", "new", "all", "explicit", or one of `core/lottery.py`."""
 
     case_id: str
     reason: str
@@ -30,7 +29,7 @@ def select(
     slice as selecting from all cases at once.
     """
     pool = sorted(set(cases))
-    if mode == "all":
+    if mode in ("all", "observe"):
         return [Pick(case, "all") for case in pool]
     seen = [case for case in pool if case in rows]
     retest = [case for case in seen if rows[case].box == 1]
@@ -51,30 +50,3 @@ def select(
 def ticket(seed: str, case_id: str) -> bytes:
     """Return the case's place in the draw: its own hash, so that one case more moves one pick at most."""
     return hashlib.sha256(f"{seed}:{case_id}".encode()).digest()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remainder:
-    """What was not chosen, by reason, and when the calendar asks next."""
-
-    not_due: int
-    over_cap: int
-    unseen: int
-    next_due: date | None
-
-
-def remainder(cases: Iterable[str], picks: Iterable[Pick], rows: Mapping[str, Row], today: date) -> Remainder:
-    """Return the counts of `cases` that are not in `picks`."""
-    chosen = {pick.case_id for pick in picks}
-    not_due = over_cap = unseen = 0
-    upcoming: date | None = None
-    for case in set(cases) - chosen:
-        row = rows.get(case)
-        if row is None:
-            unseen += 1
-        elif row.is_due(today):
-            over_cap += 1
-        else:
-            not_due += 1
-            upcoming = row.next_due if upcoming is None else min(upcoming, row.next_due)
-    return Remainder(not_due=not_due, over_cap=over_cap, unseen=unseen, next_due=upcoming)

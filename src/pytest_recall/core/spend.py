@@ -49,7 +49,7 @@ class Spend(NamedTuple):
     @property
     def recording(self) -> Bill:
         """What the calls cost if every one is live."""
-        return _sum([self.spent, self.saved])
+        return added([self.spent, self.saved])
 
     @property
     def unpriced(self) -> int:
@@ -101,9 +101,9 @@ def total(spends: Mapping[str, Spend]) -> Spend:
         replayed=sum(spend.replayed for spend in every),
         tokens=_tokens(spend.tokens for spend in every),
         uncounted=sum(spend.uncounted for spend in every),
-        spent=_sum(spend.spent for spend in every),
-        saved=_sum(spend.saved for spend in every),
-        stays=_sum(spend.stays for spend in every),
+        spent=added(spend.spent for spend in every),
+        saved=added(spend.saved for spend in every),
+        stays=added(spend.stays for spend in every),
     )
 
 
@@ -113,7 +113,8 @@ def _bill(calls: Sequence[Call]) -> Bill:
     return Bill(len(calls), fsum(prices), len(calls) - len(prices))
 
 
-def _sum(bills: Iterable[Bill]) -> Bill:
+def added(bills: Iterable[Bill]) -> Bill:
+    """Return several bills as one."""
     every = list(bills)
     return Bill(
         sum(bill.calls for bill in every), fsum(bill.usd for bill in every), sum(bill.unpriced for bill in every)

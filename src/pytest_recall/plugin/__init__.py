@@ -38,7 +38,9 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
     """Send nothing in a replay, from the conftest files on."""
-    if getattr(early_config.known_args_namespace, "recall_replay", None) is None and not options.may_be_short(args):
+    known = early_config.known_args_namespace
+    given = getattr(known, "recall_replay", None) is not None or getattr(known, "recall_dry_run", False)
+    if not given and not options.may_be_short(args):
         return (yield)
     from pytest_recall.plugin import early
 
@@ -107,7 +109,7 @@ class Hooks:
             return []
         from pytest_recall.plugin import baselines
 
-        lines = (run.header_line(), baselines.header_line(run), run.concurrency_line())
+        lines = (run.header_line(), run.near_line(), run.dry_line(), baselines.header_line(run), run.concurrency_line())
         return [line for line in lines if line]
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -158,7 +160,7 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Ask a case several times, where one answer does not decide it."""
-        if getattr(item, "rule", None) is None or CASE_ID not in item.stash:
+        if getattr(item, "rule", None) is None or CASE_ID not in item.stash or (self.run and self.run.dry):
             return None
         from pytest_recall.plugin import repeats
 
@@ -222,6 +224,10 @@ class Hooks:
 
             if call.when != "teardown" or missed_at_its_end(item, call):
                 attach(item, call, report)
+                if self.run and self.run.dry and hasattr(report, "recall"):
+                    from pytest_recall.plugin import dry
+
+                    dry.mark(item, call, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -244,6 +250,10 @@ class Hooks:
         """Show a trial without a verdict as an error, not as a failed case."""
         if report.when == "call" and report.failed and getattr(report, "recall_error", False):
             return "error", "E", "ERROR"
+        if hasattr(report, "recall_dry"):
+            from pytest_recall.plugin import dry
+
+            return dry.status(report)
         if report.outcome == options.AGAIN:
             return "asked again", "a", "ASKED AGAIN"
         if hasattr(report, "recall_arm"):

@@ -55,7 +55,8 @@ Missed.__module__ = "builtins"  # pytest's summary names it by its last name the
 class Deck:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
-    `workers` are those that share what the rubric allows in a minute.
+    `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
+    fixtures that have a recording and ask something else.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Deck:
         self.mode = mode
         self.library = Library(folder)
         self.problems: list[str] = []
+        self.differing: set[str] = set()
         self._place = place
         self._record = "--record" if folder == place.cassettes else f"--record={place.name(folder)}"
         self._run = run
@@ -101,6 +103,11 @@ class Deck:
         self.player.meter = Meter(
             budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", self._prices)
         )
+
+    def let_nothing_out(self) -> None:
+        """Refuse also those calls that a replay makes live."""
+        ways = self.player.ways
+        ways.update({kind: "forbidden" for kind, way in ways.items() if way == "live"})
 
     @property
     def spent_out(self) -> str:
@@ -161,6 +168,7 @@ class Deck:
         tape.passed = tape.passed or when == "call"
         if tape.passed and tape.mode == "replay" and not tape.misses:
             tape.misses += tape.left_over()
+            tape.differs = bool(tape.misses)
         if tape.misses[before:]:
             raise Missed(tape.misses[before]) from None
 
@@ -212,8 +220,12 @@ class Deck:
 
         # Finalizers run last in, first out: these two stand around the fixture's own.
         request.addfinalizer(end)
-        with self.player.playing(tape):
-            yield
+        try:
+            with self.player.playing(tape):
+                yield
+        finally:
+            if tape.differs and tape.cassette is not None:
+                self.differing.update(tape.misses)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 

@@ -30,7 +30,6 @@ NO_AGENT = (
     "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
     " (`recall init` shows how), or name a model to ask plainly with --model SELECTOR"
 )
-
 BUILT_IN = "pytest_recall.plugin.fixtures"
 SHOWN = 4000
 """Characters of an answer that are printed; the journal has all of it."""
@@ -263,6 +262,8 @@ class CaseItem(pytest.Function):
             agent = baselines.agent_of(self.config, self.baseline, fixtures)
         if self.case.memory is not None:
             agent = memories.agent_of(self.config, self.path, self.case, fixtures.get("memory"), agent, self.baseline)
+        if run.dry:
+            return run.dry.asked(self, agent)
         trial = run_case(
             self.case,
             agent,

@@ -27,6 +27,9 @@ def guarded(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Ge
     begins after them; where it happens all the same, the watch is called off.
     """
     known = names.reading(config, parser, args)
+    if known.recall_dry_run:
+        with _watched(config, known):
+            return (yield)
     certain = getattr(config.known_args_namespace, "recall_replay", None) is not None
     if not certain and (known.recall_replay is None or _disputed(config, known)):
         result = yield

@@ -50,6 +50,11 @@ class Ending:
         run.append_crashed_tests()
         run.problems += dict.fromkeys(self._deck_problems())
         run.calls += self._deck_calls()
+        if run.dry is not None and not run.refused and not run.config.option.collectonly:
+            try:
+                run.dry.write(run)
+            except OSError as error:
+                run.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
             return
         folder = run.journal.folder
@@ -141,6 +146,8 @@ class Ending:
         """Print the scorecard, and what could not be written in red."""
         for error in self._run.refused:
             reporter.line(f"ERROR: {error}", red=True)
+        if self._run.dry is not None and not self._run.refused and not self._run.config.option.collectonly:
+            self._summary_of_dry_run(reporter)
         if self._record is None or self._card is None or self._run.refused:
             return
         reporter.section("recall scorecard")
@@ -154,5 +161,13 @@ class Ending:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         for note in self._run.notes:
             reporter.line(note)
+        for problem in self._run.problems:
+            reporter.line(problem, red=True)
+
+    def _summary_of_dry_run(self, reporter: pytest.TerminalReporter) -> None:
+        assert self._run.dry is not None
+        reporter.section("recall dry run")
+        for line in self._run.dry.lines(self._run):
+            reporter.line(line)
         for problem in self._run.problems:
             reporter.line(problem, red=True)

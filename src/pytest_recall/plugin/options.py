@@ -62,7 +62,8 @@ def add(parser: pytest.Parser) -> None:
         "--recall-mode",
         metavar="MODE",
         help="pr: box 1, due cases up to a cap and a few new ones; nightly: all that is overdue and a few new ones;"
-        " all: everything (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is pr)",
+        " all: everything; observe: everything, and what the slice of a pull request would have missed and saved"
+        " (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is pr)",
     )
     group.addoption("--recall-date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
     group.addoption(
@@ -86,6 +87,14 @@ def add(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="choose from this state file instead of eval/recall.yaml, so that a second push to a pull request runs"
         " what the first one ran",
+    )
+    group.addoption(
+        "--recall-near",
+        action="append",
+        metavar="WHAT",
+        help="what the change touches, with `policy: lottery`, whose slice prefers it: git:REF, the files that differ"
+        " from where this branch left REF; tags, with commas; file:PATH, a list of ids; or off. May be repeated"
+        " (default: the base of the pull request, from GITHUB_BASE_REF or CI_MERGE_REQUEST_DIFF_BASE_SHA)",
     )
     group.addoption(
         "--recall-update",
@@ -172,7 +181,8 @@ def asked(config: pytest.Config) -> Asked:
     return Asked(
         date=option.recall_date,
         seed=option.recall_seed,
-        mode=option.recall_mode,
+        # A dry run looks at every case, unless somebody says which.
+        mode="all" if option.recall_dry_run and option.recall_mode is None else option.recall_mode,
         pr=option.recall_pr,
         model=option.recall_model,
     )

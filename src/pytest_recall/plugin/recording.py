@@ -26,7 +26,8 @@ DEFAULT = ""
 class Recording(NamedTuple):
     """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
 
-    `budget` is what its live calls may cost, in US dollars; `batch` sends them through batch APIs.
+    `budget` is what its live calls may cost, in US dollars; `batch` sends them through batch APIs. `dry` says
+    that it is only to be found out which cases would ask something new.
     """
 
     mode: Mode
@@ -36,6 +37,7 @@ class Recording(NamedTuple):
     trusted: bool
     budget: float | None = None
     batch: bool = False
+    dry: bool = False
 
 
 def add(parser: pytest.Parser) -> None:
@@ -63,6 +65,12 @@ def add(parser: pytest.Parser) -> None:
         "--recall-trust-replays",
         action="store_true",
         help="let verdicts on replayed answers move boxes, as if the model had answered today",
+    )
+    group.addoption(
+        "--recall-dry-run",
+        action="store_true",
+        help="with --record=missing: ask every agent on its cassette, send and judge nothing, and list the cases that"
+        " would ask something else than is recorded, also in eval/_artifacts/changed.json for --recall-near",
     )
 
 
@@ -93,10 +101,13 @@ def recording(config: pytest.Config) -> Recording:
         raise pytest.UsageError(f"--replay-max-age {problem}")
     if option.recall_trust_replays and mode not in ("replay", "missing"):
         raise pytest.UsageError("--recall-trust-replays goes with --replay or --record=missing")
+    if option.recall_dry_run:
+        _check_dry(option, mode)
+        mode = "replay"
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
-        _check_folder(Path(folder), "record" if mode != "replay" else "replay", given or "")
-        if mode == "replay" and not Path(folder).is_dir():
+        _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
+        if replay is not None and not Path(folder).is_dir():
             raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
     return Recording(
         mode=mode,
@@ -106,7 +117,18 @@ def recording(config: pytest.Config) -> Recording:
         trusted=option.recall_trust_replays,
         budget=_budget(option.recall_budget),
         batch=option.recall_batch,
+        dry=option.recall_dry_run,
     )
+
+
+def _check_dry(option: Any, mode: Mode) -> None:
+    """Refuse what has no effect where nothing is sent, judged or written. Raises pytest.UsageError."""
+    if mode != "missing":
+        raise pytest.UsageError("--recall-dry-run goes with --record=missing, of which it says what it would record")
+    for name in ("trust_replays", "budget", "batch", "update", "baselines"):
+        if getattr(option, f"recall_{name}") not in (None, False):
+            shown = name.replace("_", "-")
+            raise pytest.UsageError(f"--recall-{shown} has no effect with --recall-dry-run; leave it out")
 
 
 def _budget(given: str | None) -> float | None:
@@ -160,7 +182,7 @@ def deck_of(run: Run, asked: Recording) -> Deck:
         from pytest_recall.plugin import batching
 
         watch = batching.watch(run, asked.mode, asked.run)
-    max_age = plan.rubric.max_cassette_age if asked.max_age is None else asked.max_age
+    max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
     deck = Deck(
         plan.place,
         plan.rubric,
@@ -173,6 +195,8 @@ def deck_of(run: Run, asked: Recording) -> Deck:
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
     )
+    if asked.dry:
+        deck.let_nothing_out()
     if asked.budget is not None:
         from pytest_recall.plugin.purse import Purse
 

@@ -26,6 +26,7 @@ from pytest_recall.store.journal import Journal
 if TYPE_CHECKING:
     import asyncio
 
+    from pytest_recall.plugin.dry import DryRun
     from pytest_recall.plugin.ending import Ending
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
@@ -65,6 +66,7 @@ class Run:
         self.unpaid: dict[str, set[str]] = {}
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
+        self.dry: DryRun | None = None
         self._watched = False
         self._ticker: Ticker | None = None
 
@@ -97,6 +99,23 @@ class Run:
             return f"recall: {context.mode} {context.date}: chosen from what -m {self.config.option.markexpr!r} leaves"
         self._announced = True
         return self._slice_line()
+
+    def near_line(self) -> str | None:
+        """Return which cases are near the change, where the slice depends on it."""
+        told = self.plan.near.told
+        return f"recall: near the change: {told}" if told and self.plan.files else None
+
+    def dry_line(self) -> str | None:
+        """Return that this is only to find out what would be asked."""
+        return "recall: dry run: nothing is sent, judged or written" if self.dry else None
+
+    def begin_recording(self, asked: Recording) -> None:
+        """Take in how this session records or replays."""
+        self.recording = asked
+        if asked.dry:
+            from pytest_recall.plugin.dry import DryRun
+
+            self.dry = DryRun()
 
     def concurrency_line(self) -> str | None:
         """Return how many cases run at once, or why none do though it was asked for."""
@@ -177,7 +196,9 @@ class Run:
     def _runs(self) -> bool:
         """Whether tests are run at all, and not only listed."""
         option = self.config.option
-        return not (option.collectonly or option.showfixtures or option.show_fixtures_per_test or option.setuponly)
+        return not (
+            self.dry or option.collectonly or option.showfixtures or option.show_fixtures_per_test or option.setuponly
+        )
 
     def case_of(self, node_id: str) -> str | None:
         """Return the case that the agent under test is asked under the node id of a row; None for any other item."""
@@ -200,7 +221,8 @@ class Run:
         if given is not None:
             trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
             path, line, _ = report.location
-            self._append(trial, path if line is None else f"{path}:{line + 1}")
+            where = path if line is None else f"{path}:{line + 1}"
+            self._append(trial, where, getattr(report, "recall_dry", ""))
         elif report.failed and report.when == CRASHED:
             self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
 
@@ -225,7 +247,10 @@ class Run:
                 scenario, dimension = self.late.get(case_id, ("", ""))
                 self._append(crashed(case_id, scenario, dimension, error), node_id.partition("::")[0])
 
-    def _append(self, trial: Trial, where: str) -> None:
+    def _append(self, trial: Trial, where: str, dry: str = "") -> None:
+        if self.dry is not None:
+            self.dry.take(trial.case_id, dry or "unknown", trial.error)
+            return
         if self.journal is None:
             self._begin(())
         key = trial.case_id, trial.arm

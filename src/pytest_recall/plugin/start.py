@@ -67,6 +67,7 @@ def wake(
     from pytest_recall.plugin.profiles import read_source
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import resolve
+    from pytest_recall.run.near import sources
     from pytest_recall.run.plan import check_names, make_plan
     from pytest_recall.store.rubric import read_rubric
 
@@ -87,15 +88,17 @@ def wake(
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
             base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.recall_reset_on_model_swap,
+            near=sources(config.option.recall_near or (), os.environ, config.invocation_params.dir),
         )
-        plan.baselines = names
+        plan.baselines = () if config.option.recall_dry_run else names
         plan.batch = config.option.recall_batch
         if plan.wanted.narrows and not may_hold_marks(config):
             check_names(plan, {})
     run = Run(config, plan)
     config.stash[RUN] = run
-    run.recording = asked or recording(config)
-    config.stash[DECK] = deck_of(run, run.recording)
+    asked = asked or recording(config)
+    run.begin_recording(asked)
+    config.stash[DECK] = deck_of(run, asked)
     return run
 
 

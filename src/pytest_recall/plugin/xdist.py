@@ -48,6 +48,8 @@ def brief(node: Any) -> None:
             "rubric": plan.rubric.model_dump(exclude_unset=True),
             "wanted": asdict(plan.wanted),
             "picks": picks,
+            # Of a case that is no row it may be known before a worker finds it.
+            "near": sorted(plan.near.ids if run.waits else plan.near.ids & chosen | plan.near.ids - plan.declared),
             "rows": rows,
             "baselines": plan.baselines,
             "recording": run.recording,
@@ -74,6 +76,7 @@ def follow(config: pytest.Config) -> None:
     from pytest_recall.core.selection import Pick
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import Context
+    from pytest_recall.run.near import Near
     from pytest_recall.run.place import Place
     from pytest_recall.run.plan import Plan, Wanted
 
@@ -92,11 +95,13 @@ def follow(config: pytest.Config) -> None:
         rows={case_id: Row.from_json(row) for case_id, row in sent["rows"].items()},
         cases={pick.case_id for pick in picks},
         picks=picks,
+        near=Near(frozenset(sent["near"])),
         baselines=tuple(sent["baselines"]),
     )
     run = config.stash[RUN] = Run(config, plan)
-    run.recording = Recording(*sent["recording"])
-    config.stash[DECK] = deck_of(run, run.recording)
+    asked = Recording(*sent["recording"])
+    run.begin_recording(asked)
+    config.stash[DECK] = deck_of(run, asked)
 
 
 def debrief(node: Any, run: Run) -> None:

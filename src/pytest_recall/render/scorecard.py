@@ -54,6 +54,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
         from pytest_recall.render import audit
 
         yield from audit.lines(card.regraded)
+    yield from _observed(record, card)
     yield from _notes(header, card)
     yield from cost.lines(of_run(record))
     yield sentences.limit(header, card)
@@ -105,6 +106,8 @@ def markdown(record: Record, card: Scorecard) -> str:
         from pytest_recall.render import audit
 
         lines += ["## Looked at again", "", *audit.markdown(card.regraded), ""]
+    if seen := list(_observed(record, card)):
+        lines += ["## Observed", "", *(f"- {cell(text)}" for text in seen), ""]
     spent = cost.markdown(of_run(record))
     if spent:
         lines += ["## Cost", "", *spent, ""]
@@ -127,6 +130,8 @@ def _notes(header: Header, card: Scorecard) -> list[str]:
         sentences.replays(card),
         sentences.orphans(header),
         sentences.swap(header),
+        sentences.near(header),
+        sentences.stale(header),
     )
     return [text for text in told if text]
 
@@ -149,7 +154,15 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "complete": record.exit_code is not None and not card.not_run,
         "total": header.total,
         "chosen": len(header.picks),
-        "not_chosen": {"not_due": header.not_due, "over_cap": header.over_cap, "unseen": header.unseen},
+        "policy": header.policy,
+        "not_chosen": {
+            "near": header.left_near,
+            "not_due": header.not_due,
+            "over_cap": header.over_cap,
+            "unseen": header.unseen,
+        },
+        "stale": header.left_stale,
+        "near": header.near or None,
         "next_due": header.next_due,
         "counts": card.counts,
         "regressions": [r.trial.case_id for r in card.with_outcome(Outcome.FAILED) if r.regression],
@@ -176,7 +189,30 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "judged_by_models": judges.as_json(card.panels),
         "regraded": _regraded(card),
         "cost": cost.as_json(of_run(record)),
+        "observed": _observed_json(record, card),
     }
+
+
+# What few runs have is not imported for all.
+
+
+def _observed(record: Record, card: Scorecard) -> Iterator[str]:
+    if record.header.mode != "observe":
+        return
+    from pytest_recall.core.observed import observed
+    from pytest_recall.render import observed as render
+
+    yield render.line(observed(record, card))
+    yield render.CAVEAT
+
+
+def _observed_json(record: Record, card: Scorecard) -> dict[str, Any] | None:
+    if record.header.mode != "observe":
+        return None
+    from pytest_recall.core.observed import observed
+    from pytest_recall.render import observed as render
+
+    return render.as_json(observed(record, card))
 
 
 def _baselines(card: Scorecard) -> dict[str, Any] | None:

@@ -13,7 +13,13 @@ from pytest_recall.core.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.core.scorecard import Result, Scorecard
 
-_MODES = {"pr": "pull request", "nightly": "nightly", "all": "all cases", "explicit": "explicit choice"}
+_MODES = {
+    "pr": "pull request",
+    "nightly": "nightly",
+    "all": "all cases",
+    "observe": "all cases, to observe the slice",
+    "explicit": "explicit choice",
+}
 
 
 def slice_line(header: Header) -> str:
@@ -30,15 +36,45 @@ def slice_line(header: Header) -> str:
 
 def not_run(header: Header) -> str:
     """Return why the rest of the cases was not chosen; empty if all were."""
+    if header.policy == "lottery":
+        return _beyond_the_size(header)
     parts = []
     if header.not_due:
-        until = f" until {header.next_due}" if header.next_due else ""
-        parts.append(f"{header.not_due} not due{until}")
+        parts.append(_not_due(header))
     if header.over_cap:
         parts.append(f"{header.over_cap} due but over the cap")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
+
+
+def _not_due(header: Header) -> str:
+    return f"{header.not_due} not due" + (f" until {header.next_due}" if header.next_due else "")
+
+
+def _beyond_the_size(header: Header) -> str:
+    counts = ((header.left_near, "near"), (header.over_cap, "due"), (header.unseen, "new"))
+    parts = [f"{count} {reason}" for count, reason in counts if count]
+    told = [f"{', '.join(parts)} beyond the size"] if parts else []
+    if header.not_due:
+        # The calendar is what a night goes by that has no size; a slice of a size draws.
+        told.append(_not_due(header) if header.mode == "nightly" else f"{header.not_due} not drawn")
+    return ", ".join(told)
+
+
+def near(header: Header) -> str:
+    """Return which cases the change touches, or nothing."""
+    return f"near the change: {header.near}" if header.near else ""
+
+
+def stale(header: Header) -> str:
+    """Return how many verdicts are older than the rubric allows, and were left so, or nothing."""
+    if not header.left_stale:
+        return ""
+    return (
+        f"{plural(header.left_stale, 'case')} left with a verdict as old as `max_verdict_age` or older, since the night"
+        " is full; raise `nightly_cases`"
+    )
 
 
 def alone_line(alone: Mapping[str, int]) -> str:

@@ -252,6 +252,7 @@ class Player:
             if served is not None:
                 return Step(served=served)
             if tape.mode == "replay":
+                tape.differs = True
                 raise self._refused(tape, tape.missed(tape.redactor.request(request)))
         return self._tapped(tape, request, kind, record=True)
 

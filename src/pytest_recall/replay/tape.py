@@ -45,7 +45,8 @@ class Tape:
     """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
 
     `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
-    test that it belongs to has ended without an error, and `teardown` whether the test is over
+    test that it belongs to has ended without an error, `differs` whether it asked for what is not recorded
+    or left recorded calls unasked, and `teardown` whether the test is over
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
     in `made` that somebody has already accounted for.
     """
@@ -62,6 +63,7 @@ class Tape:
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     passed: bool = False
+    differs: bool = False
     teardown: bool = False
     process: int = field(default_factory=os.getpid)
     told: int = 0

@@ -11,10 +11,12 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.record import Header
 from pytest_recall.core.row import Row
-from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.rubric import Mode, Rubric
 from pytest_recall.core.schedule import reset, swapped
-from pytest_recall.core.selection import Pick, Remainder, remainder, select
+from pytest_recall.core.selection import Pick
+from pytest_recall.core.slice import Remainder, choose, remainder
 from pytest_recall.run.context import Context
+from pytest_recall.run.near import NOTHING, Near, Sources, near_cases
 from pytest_recall.run.place import Place
 from pytest_recall.store.artifacts import today_yaml
 from pytest_recall.store.casefile import CaseFile, check_unique
@@ -93,7 +95,7 @@ class Plan:
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
-    `batch` whether calls go through batch APIs.
+    `batch` whether calls go through batch APIs; `near` the cases that the change touches.
     """
 
     place: Place
@@ -111,6 +113,7 @@ class Plan:
     swapped: int = 0
     baselines: tuple[str, ...] = ()
     batch: bool = False
+    near: Near = NOTHING
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -149,7 +152,18 @@ class Plan:
     @property
     def left(self) -> Remainder:
         """What was not chosen."""
-        return remainder(self.cases, self.picks, self.rows, self.context.date)
+        longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
+        return remainder(self.cases, self.picks, self.rows, self.context.date, self.near.ids, longest)
+
+    @property
+    def observed(self) -> list[Pick]:
+        """What a pull request would run today, where everything is run to find out what that is worth."""
+        return self._slice("pr") if self.mode == "observe" else []
+
+    def _slice(self, mode: Mode) -> list[Pick]:
+        context = self.context
+        scheduled = self.cases - self.unscheduled.keys()
+        return choose(scheduled, self.rows, self.near.ids, self.rubric, mode, context.date, context.seed)
 
     def choose(self, more: Iterable[str] = ()) -> None:
         """Choose the slice anew, with `more` cases to choose from.
@@ -162,9 +176,8 @@ class Plan:
         self.cases |= news
         reasons = self.unscheduled
         if self.scheduled:
-            context = self.context
             apart = self.cases & reasons.keys()
-            self.picks = select(self.cases - apart, self.rows, self.rubric, context.mode, context.date, context.seed)
+            self.picks = self._slice(self.context.mode)
             self.picks += [Pick(case_id, reasons[case_id]) for case_id in sorted(apart)]
         else:
             kept = self.cases if self._kept is None else self._kept | news
@@ -206,6 +219,11 @@ class Plan:
             lapses=self.rubric.quarantine_lapses,
             baselines=self.baselines,
             batch=self.batch,
+            policy=self.rubric.policy,
+            near=self.near.told if self.scheduled else "",
+            left_near=left.near,
+            left_stale=left.stale,
+            observed=tuple((pick.case_id, pick.reason) for pick in self.observed),
         )
 
     @property
@@ -259,11 +277,13 @@ def make_plan(
     complete: bool,
     base_state: Path | None = None,
     reset_on_swap: bool = False,
+    near: Sources | None = None,
 ) -> Plan:
     """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
-    says that `paths` are all there are, so that a row without a case has lost it. Raises
+    says that `paths` are all there are, so that a row without a case has lost it. `near` says
+    how to find the cases that are near the change, where the slice depends on it. Raises
     RecallError for whatever is wrong in any of the files.
     """
     rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
@@ -297,7 +317,10 @@ def make_plan(
         reset=reset_on_swap,
         swapped=stale,
     )
-    plan.choose(kept_ids(files.values(), wanted))
+    kept = kept_ids(files.values(), wanted)
+    if near is not None:
+        plan.near = near_cases(near, plan, rows_of.values(), kept)
+    plan.choose(kept)
     unread = {pick.case_id for pick in plan.picks} | (plan.cases - rows.keys())
     for file in files.values():
         file.cases(unread)

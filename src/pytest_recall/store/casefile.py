@@ -28,17 +28,18 @@ class CaseFile:
     """The rows of one case file: their ids at once, the cases when asked for.
 
     `name` is how messages call the file; `lines` maps each case id to the line of its row,
-    counted from 1. Files up to `LAZY_BYTES` are read and validated whole at once.
+    counted from 1. Files up to `LAZY_BYTES` are read and validated whole at once. `text` takes
+    the place of what is in the file now.
     """
 
     reason = ""
     memory = ""
     root = None
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, text: str | None = None) -> None:
         self.path = path
         self.name = name
-        text = read_text(path, name)
+        text = read_text(path, name) if text is None else text
         self._parts, problems = _json_rows(text, name) if path.suffix == ".jsonl" else _yaml_rows(text, name)
         self.lines = {part.id: part.line for part in self._parts.values()}
         self._cases: dict[str, Case] = {}
@@ -70,6 +71,19 @@ class CaseFile:
         if problems:
             raise RecallError(*problems)
         return found
+
+    def same_as(self, other: CaseFile) -> set[str]:
+        """Return the ids of the cases that are decided as in `other`, by their fingerprints. Raises RecallError."""
+        same: set[str] = set()
+        for case_id in self._parts.keys() & other._parts.keys():
+            part, before = self._parts[case_id], other._parts[case_id]
+            if part.text and (part.text, part.path) == (before.text, before.path):
+                same.add(case_id)  # Nothing to parse.
+                continue
+            [now], [then] = self.cases([case_id]), other.cases([case_id])
+            if now.fingerprint == then.fingerprint:
+                same.add(case_id)
+        return same
 
 
 class _Part:

@@ -118,7 +118,11 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         raise RecallError(f"{path}:1: not a journal: the first line must describe the run")
     if record["version"] != VERSION:
         raise RecallError(f"{path}:1: version {record['version']} is not known to this pytest-recall; upgrade it")
-    header = Header(**typed(Header, record), picks=tuple(_pairs(record["picks"])))
+    header = Header(
+        **typed(Header, record),
+        picks=tuple(_pairs(record["picks"])),
+        observed=tuple(_pairs(record.get("observed", ()))),
+    )
     date.fromisoformat(header.date)
     return header
 

@@ -1,0 +1,190 @@
+"""A dry run: which cases would ask something else than is recorded, without a call, a verdict or a box."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.helpers.project import WORKERS, Checkout, case, row
+from tests.helpers.talking import agent, asking, finished, talking
+from tests.helpers.upstream import Upstream
+
+pytest.importorskip("openai")
+
+DRY = ("eval", "--record=missing", "--recall-dry-run")
+PROMPT = """\
+style = "shout" if question in CHANGED else "plain"
+return openai_sync(f"{style}: {question}")"""
+
+
+def talker(*changed: str) -> str:
+    """Return the source of an agent whose prompt has changed for these questions."""
+    return f"CHANGED = {changed!r}\n\n\n" + agent(PROMPT)
+
+
+def found(checkout: Checkout) -> dict[str, Any]:
+    """Return what a dry run has written."""
+    loaded: dict[str, Any] = json.loads((checkout.artifacts.folder / "changed.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+@WORKERS
+def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
+    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+) -> None:
+    cases = [asking(name) for name in ("a", "b", "c")]
+    checkout = talking(upstream, talker()).with_cases(*cases).with_state(a=row(3), b=row(1)).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
+    talking(upstream, talker("b")).with_cases(*cases, asking("late")).at(pytester)
+    before, asked, state, runs = finished(checkout), upstream.count, checkout.state_text(), checkout.artifacts.runs()
+
+    result = checkout.run(*DRY, *workers)
+
+    assert result.ret == 0
+    plain = found(checkout)
+    assert plain == {
+        "version": 1,
+        "date": "2026-03-10",
+        "cases": 4,
+        "of": 4,
+        "changed": ["b"],
+        "not_recorded": ["late"],
+        "unknown": {},
+    }
+    result.stdout.fnmatch_lines(
+        [
+            "recall: all 2026-03-10, seed 2026-03-10: 4 of 4 cases",
+            "recall: dry run: nothing is sent, judged or written",
+            "*recall dry run*",
+            "4 cases asked on their cassettes; nothing was sent, judged or recorded",
+            "would ask something else than is recorded (1): b",
+            "have no recording to compare with (1): late",
+            "eval/_artifacts/changed.json: written, for --recall-near file:PATH",
+        ]
+    )
+    assert {"2 unchanged", "1 changed", "1 not recorded"} <= {
+        part.strip(" =") for part in result.outlines[-1].partition(" in ")[0].split(",")
+    }
+    assert (finished(checkout), upstream.count, checkout.state_text()) == (before, asked, state)
+    assert checkout.artifacts.runs() == runs
+
+
+def test_listing_finds_nothing_out(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = talking(upstream, talker()).with_cases(asking("a")).at(pytester)
+    assert checkout.run(*DRY, "--collect-only").ret == 0
+    assert not (checkout.artifacts.folder / "changed.json").exists()
+
+
+def test_calls_that_are_no_longer_made_are_a_change(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    cases = [asking("a")]
+    checkout = talking(upstream, agent("openai_sync('first')\nreturn openai_sync(question)")).with_cases(*cases)
+    there = checkout.at(pytester)
+    there.run("eval", "--record").assert_outcomes(passed=1)
+    talking(upstream, agent("return openai_sync(question)")).with_cases(*cases).at(pytester)
+    assert there.run(*DRY).ret == 0
+    assert found(there)["changed"] == ["a"]
+
+
+def test_a_fixture_that_asks_something_else_changes_its_cases(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    source = """\
+@pytest.fixture(scope="session")
+def index():
+    return openai_sync({prompt!r})
+
+
+@pytest.fixture
+def agent(index):
+    return lambda question: index
+"""
+    cases = [asking("a"), asking("b")]
+    checkout = talking(upstream, source.format(prompt="old")).with_cases(*cases).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=2)
+    talking(upstream, source.format(prompt="new")).with_cases(*cases).at(pytester)
+    checkout.run(*DRY)
+    assert (found(checkout)["changed"], found(checkout)["unknown"]) == (["a", "b"], {})
+    assert upstream.count == 1
+
+
+def test_what_a_dry_run_found_is_near(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    cases = [asking(name) for name in ("a", "b", "c")]
+    rubric = {"eval/rubric.yaml": "owner: us\npolicy: lottery\nslice_cases: 1\n"}
+    checkout = talking(upstream, talker()).with_cases(*cases).with_files(rubric).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
+    talking(upstream, talker("b")).with_cases(*cases, asking("late")).at(pytester)
+    checkout.run(*DRY)
+    result = checkout.run("eval", "--replay", "--recall-near", "file:eval/_artifacts/changed.json")
+    assert checkout.slice() == {"b": "near"}
+    result.stdout.fnmatch_lines(
+        [
+            "recall: near the change: 1 of 4 cases (1 listed in eval/_artifacts/changed.json);"
+            " eval/_artifacts/changed.json cannot tell of 1 case"
+        ]
+    )
+
+
+def test_a_crash_is_no_change_and_no_success(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = talking(upstream, agent("raise RuntimeError('boom')")).with_cases(asking("a")).at(pytester)
+    result = checkout.run(*DRY)
+    assert result.ret == 1
+    assert found(checkout)["unknown"] == {"a": "agent: RuntimeError: boom"}
+    assert (found(checkout)["changed"], found(checkout)["not_recorded"]) == ([], [])
+
+
+def test_no_judge_is_asked_and_no_series_is_run(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    source = talker() + "\n\n@pytest.fixture\ndef judge_dear():\n    return lambda answer, case: openai_sync('judge')\n"
+    one = case("a", judges=["dear"], trials=3)
+    checkout = talking(upstream, source).with_cases(one).at(pytester)
+    checkout.run(*DRY)
+    assert upstream.count == 0
+    assert found(checkout)["not_recorded"] == ["a"]
+
+
+def test_a_marked_test_is_told_as_a_row_is(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    source = """\
+import pytest
+
+
+@pytest.mark.recall("marked")
+def test_marked(agent):
+    assert agent("x")
+"""
+    checkout = talking(upstream, talker()).with_files({"eval/test_it.py": source}).with_cases(asking("a")).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=2)
+    talking(upstream, talker("x")).at(pytester)
+    assert checkout.run(*DRY).ret == 0
+    assert found(checkout)["changed"] == ["marked"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--recall-dry-run",), "--recall-dry-run goes with --record=missing, of which it says what it would record"),
+        (
+            ("--recall-dry-run", "--replay"),
+            "--recall-dry-run goes with --record=missing, of which it says what it would record",
+        ),
+        (
+            ("--recall-dry-run", "--record=missing", "--recall-trust-replays"),
+            "--recall-trust-replays has no effect with --recall-dry-run; leave it out",
+        ),
+        (
+            ("--recall-dry-run", "--record=missing", "--recall-budget", "1"),
+            "--recall-budget has no effect with --recall-dry-run; leave it out",
+        ),
+    ],
+)
+def test_what_has_no_effect_is_refused(
+    pytester: pytest.Pytester, upstream: Upstream, options: tuple[str, ...], said: str
+) -> None:
+    result = talking(upstream, talker()).with_cases(asking("a")).at(pytester).run("eval", *options)
+    assert result.ret == 4
+    assert said in result.stderr.str()
+
+
+def test_a_conftest_that_calls_a_model_is_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = talking(upstream, talker() + "\n\nopenai_sync('early')\n").with_cases(asking("a")).at(pytester)
+    result = checkout.run(*DRY)
+    assert result.ret == 4
+    assert upstream.count == 0
