@@ -18,6 +18,8 @@ COMMANDS = (
     "init",
     "select",
     "estimate",
+    "simulate",
+    "backtest",
     "status",
     "score",
     "compare",
@@ -57,6 +59,8 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path) -> None:
         ("init", ["--dir", "--dry-run", "overwrites nothing"]),
         ("select", ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--base-state", "--ids", "--files"]),
         ("status", ["--date", "--days", "--json", "--files"]),
+        ("simulate", ["--pulls", "--drift", "--flaky", "--usd", "--bad", "--breaks", "--recall", "--seeds", "--plot"]),
+        ("backtest", ["--runs", "--verdicts", "--slice", "--nightly", "--stalest", "--json"]),
         ("score", ["RUN", "--format", "--fail-on", "regression", "failure", "incomplete"]),
         ("apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
         ("check", ["--files", "without running anything"]),
@@ -92,7 +96,16 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
     assert "error: " in capsys.readouterr().err
 
 
-NEED_EVAL = [["select"], ["status"], ["score"], ["compare", "previous", "latest"], ["apply", "latest"], ["check"]]
+NEED_EVAL = [
+    ["select"],
+    ["status"],
+    ["score"],
+    ["compare", "previous", "latest"],
+    ["apply", "latest"],
+    ["check"],
+    ["simulate"],
+    ["backtest"],
+]
 
 
 @pytest.mark.parametrize("arguments", NEED_EVAL)

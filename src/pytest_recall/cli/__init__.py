@@ -15,6 +15,8 @@ COMMANDS = (
     "init",
     "select",
     "estimate",
+    "simulate",
+    "backtest",
     "status",
     "score",
     "compare",

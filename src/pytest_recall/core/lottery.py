@@ -13,6 +13,7 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
+from heapq import nsmallest
 from itertools import zip_longest
 
 from pytest_recall.core.row import Row
@@ -66,10 +67,11 @@ def pull_request(
         else:
             rest.append(case_id)
 
-    def drawn(ids: Iterable[str]) -> list[str]:
-        return sorted(ids, key=lambda one: (ticket(seed, one, age_of(rows.get(one), today)), one))
+    def drawn(reason: str, ids: Collection[str], count: int) -> list[Pick]:
+        tickets = ((ticket(seed, one, age_of(rows.get(one), today)), one) for one in ids)
+        return [Pick(one, reason) for _, one in nsmallest(count, tickets)]
 
-    told = {reason: [Pick(case_id, reason) for case_id in drawn(ids)] for reason, ids in streams.items()}
+    told = {reason: drawn(reason, ids, size) for reason, ids in streams.items()}
     # The change is what this pull request can be blamed for. Some cases are always due, a tenth of all on a usual
     # day, and a night takes them: beside those near they would leave too few of them.
     turns = zip_longest(
@@ -78,8 +80,9 @@ def pull_request(
         [*[None] * -(-len(told[NEAR]) // NEAR_TURNS), *told[DUE]],
         told[NEW],
     )
-    first = [pick for turn in turns for pick in turn if pick is not None]
-    return [*first, *(Pick(case_id, IN_TURN) for case_id in drawn(rest))][:size]
+    first = [pick for turn in turns for pick in turn if pick is not None][:size]
+    # Of all others there are most, and none of them is drawn where nothing is left of the size.
+    return first + drawn(IN_TURN, rest, size - len(first))
 
 
 def night(
@@ -90,7 +93,7 @@ def night(
     First those whose last verdict is `longest` days old or older, then box 1, then what the calendar asks for, then
     new ones, and then whatever is stalest; each the oldest first. Without a size all of the first four.
     """
-    chosen = []
+    groups: dict[tuple[int, int], list[Pick]] = {}
     for case_id in set(cases):
         row = rows.get(case_id)
         age = age_of(row, today)
@@ -106,8 +109,14 @@ def night(
             continue
         else:
             place, reason = 4, IN_TURN
-        chosen.append((place, -age, ticket(seed, case_id, 1), Pick(case_id, reason)))
-    return [pick for *_, pick in sorted(chosen)][:size]
+        groups.setdefault((place, -age), []).append(Pick(case_id, reason))
+    chosen: list[Pick] = []
+    for key in sorted(groups):
+        if size is not None and len(chosen) >= size:
+            break
+        # The draw decides among equals alone, and most nights end before most of them.
+        chosen += sorted(groups[key], key=lambda pick: (ticket(seed, pick.case_id, 1), pick))
+    return chosen[:size]
 
 
 def age_of(row: Row | None, today: date) -> int:

@@ -48,12 +48,12 @@ class _Theme(NamedTuple):
 
 def draw_heatmap(found: Heatmap, colors: Colors = "safe", format: Format = "png") -> bytes:
     """Return the heatmap as a picture. Raises RecallError without matplotlib."""
-    return _drawn(lambda: _heatmap(found, _theme(colors)), format)
+    return drawn(lambda: _heatmap(found, _theme(colors)), format)
 
 
 def draw_sizes(found: Sizes, format: Format = "png") -> bytes:
     """Return mean points and hallucination against days, with bands. Raises RecallError without matplotlib."""
-    return _drawn(lambda: _sizes(found), format)
+    return drawn(lambda: _sizes(found), format)
 
 
 def draw_causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]], format: Format = "png") -> bytes:
@@ -61,10 +61,11 @@ def draw_causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]]
 
     `groups` are kinds of verdicts, each with its causes, and of these the answers and the distinct questions.
     """
-    return _drawn(lambda: _causes(title, groups), format)
+    return drawn(lambda: _causes(title, groups), format)
 
 
-def _drawn(draw: Callable[[], Figure], format: Format) -> bytes:
+def drawn(draw: Callable[[], Figure], format: Format) -> bytes:
+    """Return the picture that `draw` gives as bytes. Raises RecallError without matplotlib."""
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg

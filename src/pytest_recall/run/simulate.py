@@ -13,6 +13,8 @@ import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 from pytest_recall.core.lottery import night, pull_request
@@ -20,38 +22,43 @@ from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.schedule import Quarantine, review
 from pytest_recall.core.selection import Pick, select
+from pytest_recall.core.series import Rule, k_of_n
+from pytest_recall.core.simulated import Figures, waited
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.metrics.percentiles import percentile
 
 FIRST = date(2026, 1, 1)
+TWO_OF_THREE = Rule("fail", 2, 3)
 Slice = Callable[[Mapping[str, Row], Collection[str], date, str], Sequence[Pick]]
 """Chooses from rows, the cases that are near the change, the date, and the seed."""
 
 
 class Policy(NamedTuple):
-    """A schedule: what a pull request runs, what a night runs, and whether a fail is asked again (two of three)."""
+    """A schedule: what a pull request runs, what a night runs, and how a fail is confirmed, if it is."""
 
     name: str
     pull_request: Slice
     night: Slice
-    confirm: bool
+    confirm: Rule | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What happens. `tags` are the cases of each part of the code.
+    """What happens. `tags` are the cases of each part of the code; which of them a pull request touches can be told.
 
-    Rates are a day: a case breaks on its own at `drift`; `pulls` are opened, stay open for a lognormal time of
-    median `open_days`, and `abandoned` of them are never merged. `bad` of them break `breaks` cases of what they
-    touch, which is known with chance `recall`. A verdict on a sound case is wrong with chance `flaky`. What is
-    found broken is mended a day later. Nights run before the day's pull requests, or, if `late`, after them.
-    The first `warm_up` of `days` are in no figure.
+    `untold` are further parts, of which nothing tells that they are touched. Rates are a day: a case breaks on its
+    own at `drift`; `pulls` are opened, stay open for a lognormal time of median `open_days`, and `abandoned` of them
+    are never merged. `bad` of them break `breaks` cases of the part that they touch, which is known with chance
+    `recall`. A verdict on a sound case is wrong with chance `flaky`. What is found broken is mended a day later.
+    Nights run before the day's pull requests, or, if `late`, after them. A trial costs `usd`, None if nobody knows.
+    The first `warm_up` of `days` are in no figure, and of delays neither is what breaks in the last eighth: it would
+    count as found soon, or not at all.
     """
 
     tags: Mapping[str, Sequence[str]]
+    untold: Mapping[str, Sequence[str]] = field(default_factory=dict)
     days: int = 240
     warm_up: int = 60
-    pulls: int = 5
+    pulls: float = 5
     open_days: float = 1.0
     abandoned: float = 0.2
     drift: float = 1 / 1600
@@ -59,46 +66,22 @@ class World:
     breaks: int = 3
     recall: float = 0.8
     flaky: float = 0.03
-    usd: float = 0.04
+    usd: float | None = 0.04
     late: bool = False
     quarantine: Quarantine | None = None
 
-    @property
+    @cached_property
     def cases(self) -> list[str]:
         """All cases, sorted."""
-        return sorted({case_id for ids in self.tags.values() for case_id in ids})
-
-
-class Figures(NamedTuple):
-    """What a policy came to: delays in days, of cases that broke on their own; None where there is nothing to say.
-
-    `caught` is the share of bad pull requests that failed themselves, of `bad` ones; `again` the share of cases
-    that a pull request ran while another one had them; `demotions` of sound cases, a day.
-    """
-
-    policy: str
-    a_day: float
-    usd: float
-    slice: tuple[int, int, int]
-    longest_night: int
-    broke: int
-    delay: float | None
-    p95: float | None
-    longest: float | None
-    in_a_week: float | None
-    bad: int
-    caught: float | None
-    again: float | None
-    demotions: float
+        return sorted({case_id for parts in (self.tags, self.untold) for ids in parts.values() for case_id in ids})
 
 
 @dataclass
 class _Pull:
-    number: int
-    merged: float
-    asked: list[str] = field(default_factory=list)
+    asked: frozenset[str]
     trials: list[tuple[str, bool, date, bool]] = field(default_factory=list)
     breaks: tuple[str, ...] = ()
+    is_merged: bool = True
 
 
 def simulate(policy: Policy, world: World, seed: int = 0) -> Figures:
@@ -112,37 +95,42 @@ class _Simulation:
         self.world = world
         self.fate = random.Random(f"{seed}:fate")  # What happens: for all policies the same.
         self.noise = random.Random(f"{seed}:noise")
+        # The parts as (cases, and what is told of a change to them).
+        self.parts = [(sorted(ids), set(ids)) for _, ids in sorted(world.tags.items())]
+        self.told = [near for _, near in self.parts]
+        self.parts += [(sorted(ids), set()) for _, ids in sorted(world.untold.items())]
         self.rows: dict[str, Row] = {}
         self.broken: dict[str, tuple[float, bool]] = {}
-        self.mending: dict[str, float] = {}
-        self.open: list[tuple[float, int, _Pull]] = []
+        self.mending: set[str] = set()
+        self.ahead: list[tuple[float, int, _Pull | str]] = []  # Pull requests that close, and cases that are mended.
+        self.order = count()
+        self.open: list[_Pull] = []
         self.runs = self.asked = self.repeated = self.demoted = 0
         self.slices: list[int] = []
         self.nights: list[int] = []
         self.delays: list[float] = []
-        self.lost: list[float] = []
         self.bad = self.caught = 0
 
     def run(self) -> Figures:
-        world, number = self.world, 0
+        world, fate, number = self.world, self.fate, 0
         # A team begins with one run of everything.
         for case_id in world.cases:
             self._take(case_id, True, FIRST - timedelta(days=1), True)
-        names = sorted(world.tags)
+        every, more = divmod(world.pulls, 1)
         for day in range(world.days):
             if not world.late:
                 self._night(day, day)
-            times = sorted(self.fate.random() for _ in range(world.pulls))
-            breaking = [(self.fate.random(), case_id) for case_id in world.cases if self.fate.random() < world.drift]
-            happening = [(time, "pull", "") for time in times] + [(time, "break", id) for time, id in breaking]
-            for time, kind, case_id in sorted(happening):
+            times = [fate.random() for _ in range(int(every) + (more > 0 and fate.random() < more))]
+            happening = [(time, "") for time in times]
+            happening += [(fate.random(), case_id) for case_id in world.cases if fate.random() < world.drift]
+            for time, case_id in sorted(happening):
                 now = day + time
                 self._settle(now)
-                if kind == "break":
+                if case_id:
                     self.broken.setdefault(case_id, (now, True))
-                    continue
-                number += 1
-                self._pull(number, now, names)
+                else:
+                    number += 1
+                    self._pull(number, now)
             self._settle(day + 1)
             if world.late:
                 self._night(day, day + 1)
@@ -151,42 +139,50 @@ class _Simulation:
     def _counts(self, now: float) -> bool:
         return now >= self.world.warm_up
 
-    def _settle(self, now: float) -> None:
-        """Merge what is to be merged by `now`, and mend what was found a day ago."""
-        while self.open and self.open[0][0] <= now:
-            _, _, pull = heapq.heappop(self.open)
-            for trial in pull.trials:
-                self._take(*trial)
-            for case_id in pull.breaks:
-                self.broken.setdefault(case_id, (pull.merged, False))
-        for case_id in [case_id for case_id, at in self.mending.items() if at <= now]:
-            del self.mending[case_id]
-            self.broken.pop(case_id, None)
+    def _tells(self, since: float) -> bool:
+        """Whether there is time to see how late it is found that a case has been broken `since` then."""
+        return self._counts(since) and since < self.world.days - self.world.days // 8
 
-    def _pull(self, number: int, now: float, names: Sequence[str]) -> None:
+    def _settle(self, now: float) -> None:
+        """Close the pull requests that are open until `now`, and mend what was found a day ago, as it comes."""
+        while self.ahead and self.ahead[0][0] <= now:
+            at, _, what = heapq.heappop(self.ahead)
+            if isinstance(what, str):
+                self.mending.discard(what)
+                self.broken.pop(what, None)
+                continue
+            self.open.remove(what)
+            if what.is_merged:
+                for trial in what.trials:
+                    self._take(*trial)
+                for case_id in what.breaks:
+                    self.broken.setdefault(case_id, (at, False))
+
+    def _pull(self, number: int, now: float) -> None:
         world, fate = self.world, self.fate
-        touched = fate.choice(names)
-        told = touched if fate.random() < world.recall else fate.choice(names)
+        touched, near = fate.choice(self.parts)
+        is_known, other = fate.random() < world.recall, fate.random()
+        if not is_known and near:
+            near = self.told[int(other * len(self.told))]
         lasts = math.exp(math.log(world.open_days) + fate.gauss(0, 1))
         is_bad, is_merged = fate.random() < world.bad, fate.random() >= world.abandoned
-        breaks = tuple(fate.sample(sorted(world.tags[touched]), min(world.breaks, len(world.tags[touched]))))
-        pull = _Pull(number, now + lasts, breaks=breaks if is_bad else ())
+        breaks = tuple(fate.sample(touched, min(world.breaks, len(touched))))
         today = FIRST + timedelta(days=int(now))
-        picks = self.policy.pull_request(self.rows, set(world.tags[told]), today, str(number))
-        pull.asked = [pick.case_id for pick in picks]
-        others = {case_id for *_, other in self.open for case_id in other.asked}
+        picks = [pick.case_id for pick in self.policy.pull_request(self.rows, near, today, str(number))]
+        pull = _Pull(frozenset(picks), breaks=breaks if is_bad else (), is_merged=is_merged)
         counts = self._counts(now)
         if counts:
-            self.slices.append(len(pull.asked))
-            self.asked += len(pull.asked)
-            self.repeated += sum(case_id in others for case_id in pull.asked)
+            others: set[str] = set().union(*(other.asked for other in self.open))
+            self.slices.append(len(picks))
+            self.asked += len(picks)
+            self.repeated += len(others & pull.asked)
         found = False
-        for case_id in pull.asked:
+        for case_id in picks:
             own, sound = case_id in pull.breaks, case_id not in self.broken
             passed = self._ask(case_id, own or not sound, now)
-            found |= own and not passed
-            if own and not passed:
-                continue  # It is put right before the merge, and the row hears of a pass.
+            if own and sound and not passed:
+                found |= self.rows[case_id].quarantined is None  # One in quarantine blocks nobody.
+                passed = True  # It is put right before the merge, and the row hears of that.
             pull.trials.append((case_id, passed, today, sound))
             if not passed:
                 self._found(case_id, now)
@@ -195,8 +191,8 @@ class _Simulation:
             self.caught += found
         if found:
             pull.breaks = ()
-        if is_merged:
-            heapq.heappush(self.open, (pull.merged, number, pull))
+        self.open.append(pull)
+        heapq.heappush(self.ahead, (now + lasts, next(self.order), pull))
 
     def _night(self, day: int, now: float) -> None:
         today = FIRST + timedelta(days=day)
@@ -212,22 +208,23 @@ class _Simulation:
 
     def _ask(self, case_id: str, is_broken: bool, now: float) -> bool:
         """Return whether the case passes; a fail is asked again where the policy says so."""
-        passes = fails = 0
+        outcomes: list[Outcome] = []
         while True:
             self.runs += self._counts(now)
             failed = is_broken or self.noise.random() < self.world.flaky
-            passes, fails = passes + (not failed), fails + failed
-            if not self.policy.confirm:
+            if self.policy.confirm is None or not (failed or outcomes):
                 return not failed
-            if fails == 2 or passes == 2 or (passes and not fails):
-                return fails < 2
+            outcomes.append(Outcome.FAILED if failed else Outcome.PASSED)
+            if (verdict := self.policy.confirm.decided(outcomes)) is not None:
+                return verdict is Outcome.PASSED
 
     def _found(self, case_id: str, now: float) -> None:
         if case_id not in self.broken or case_id in self.mending:
             return
         since, alone = self.broken[case_id]
-        self.mending[case_id] = now + 1
-        if alone and self._counts(since):
+        self.mending.add(case_id)
+        heapq.heappush(self.ahead, (now + 1, next(self.order), case_id))
+        if alone and self._tells(since):
             self.delays.append(now - since)
 
     def _take(self, case_id: str, passed: bool, on: date, sound: bool) -> None:
@@ -246,26 +243,60 @@ class _Simulation:
         waiting = [
             world.days - since
             for case_id, (since, alone) in self.broken.items()
-            if alone and case_id not in self.mending and self._counts(since)
+            if alone and case_id not in self.mending and self._tells(since)
         ]
-        delays = sorted(self.delays + waiting)
-        sizes = sorted(self.slices)
+        delays = self.delays + waiting
+        delay, p95, longest, in_a_week = waited(delays)
+        sizes = sorted(self.slices) or [0]
         return Figures(
             policy=self.policy.name,
             a_day=self.runs / days,
-            usd=self.runs / days * world.usd,
-            slice=(sizes[0], sizes[len(sizes) // 2], sizes[-1]) if sizes else (0, 0, 0),
+            usd=None if world.usd is None else self.runs / days * world.usd,
+            slice=(sizes[len(sizes) // 20], sizes[len(sizes) // 2], sizes[-1]),
             longest_night=max(self.nights, default=0),
             broke=len(delays),
-            delay=sum(delays) / len(delays) if delays else None,
-            p95=percentile(delays, 95) if delays else None,
-            longest=delays[-1] if delays else None,
-            in_a_week=sum(delay <= 7 for delay in delays) / len(delays) if delays else None,
+            delay=delay,
+            p95=p95,
+            longest=longest,
+            in_a_week=in_a_week,
             bad=self.bad,
             caught=self.caught / self.bad if self.bad else None,
             again=self.repeated / self.asked if self.asked else None,
             demotions=self.demoted / days,
+            delays=tuple(self.delays),
+            waits=tuple(waiting),
         )
+
+
+# Policies
+
+
+class Sizes(NamedTuple):
+    """How much the lottery runs: cases in a pull request, cases a night, and after how many days one is stale.
+
+    A night without a size takes all that is stale, in box 1, due or new; without days nothing is stale.
+    """
+
+    slice: int
+    nightly: int | None
+    stalest: int | None
+
+
+def usual_sizes(rubric: Rubric, cases: int) -> Sizes:
+    """Return the sizes that hold for a set of so many `cases` where nobody asks for others.
+
+    Those of a rubric with the lottery; beside the boxes a slice of as many cases as they may take of the due, and
+    nights that take each case in two weeks, unless they have a size.
+    """
+    if rubric.policy == "lottery":
+        return Sizes(rubric.slice_cases, rubric.nightly_cases, rubric.max_verdict_age)
+    nightly = rubric.nightly_max_cases
+    return Sizes(rubric.max_due_cases, math.ceil(cases / 14) if nightly is None else nightly, 7)
+
+
+def confirmation(rubric: Rubric) -> Rule | None:
+    """Return how the rubric has a fail confirmed, or None if it counts at once."""
+    return None if rubric.confirm is None else Rule("fail", *k_of_n(rubric.confirm))
 
 
 def literal(rubric: Rubric, cases: Collection[str]) -> Policy:
@@ -274,15 +305,21 @@ def literal(rubric: Rubric, cases: Collection[str]) -> Policy:
         "literal",
         lambda rows, near, today, seed: select(cases, rows, rubric, "pr", today, seed),
         lambda rows, near, today, seed: select(cases, rows, rubric, "nightly", today, seed),
-        rubric.confirm is not None,
+        confirmation(rubric),
     )
 
 
-def lottery(cases: Collection[str], size: int, nightly: int, longest: int | None = None) -> Policy:
+def lottery(
+    cases: Collection[str],
+    size: int,
+    nightly: int | None,
+    longest: int | None = None,
+    confirm: Rule | None = TWO_OF_THREE,
+) -> Policy:
     """Return the schedule of slices of a fixed size."""
     return Policy(
         "lottery",
         lambda rows, near, today, seed: pull_request(cases, rows, near, size, today, seed),
         lambda rows, near, today, seed: night(cases, rows, nightly, today, seed, longest),
-        True,
+        confirm,
     )

@@ -44,10 +44,7 @@ class Artifacts:
 
     def runs(self) -> list[Path]:
         """Return the run folders, oldest first."""
-        if not self.folder.is_dir():
-            return []
-        found = [path for path in self.folder.iterdir() if (path / "trials.jsonl").is_file()]
-        return sorted(found, key=lambda path: _order(path.name))
+        return runs_in([self.folder])
 
     def find(self, run: str) -> Path:
         """Return the folder of `run`: "latest", "previous", a run's name, or a path to its folder or journal.
@@ -73,6 +70,18 @@ class Artifacts:
         """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""
         self.make()
         write_text(self.folder / name, text)
+
+
+def runs_in(folders: Iterable[Path]) -> list[Path]:
+    """Return the run folders that are in any of `folders`, oldest first. Raises OSError."""
+    found = {
+        path: None
+        for folder in folders
+        if folder.is_dir()
+        for path in folder.iterdir()
+        if (path / "trials.jsonl").is_file()
+    }
+    return sorted(found, key=lambda path: _order(path.name))
 
 
 def _order(name: str) -> tuple[str, int]:

@@ -1,0 +1,194 @@
+"""`recall simulate`: what each schedule would come to for this team, in months that a model makes up."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, place_of
+from pytest_recall.cli.policies import add_confirm, add_sizes, confirm_of, count, journals, quarantine_of, sizes_of
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.habits import habits, settled
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.series import Rule
+from pytest_recall.core.simulated import Figures, parts, summed_up
+from pytest_recall.render import simulation as render
+from pytest_recall.render.sentences import plural
+from pytest_recall.run.simulate import Policy, Sizes, World, literal, lottery, simulate
+from pytest_recall.store.casefile import CaseFile, check_unique
+from pytest_recall.store.files import write_bytes
+from pytest_recall.store.rubric import read_rubric
+
+ASSUMED: dict[str, float | None] = {
+    "pulls": World.pulls,
+    "open_days": World.open_days,
+    "abandoned": World.abandoned,
+    "bad": World.bad,
+    "breaks": World.breaks,
+    "recall": World.recall,
+    "drift": World.drift,
+    "flaky": World.flaky,
+    "usd": None,
+}
+DETAILS = """\
+The cases are those of the case files, a tag for each part of the code. What is chosen and how
+rows move is decided as in a run; what breaks is made up: cases break on their own at a constant
+rate, some pull requests break cases of the tag that they touch, and verdicts are wrong now and
+then. Both schedules, the boxes alone (literal) and slices of a fixed size (lottery), live
+through the same events, begin with one run of everything, and go by the rubric's sizes,
+confirmation and quarantine.
+
+What an option does not give is estimated from the runs in eval/_artifacts where they have enough
+of it, and else assumed; the output says which, and of how much. Money is unknown without prices.
+Nothing is asked of a model, and nothing is written but the picture.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    summary = "say what each schedule would come to for these cases, in months that a model makes up"
+    parser = command(commands, "simulate", summary, run, DETAILS)
+    parser.add_argument("--pulls", type=_amount, metavar="N", help="pull requests a day")
+    parser.add_argument("--open-days", type=_time, metavar="DAYS", help="how long one is open, the median")
+    parser.add_argument("--abandoned", type=_share, metavar="SHARE", help="how many of them are never merged")
+    parser.add_argument("--bad", type=_share, metavar="SHARE", help="how many of them break something")
+    parser.add_argument("--breaks", type=count, metavar="N", help="how many cases such a one breaks")
+    parser.add_argument("--recall", type=_share, metavar="SHARE", help="how often the tags tell what one touches")
+    parser.add_argument("--drift", type=_share, metavar="RATE", help="a case breaks by itself, a day; such as 1/1600")
+    parser.add_argument("--flaky", type=_share, metavar="SHARE", help="verdicts on sound cases that are wrong")
+    parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs")
+    parser.add_argument("--late", action="store_true", help="nights run after the day's pull requests, not before")
+    parser.add_argument("--days", type=count, default=240, metavar="N", help="days to live through (default: 240)")
+    parser.add_argument(
+        "--warm-up", type=count, metavar="N", help="the first days, which count in no figure (default: a quarter)"
+    )
+    parser.add_argument("--seeds", type=count, default=5, metavar="N", help="how many worlds (default: 5)")
+    add_sizes(parser)
+    add_confirm(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture, a PNG, as well")
+    add_files(parser)
+
+
+def _fraction(text: str) -> float:
+    above, slash, below = text.partition("/")
+    try:
+        return float(above) / float(below) if slash else float(above)
+    except (ValueError, ZeroDivisionError):
+        return float("nan")
+
+
+def _share(text: str) -> float:
+    if not 0 <= (value := _fraction(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1; write 0.05 or 1/20")
+    return value
+
+
+def _amount(text: str) -> float:
+    if not 0 < (value := _fraction(text)) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and up to 1000")
+    return value
+
+
+def _time(text: str) -> float:
+    if not 0 < (value := _fraction(text)) <= 365:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time in days, above 0 and up to 365")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    warm_up = args.days // 4 if args.warm_up is None else args.warm_up
+    if warm_up >= args.days:
+        raise RecallError(f"--warm-up: of {plural(args.days, 'day')} none would be left; give more --days")
+    if args.plot is not None and args.plot.suffix != ".png":
+        raise RecallError(f"{args.plot}: the picture is a PNG; call it *.png")
+    place = place_of(args)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    check_unique(files)
+    tags, untold = parts(case for file in files for case in file.cases())
+    seen = habits(journals([place.artifacts.folder]))
+    settings = settled({name: getattr(args, name) for name in ASSUMED}, seen, ASSUMED)
+    figures = {name: one.value for name, one in settings.items()}
+    world = World(
+        tags=tags,
+        untold=untold,
+        days=args.days,
+        warm_up=warm_up,
+        late=args.late,
+        quarantine=quarantine_of(rubric),
+        **{**figures, "breaks": int(figures["breaks"] or 1)},  # type: ignore[arg-type]
+    )
+    if not world.cases:
+        raise RecallError(f"{place.name(place.eval_dir)}: no cases; write some, or name their files with --files")
+    sizes = sizes_of(args, rubric, len(world.cases))
+    confirm = confirm_of(args, rubric)
+    both = literal(rubric, world.cases), lottery(world.cases, *sizes)
+    policies = [policy._replace(confirm=confirm) for policy in both]
+    found = _simulated(policies, world, args.seeds)
+    sums = [summed_up(found[policy.name]) for policy in policies]
+    drawn = b""
+    if args.plot is not None:
+        from pytest_recall.render.schedule_picture import draw_schedules
+
+        title = f"Two schedules for {plural(len(world.cases), 'case')} and {world.pulls:.3g} pull requests a day"
+        span = f"{args.days - warm_up:,} days × {plural(args.seeds, 'seed')}"
+        note = (
+            f"literal: five boxes, asked again after 1 to 30 days. lottery: {sizes.slice:,} drawn for a pull request,"
+            f" {_night(sizes, 'what is due')} a night. Simulated: {span}."
+            " Error bars: 95 %."
+        )
+        drawn = draw_schedules(sums, title, note)
+    if args.json:
+        facts = {
+            "cases": len(world.cases),
+            "untold": sum(map(len, untold.values())),
+            "days": args.days,
+            "warm_up": warm_up,
+            "seeds": args.seeds,
+            "late": args.late,
+            "sizes": sizes._asdict(),
+            "confirm": None if confirm is None else str(confirm),
+        }
+        print(json.dumps(render.as_json(found, sums, settings, facts), indent=2))
+    else:
+        print("\n".join(render.lines(sums, settings, _notes(world, rubric, confirm, sizes, args.seeds))))
+    if args.plot is not None:
+        write_bytes(args.plot, drawn)
+        print(f"recall: drew {args.plot}", file=sys.stderr)
+    return 0
+
+
+def _simulated(policies: list[Policy], world: World, seeds: int) -> dict[str, list[Figures]]:
+    found: dict[str, list[Figures]] = {policy.name: [] for policy in policies}
+    for seed in range(seeds):
+        for policy in policies:
+            found[policy.name].append(simulate(policy, world, seed))
+        print(f"recall: seed {seed}: {seed + 1} of {seeds} done", file=sys.stderr, flush=True)
+    return found
+
+
+def _night(sizes: Sizes, everything: str) -> str:
+    return everything if sizes.nightly is None else f"{sizes.nightly:,}"
+
+
+def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: Sizes, seeds: int) -> list[str]:
+    confirm = "counts at once" if rule is None else f"counts if {rule.needed} of up to {rule.tries} trials fail"
+    nightly = "all that is due" if rubric.nightly_max_cases is None else f"{rubric.nightly_max_cases:,} due"
+    stale = "" if sizes.stalest is None else f", first those that nobody ran for {plural(sizes.stalest, 'day')}"
+    when = "after" if world.late else "before"
+    notes = [
+        f"{plural(len(world.cases), 'case')} under {plural(len(world.tags), 'tag')};"
+        f" {plural(world.days, 'day')}, the first {world.warm_up} in no figure; {plural(seeds, 'seed')};"
+        f" nights {when} the day's pull requests; a fail {confirm}.",
+        f"literal: all of box 1, {rubric.max_due_cases:,} due and {rubric.new_traffic_sample:,} new ones in a pull"
+        f" request; {nightly} in a night.",
+        f"lottery: {sizes.slice:,} in a pull request; {_night(sizes, 'all of box 1, due and new')} in a night{stale}.",
+    ]
+    if world.untold:
+        alone = sum(map(len, world.untold.values()))
+        notes.append(f"{plural(alone, 'case')} without a tag: nothing tells that a change touches them.")
+    return notes

@@ -1,0 +1,128 @@
+"""`recall simulate`: both schedules through made-up months, with what that rests on."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.call import Call
+from tests.cli.conftest import Recall
+from tests.cli.samples import environment, files
+from tests.cli.test_score import run_of
+
+SHORT = ("--days", "20", "--seeds", "2")
+
+
+@pytest.fixture
+def tagged(project: Path) -> Path:
+    """A project with sixty cases under three tags, and one without."""
+    rows = [
+        f"- id: {tag}-{number}\n  scenario: all\n  dimension: facts\n  input: x\n  judges: [{{contains: x}}]\n"
+        f"  tags: [{tag}]\n"
+        for tag in ("fees", "loans", "tools")
+        for number in range(20)
+    ]
+    rows.append("- id: alone\n  scenario: all\n  dimension: facts\n  input: x\n  judges: [{contains: x}]\n")
+    (project / "eval" / "cases.yaml").write_text("\n".join(rows), encoding="utf-8")
+    return project
+
+
+def test_it_says_what_each_schedule_comes_to_and_what_that_rests_on(tagged: Path, inside: Recall) -> None:
+    before = files(tagged)
+    done = inside(tagged, "simulate", *SHORT, "--usd", "0.04", "--drift", "1/40", "--slice", "7", "--nightly", "5")
+    assert done.code == 0
+    head, *lines = done.out.splitlines()
+    assert head.split() == ["literal", "lottery"]
+    rows = {line[:49].strip(): line[49:].split() for line in lines if line.startswith(("cases in", "longest"))}
+    assert rows["longest night"][-2:] == ["5", "cases"]
+    assert rows["cases in a pull request: p5 / p50 / most"][-5:] == ["7", "/", "7", "/", "7"]
+    told = dict(re.findall(r"^  .*\((--\S+)\) .* (\w+)$", done.out, re.MULTILINE))
+    assert told["--usd"] == told["--drift"] == "given"
+    assert told["--pulls"] == told["--flaky"] == told["--bad"] == told["--recall"] == "assumed"
+    assert re.search(r"a case breaks by itself, a day \(--drift\) +1 in 40  given\n", done.out)
+    assert any(line.startswith("61 cases under 3 tags; 20 days, the first 5 in no figure; 2 seeds") for line in lines)
+    assert "1 case without a tag: nothing tells that a change touches them." in lines
+    assert done.err == "recall: seed 0: 1 of 2 done\nrecall: seed 1: 2 of 2 done\n"
+    assert files(tagged) == before
+
+
+def test_the_installed_command_gives_the_same_each_time(tagged: Path) -> None:
+    script = Path(sys.executable).with_name("recall")
+
+    def run(hashes: str) -> str:
+        env = {**environment(), "PYTHONHASHSEED": hashes}
+        command = [str(script), "simulate", *SHORT, "--json"]
+        done = subprocess.run(command, cwd=tagged, env=env, capture_output=True, encoding="utf-8", check=True)
+        return done.stdout
+
+    first = run("1")
+    assert run("2") == first
+    plain = json.loads(first)
+    assert (plain["version"], plain["cases"], plain["untold"], plain["days"], plain["seeds"]) == (1, 61, 1, 20, 2)
+    assert plain["sizes"] == {"slice": 25, "nightly": 5, "stalest": 7}
+    assert plain["settings"]["usd"] == {"value": None, "source": "assumed", "told": ""}
+    literal, lottery = plain["policies"]["literal"], plain["policies"]["lottery"]
+    assert literal["usd"]["value"] is None
+    assert lottery["slice"] == [25, 25, 25]
+    assert [one["longest_night"] for one in lottery["by_seed"]] == [5, 5]
+    assert lottery["caught"]["low"] <= lottery["caught"]["value"] <= lottery["caught"]["high"]
+
+
+def test_the_price_is_that_of_the_runs_on_record(ran: Path, inside: Recall) -> None:
+    path = run_of(ran) / "trials.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    (trial, *_) = [line for line in lines if line["kind"] == "trial"]
+    trial["calls"] = [Call("agent", "live", "m", cost=0.25).to_json()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in [lines[0], *[trial] * 20]), encoding="utf-8")
+
+    done = inside(ran, "simulate", *SHORT)
+    assert re.search(r"trial \(--usd\) +\$0.25  estimated: trials with a price: 20, without: 0\n", done.out)
+    assert "assumed: the runs have too little: pull requests: 0, days: 1, runs: 1\n" in done.out
+
+
+def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside: Recall) -> None:
+    (tagged / "eval" / "rubric.yaml").write_text("owner: us\nconfirm: 2of3\nnightly_max_cases: 9\n", encoding="utf-8")
+    done = inside(tagged, "simulate", *SHORT)
+    assert "a fail counts if 2 of up to 3 trials fail" in done.out
+    assert "; 9 due in a night." in done.out
+    assert "lottery: 25 in a pull request; 9 in a night, first those that nobody ran for 7 days." in done.out
+    done = inside(tagged, "simulate", *SHORT, "--confirm", "never", "--stalest", "never", "--late")
+    assert "nights after the day's pull requests; a fail counts at once." in done.out
+    assert "; 9 in a night.\n" in done.out
+
+
+def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) -> None:
+    pytest.importorskip("matplotlib")
+    done = inside(tagged, "simulate", *SHORT, "--plot", "a.png")
+    assert done.err.endswith("recall: drew a.png\n")
+    assert (tagged / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (("--plot", "a.svg"), "recall: a.svg: the picture is a PNG; call it *.png\n"),
+        (("--days", "9", "--warm-up", "9"), "recall: --warm-up: of 9 days none would be left; give more --days\n"),
+        (("--bad", "2"), "'2' is not between 0 and 1; write 0.05 or 1/20\n"),
+        (("--drift", "1/0"), "'1/0' is not between 0 and 1; write 0.05 or 1/20\n"),
+        (("--pulls", "0"), "'0' is not above 0 and up to 1000\n"),
+        (("--open-days", "nan"), "'nan' is no time in days, above 0 and up to 365\n"),
+        (("--seeds", "0"), "'0' is no number from 1 to 1,000,000\n"),
+        (("--confirm", "3of2"), "at most 100; or `never`\n"),
+    ],
+)
+def test_wrong_values_are_refused(project: Path, inside: Recall, wrong: tuple[str, ...], said: str) -> None:
+    done = inside(project, "simulate", *wrong)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(said), done.err
+
+
+def test_without_cases_there_is_nothing_to_simulate(project: Path, inside: Recall) -> None:
+    (project / "eval" / "cases.yaml").write_text("", encoding="utf-8")
+    done = inside(project, "simulate")
+    assert done == (2, "", "recall: eval: no cases; write some, or name their files with --files\n")
