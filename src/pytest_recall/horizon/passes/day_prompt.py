@@ -96,7 +96,11 @@ def _user(brief: Brief) -> Iterator[str]:
         )
     else:
         yield "There is no earlier entry about this session: this is the first."
-    yield f"Write the entry of {brief.date} about `{brief.session.id}`."
+    # Last, and once more: a small model goes on with what it read last, and loses what stood before.
+    happened = [event for strand in brief.strands for event in strand.directives]
+    happened += [event for touch in brief.touches if not touch.confidential for event in touch.directives]
+    must = " It says, with every figure:\n" + "\n".join(f"- {event}" for event in happened) if happened else ""
+    yield f"Write the entry of {brief.date} about `{brief.session.id}`.{must}"
 
 
 def _strand(one: Strand) -> Iterator[str]:
