@@ -1,33 +1,71 @@
-"""Real git repositories, in the folders of tests."""
+"""Repositories: real git in a folder, apart from the settings of whoever runs the tests."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-NOBODY = {
-    "user.name": "Nobody",
-    "user.email": "nobody@example.invalid",
-    "init.defaultBranch": "main",
-    "commit.gpgsign": "false",
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
 }
 
 
+@dataclass(frozen=True)
+class Repository:
+    """A working tree on the branch `main`."""
+
+    path: Path
+
+    @classmethod
+    def at(cls, path: Path) -> Repository:
+        """Make one."""
+        path.mkdir(parents=True, exist_ok=True)
+        made = cls(path)
+        made.git("init", "-q", "--initial-branch", "main")
+        return made
+
+    def git(self, *arguments: str, code: int = 0) -> str:
+        """Run git, which must end with `code`, and return what it printed."""
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, (arguments, done)
+        return done.stdout
+
+    def commit(self, message: str = "Change") -> str:
+        """Commit all that has changed, and return the commit."""
+        self.git("add", "-A")
+        self.git("commit", "-qm", message, "--allow-empty")
+        return self.git("rev-parse", "HEAD").strip()
+
+    def merge(self, branch: str) -> bool:
+        """Merge a branch; return whether git could."""
+        done = subprocess.run(
+            ["git", "merge", "-q", "--no-edit", branch],
+            cwd=self.path,
+            env=ENVIRONMENT,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode in (0, 1), done
+        return done.returncode == 0
+
+
 def git(folder: Path, *command: str) -> str:
-    """Run git in `folder` as nobody in particular, and return what it prints."""
-    settings = [part for name, value in NOBODY.items() for part in ("-c", f"{name}={value}")]
-    done = subprocess.run(["git", *settings, *command], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout
+    """Run git in `folder`, and return what it prints."""
+    return Repository(folder).git(*command)
 
 
 def commit(folder: Path, message: str = "Change") -> str:
     """Make a repository of `folder` if it is none, commit all that is in it, and return the commit."""
-    if not (folder / ".git").exists():
-        git(folder, "init", "-q")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "--allow-empty", "-m", message)
-    return git(folder, "rev-parse", "HEAD").strip()
+    repository = Repository(folder) if (folder / ".git").exists() else Repository.at(folder)
+    return repository.commit(message)
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

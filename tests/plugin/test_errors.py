@@ -26,7 +26,7 @@ def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str
     [
         (
             state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n"),
-            "eval/recall.yaml:5: merge-conflict marker; resolve the conflict, then run again",
+            "eval/recall.yaml:5: merge-conflict marker; run `recall resolve`, then run again",
         ),
         (
             state_yaml(a=row(2)).replace("box: 2", "box: 9"),

@@ -216,5 +216,5 @@ class TestBaseState:
         checkout = SET.with_files({"base.yaml": "<<<<<<< ours\n"}).at(pytester)
         result = checkout.run("eval", "--recall-base-state=base.yaml")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["ERROR: base.yaml:1: merge-conflict marker; resolve the conflict, then run again"])
+        result.stderr.fnmatch_lines(["ERROR: base.yaml:1: merge-conflict marker; run `recall resolve`, then run again"])
         assert checkout.asked() == []

@@ -26,6 +26,10 @@ COMMANDS = (
     "cassette",
     "cost",
     "quarantine",
+    "resolve",
+    "merge-driver",
+    "fold",
+    "state",
     "models",
     "memory",
     "membench",
@@ -46,11 +50,12 @@ the way through:
   recall score latest               the scorecard of the newest run, again
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
+  recall resolve                    merge a state file that git has left with conflicts
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette scan`, `dataset check`, `bench check`,
 `bench lint`, `bench verify` or `bench rescore` found what it looks for, `models check` got no reply, `memory check`
 lost a fact, `estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate` or by
-`bench audit`, or `membench run --fail-under` is not reached,
+`bench audit`, or `membench run --fail-under` is not reached, or `merge-driver` has left a conflict,
 2 nothing was done, or `metrics` left lines out, or a pass of `bench` days or questions, or questions of `bench run`
 have no points, and the sentence says why
 """
@@ -98,5 +103,5 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     command = next((argument for argument in given if not argument.startswith("-")), None)
     # The others are not needed to understand this one, and take longer to load than most commands take to run.
     for name in (command,) if command in COMMANDS else COMMANDS:
-        import_module(f"{__name__}.{name}").add(commands)
+        import_module(f"{__name__}.{name.replace('-', '_')}").add(commands)
     return parser

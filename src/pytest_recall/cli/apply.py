@@ -9,6 +9,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.render.sentences import plural
 from pytest_recall.run import finish
 from pytest_recall.store.journal import read_journal
+from pytest_recall.store.rubric import read_rubric
 
 DETAILS = """\
 A run folds itself in at its end, also after -x and Ctrl-C. This is for one that was
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             f"{folder.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it"
         )
     changed = finish.apply(place, folder, record)
-    name = place.name(place.state)
+    name = finish.target(place, read_rubric(place.rubric, place.name(place.rubric)).state)
     if changed is None:
         print(f"{folder.name}: already in {name}")
         return 0

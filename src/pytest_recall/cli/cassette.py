@@ -13,10 +13,10 @@ from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.matching import Rules
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.context import Asked
+from pytest_recall.run.state import current
 from pytest_recall.store.cassette import Cassette
 from pytest_recall.store.library import Library
 from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import read_state
 
 LIST = """\
 The age is that of the oldest call. An orphan is the recording of a case that is in no case file
@@ -58,7 +58,7 @@ def run_list(args: argparse.Namespace) -> int:
     context, rubric = context_of(place, Asked(date=args.date))
     library = library_of(place, args)
     scenarios = cassette_shelf.scenarios_of(place, args)
-    rows = read_state(place.state, place.name(place.state)).rows
+    rows = current(place).rows
     found = cassette_shelf.entries(library, place, Rules(rubric.volatile_fields), scenarios, rows)
     if args.json:
         print(json.dumps({"date": str(context.date), "cassettes": [_plain(entry) for entry in found]}, indent=2))

@@ -14,10 +14,10 @@ from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.matching import Rules
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
+from pytest_recall.run.state import current
 from pytest_recall.store.cassette import Cassette, read_draft
 from pytest_recall.store.library import Library
 from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import read_state
 
 DETAILS = """\
 A cassette is deleted only if all of this is so:
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tuple[list[Doomed], list[str]]:
     """Return the cassettes of cases that are gone, and what to say of others that no case file knows."""
     scenarios = scenarios_of(place, args)
-    rows = read_state(place.state, place.name(place.state)).rows
+    rows = current(place).rows
     rubric = read_rubric(place.rubric, place.name(place.rubric))
     doomed: list[Doomed] = []
     kept: list[str] = []

@@ -14,11 +14,11 @@ from pytest_recall.core.near import unmatched
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
+from pytest_recall.run.state import current
 from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.find import DATASET_FILES, find_files
 from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import read_state
 
 
 def add(commands: Commands) -> None:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         lambda: check_unique(files),
         lambda: read_rubric(place.rubric, place.name(place.rubric)),
         lambda: read_calibrations(place.calibration, place.name(place.calibration)),
-        lambda: read_state(place.state, place.name(place.state)),
+        lambda: current(place),
     ):
         try:
             read()

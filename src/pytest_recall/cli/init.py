@@ -1,4 +1,4 @@
-"""`recall init`: a first eval set, which runs offline at once."""
+"""`recall init`: a first eval set, which runs offline at once; or a clone that merges its state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command
+from pytest_recall.run.teach import teach
 from pytest_recall.store.files import write_text
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
@@ -16,17 +17,26 @@ TEMPLATES = {
     "conftest.py.txt": "eval/conftest.py",
     "workflow.yml": ".github/workflows/eval-recall.yml",
 }
+EVERY_CLONE = """\
+Every clone has to run `recall init --git` for itself; git takes no programs from a repository.
+The merge button of a hosting site ignores all this: where it finds a conflict, merge the main branch into
+yours in a clone, or let runs write events (`recall state --layout events`), which do not conflict."""
 
 
 def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "init", "write a first eval set; asks nothing and overwrites nothing", run)
+    parser.add_argument(
+        "--git", action="store_true", help="write no eval set, but tell git in this clone how to merge eval/recall.yaml"
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = args.dir or Path("eval")
+    if args.git:
+        return _tell_git(folder, write=not args.dry_run)
     written = 0
     for template, target in TEMPLATES.items():
         path = folder / Path(target).name if target.startswith("eval/") else Path(target)
@@ -41,4 +51,13 @@ def run(args: argparse.Namespace) -> int:
     if written and not args.dry_run:
         where = folder.as_posix()
         print(f"\nNext: `pytest -p recall {where}` runs it; then put your own agent into {where}/conftest.py.")
+    return 0
+
+
+def _tell_git(folder: Path, *, write: bool) -> int:
+    done = teach(Path.cwd() / folder, write=write)
+    for name, changed in done.items():
+        told = ("wrote   " if write else "would write   ") if changed else "kept    "
+        print(f"{told}{name}{'' if changed else ' (it is there already)'}")
+    print(f"\nNext: commit .gitattributes. {EVERY_CLONE}")
     return 0

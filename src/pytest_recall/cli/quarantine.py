@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.events import Apart, Events
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.context import today_in
 from pytest_recall.run.place import Place
+from pytest_recall.run.state import check_layout, current
+from pytest_recall.store.events import write_events
 from pytest_recall.store.files import locked
 from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import read_state, write_state
+from pytest_recall.store.state import write_state
 
 DETAILS = """\
 A case in quarantine is asked as before, and its boxes move; but its fail turns no run red.
@@ -48,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(place: Place) -> int:
-    rows = read_state(place.state, place.name(place.state)).rows
+    rows = current(place).rows
     found = {case_id: row for case_id, row in sorted(rows.items()) if row.quarantined is not None}
     for case_id, row in found.items():
         lapses = plural(row.lapses, "lapse")
@@ -59,7 +62,11 @@ def _list(place: Place) -> int:
 
 def _change(place: Place, args: argparse.Namespace) -> int:
     name = place.name(place.state)
-    state = read_state(place.state, name)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    state = current(place)
+    check_layout(place, rubric.state)
+    now = datetime.now(UTC)
+    today = today_in(os.environ, now.date())
     row = state.rows.get(args.case_id)
     if row is None:
         raise RecallError(f"{name}: no row of `{args.case_id}`{nearest(args.case_id, state.rows)}")
@@ -69,10 +76,14 @@ def _change(place: Place, args: argparse.Namespace) -> int:
         row = row._replace(quarantined=None, owner=None, lapses=0)
         told = f"{args.case_id}: taken back, its lapses forgotten"
     else:
-        owner = args.owner or read_rubric(place.rubric, place.name(place.rubric)).owner
-        since = row.quarantined or today_in(os.environ, datetime.now(UTC).date())
+        owner = args.owner or rubric.owner
+        since = row.quarantined or today
         row = row._replace(quarantined=since, owner=owner)
         told = f"{args.case_id}: in quarantine since {since}, {owner} looks at it"
-    write_state(place.state, state.updated({args.case_id: row}))
+    if rubric.state == "events":
+        apart = Apart(args.case_id, row.quarantined, row.owner)
+        write_events(place.events, Events(f"{now:%Y-%m-%dT%H%M%S}", today, "quarantine", apart=(apart,)))
+    else:
+        write_state(place.state, state.updated({args.case_id: row}))
     print(told)
     return 0

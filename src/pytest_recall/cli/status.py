@@ -9,8 +9,8 @@ from pytest_recall.cli.common import Commands, add_files, case_paths, command, c
 from pytest_recall.core.forecast import forecast
 from pytest_recall.render.status import terminal
 from pytest_recall.run.context import LONGEST, Asked
+from pytest_recall.run.state import current
 from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.state import read_state
 
 
 def add(commands: Commands) -> None:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     context, _ = context_of(place, Asked(date=args.date))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
-    state = read_state(place.state, place.name(place.state))
+    state = current(place)
     found = forecast({case_id for file in files for case_id in file.lines}, state.rows, context.date, args.days)
     print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
     return 0

@@ -30,6 +30,9 @@ Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
 Policy = Literal["literal", "lottery"]
 
+Layout = Literal["rows", "events"]
+LAYOUTS: tuple[Layout, ...] = ("rows", "events")
+
 Name = Annotated[str, Field(min_length=1)]
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -278,6 +281,10 @@ class Rubric(BaseModel):
     )
     batch: Batching = Field(
         default=Batching.model_construct(), description="How `--batch` sends calls through the providers' batch APIs."
+    )
+    state: Layout = Field(
+        default="rows",
+        description="Where a run writes what it found: `rows`, into `recall.yaml`; `events`, a new file in `events/`.",
     )
     max_cassette_age: Count | None = Field(
         default=None, description="Days after which a cassette is too old to be replayed; without it, none is."

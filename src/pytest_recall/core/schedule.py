@@ -103,5 +103,10 @@ def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, 
     for case_id in swapped(rows, model):
         row = rows[case_id]
         if (row.box, row.pass_streak) != (1, 0):
-            again[case_id] = row._replace(box=1, pass_streak=0, next_due=min(today, row.next_due))
+            again[case_id] = back_in_box_1(row, today)
     return again
+
+
+def back_in_box_1(row: Row, today: date) -> Row:
+    """Return the row after a reset: nothing of its last verdict is forgotten."""
+    return row._replace(box=1, pass_streak=0, next_due=min(today, row.next_due))

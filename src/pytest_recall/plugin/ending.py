@@ -121,7 +121,7 @@ class Ending:
         return self._run.plan.scheduled and bool(self._run.plan.cases) and not self._run.plan.picks
 
     def _write_state(self, folder: Path, record: Record) -> None:
-        name = self._run.plan.place.name(self._run.plan.place.state)
+        name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
         if not self._run.plan.writes:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
             return

@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.events import events_of
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.row import Row
+from pytest_recall.core.rubric import Layout
 from pytest_recall.core.schedule import Quarantine, fold, reset
 from pytest_recall.core.scorecard import Scorecard, summarize
 from pytest_recall.render import scorecard as render
 from pytest_recall.run.place import Place
+from pytest_recall.run.state import check_layout, current
+from pytest_recall.store.events import event_files, read_events, stem, write_events
 from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.journal import read_journal
-from pytest_recall.store.state import digest, read_state, write_state
+from pytest_recall.store.rubric import read_rubric
+from pytest_recall.store.state import digest, write_state
 
 if TYPE_CHECKING:
     from pytest_recall.core.audit import Grading
@@ -84,12 +89,17 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     with locked(place.lock):
         _recover(place)
         record = record or read_journal(run)
+        layout = read_rubric(place.rubric, place.name(place.rubric)).state
         folded = _folded(run)
+        if layout == "events" and (written := _written(place, record)) > (folded or 0):
+            folded = written  # It died before it could mark the run.
+            _mark(run, folded)
         if folded is not None and len(record.trials) <= folded:
             return None
         header = record.header
         today = date.fromisoformat(header.date)
-        state = read_state(place.state, place.name(place.state))
+        state = current(place)
+        check_layout(place, layout)
         rows = {**state.rows}
         if header.reset and folded is None:
             rows.update(reset(rows, header.model, today))
@@ -98,14 +108,30 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         trials = [trial for trial in record.trials if trial.case_id in news]
         rows.update(fold(rows, trials, today, quarantine(header)))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
-        text = state.updated(changed)
-        if text != state.text:
+        if layout == "events":
+            events = events_of(header, trials, len(record.trials), first=folded is None)
+            if events.verdicts or events.reset:
+                write_events(place.events, events)
+        elif (text := state.updated(changed)) != state.text:
             intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)
         _mark(run, len(record.trials))
         (place.artifacts.folder / INTENT).unlink(missing_ok=True)
     return changed
+
+
+def target(place: Place, layout: Layout) -> str:
+    """Return what a run writes into, as messages name it."""
+    return place.name(place.events if layout == "events" else place.state)
+
+
+def _written(place: Place, record: Record) -> int:
+    """Return how many trials of the run are in event files."""
+    begun = f"{stem(events_of(record.header, (), 0))}-"
+    paths = (path for name, path in event_files(place.events).items() if name.startswith(begun))
+    found = (read_events(path, place.name(path)) for path in paths)
+    return max((events.trials for events in found if events.run == record.header.run), default=0)
 
 
 def _recover(place: Place) -> None:

@@ -25,6 +25,11 @@ class Place:
         return self.eval_dir / "recall.yaml"
 
     @property
+    def events(self) -> Path:
+        """Where runs write what is not in the state file yet, if the rubric says so."""
+        return self.eval_dir / "events"
+
+    @property
     def rubric(self) -> Path:
         """The team's knobs."""
         return self.eval_dir / "rubric.yaml"

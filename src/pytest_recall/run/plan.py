@@ -18,9 +18,9 @@ from pytest_recall.core.slice import Remainder, choose, remainder
 from pytest_recall.run.context import Context
 from pytest_recall.run.near import NOTHING, Near, Sources, near_cases
 from pytest_recall.run.place import Place
+from pytest_recall.run.state import check_layout, current, state_at
 from pytest_recall.store.artifacts import today_yaml
 from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.state import read_state
 
 EXPLICIT = "explicit"
 
@@ -293,13 +293,13 @@ def make_plan(
         added = read(path, place.name(path))
         _check_others(added, files.values())
         files[path] = added
-    source = base_state or place.state
     if base_state is not None and not base_state.exists():
         raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
-    state = read_state(source, place.name(source))
+    # A run that could not be remembered must not start: the checkout's state is read as well as another one.
+    state = current(place)
+    check_layout(place, rubric.state)
     if base_state is not None:
-        # A run that could not be remembered must not start: read the other one as well.
-        read_state(place.state, place.name(place.state))
+        state = state_at(base_state, place.name(base_state))
     rows = dict(state.rows)
     stale = len(swapped(rows, context.model))
     if reset_on_swap:

@@ -66,6 +66,30 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
         raise
 
 
+def create_text(path: Path, text: str) -> None:
+    """Write a new file at once; one that is there is left alone. Raises OSError.
+
+    It is on the disk before it has its name.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).chmod(0o666 & ~_umask())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+        except OSError:  # A file system without links, where the lock of the writers has to do.
+            if not path.exists():
+                Path(draft).replace(path)
+    finally:
+        Path(draft).unlink(missing_ok=True)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 _SAFE = re.compile(_PLAIN)
 _NAME = re.compile(r", ([A-Za-z_]\w*): ")
 _ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
+_KEYS = frozenset({"version", "folded", "cases"})
+_FOLDED = re.compile(r"^folded:.*\n(?:[ -].*\n)*", re.MULTILINE)
 _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -71,10 +73,12 @@ class State:
         head: str = HEADER,
         sorted_shape: bool = True,
         comments: bool = False,
+        folded: tuple[str, ...] = (),
     ) -> None:
         self.rows = rows
         self.text = text
-        self._head = head
+        self.folded = folded
+        self.head = head
         self._sorted_shape = sorted_shape
         self._comments = comments
 
@@ -83,22 +87,36 @@ class State:
         """SHA-256 of the text, which names the state that a slice was chosen from."""
         return digest(self.text)
 
-    def updated(self, changed: Mapping[str, Row]) -> str:
-        """Return the text with `changed` rows replaced or inserted; other bytes stay as they are."""
+    def updated(
+        self, changed: Mapping[str, Row], *, removed: Collection[str] = (), folded: Iterable[str] | None = None
+    ) -> str:
+        """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
+
+        Rows of `removed` cases are left out, and `folded` takes the place of the names of event files.
+        """
+        head = self.head if folded is None else _with_folded(self.head, folded)
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
-        if not news:
+        if not news and not removed and head == self.head:
             return self.text
         ids = list(self.rows)
-        spliced = self._sorted_shape and bool(ids)
+        spliced = self._sorted_shape and bool(ids) and not removed
         # Comments between rows only survive splicing; without any, a large change is faster written anew.
         if spliced and (self._comments or len(news) * 20 <= len(ids)):
-            return self._spliced(news, ids)
+            return head + self._spliced(news, ids)[len(self.head) :]
         rows = {**self.rows, **news}
-        return self._head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows))
+        return head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows) if case_id not in removed)
+
+    def with_rows(self, changed: Mapping[str, Row]) -> State:
+        """Return the state whose text is `updated` with these rows."""
+        text = self.updated(changed)
+        if text == self.text:
+            return self
+        rows = dict(sorted({**self.rows, **changed}.items()))
+        return State(rows, text, head=self.head, comments=self._comments, folded=self.folded)
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
         pieces: list[str] = []
-        position, place = 0, len(self._head) - 1
+        position, place = 0, len(self.head) - 1
         # In the order of the file, so that all searches together pass over the text once.
         for case_id in sorted(news):
             following = bisect_left(ids, case_id)
@@ -122,7 +140,7 @@ class State:
         """Return the place above the comments that stand on the row at `start`."""
         while start < len(self.text):
             above = self.text.rfind("\n", 0, start - 1) + 1
-            if above <= len(self._head) - 1 or not self.text[above:start].lstrip(" ").startswith("#"):
+            if above <= len(self.head) - 1 or not self.text[above:start].lstrip(" ").startswith("#"):
                 break
             start = above
         return start
@@ -147,7 +165,7 @@ def parse_state(text: str, name: str) -> State:
     if not text.strip():
         return State({}, text)
     if (line := strictyaml.conflict_line(text)) is not None:
-        raise RecallError(f"{name}:{line}: merge-conflict marker; resolve the conflict, then run again")
+        raise RecallError(f"{name}:{line}: merge-conflict marker; run `recall resolve`, then run again")
     given = text
     if not text.endswith("\n"):
         text += "\n"
@@ -167,10 +185,14 @@ def parse_state(text: str, name: str) -> State:
     if len(rows) != len(found) or not _as_ours(keys):
         return _parse_yaml(given, name)
     head = text[:start]
+    folded: tuple[str, ...] = ()
     if head != HEADER:
-        _check_version(strictyaml.load(head, name), head, name)
+        value = strictyaml.load(head, name)
+        _check_version(value, head, name)
+        folded = _folded(value, head, name)
     ids = list(rows)
-    return State(rows, given, head=head, sorted_shape=given == text and ids == sorted(ids), comments=over > 0)
+    ours = given == text and ids == sorted(ids)
+    return State(rows, given, head=head, sorted_shape=ours, comments=over > 0, folded=folded)
 
 
 def _as_ours(keys: list[str]) -> bool:
@@ -189,6 +211,22 @@ def _check_version(value: Any, text: str, name: str) -> None:
         raise RecallError(
             f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
         )
+
+
+def _folded(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
+    """Return the names of the event files that are in the state."""
+    names = value.get("folded") or []
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        line = strictyaml.lines(text, name)[("folded",)]
+        raise RecallError(f"{name}:{line}: folded: must be a list of names; restore the file from git")
+    return tuple(names)
+
+
+def _with_folded(head: str, names: Iterable[str]) -> str:
+    """Return the text above the rows with these names of event files in it."""
+    rest = _FOLDED.sub("", head).removesuffix("cases:\n")
+    lines = "".join(f"  - {_quoted(one)}\n" for one in names)
+    return f"{rest}folded:\n{lines}cases:\n" if lines else f"{rest}cases:\n"
 
 
 def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
@@ -278,9 +316,10 @@ def _parse_yaml(text: str, name: str) -> State:
     if problems:
         raise RecallError(*problems[:20])
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
-    others = "".join(f"{_quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in ("version", "cases"))
+    others = "".join(f"{_quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in _KEYS)
+    folded = _folded(value, text, name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
-    return State(rows, text, head=head, sorted_shape=False)
+    return State(rows, text, head=_with_folded(head, folded), sorted_shape=False, folded=folded)
 
 
 def _row(fields: Any) -> Row:

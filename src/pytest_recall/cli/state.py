@@ -1,0 +1,69 @@
+"""`recall state`: where the state is, what it was in a commit, and how runs write it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.rubric import LAYOUTS
+from pytest_recall.render.sentences import plural
+from pytest_recall.run.place import Place
+from pytest_recall.run.state import check_layout, committed_state, unfolded
+from pytest_recall.store.rubric import read_rubric, with_layout
+from pytest_recall.store.state import read_state
+
+DETAILS = """\
+  recall state                          what there is
+  recall state --at main > base.yaml    the state in a commit, for --recall-base-state
+  recall state --layout events          from now on each run writes a file of its own
+  recall state --layout rows            runs change eval/recall.yaml again
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "state", "show where the state is, or change how runs write it", run, DETAILS)
+    parser.add_argument("--layout", choices=LAYOUTS, help="write `state:` into rubric.yaml, and nothing else of it")
+    parser.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
+    parser.add_argument("--dry-run", action="store_true", help="with --layout, only say what would be changed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    if args.at is not None and args.layout is not None:
+        raise RecallError("--at and --layout exclude each other: what is committed stays as it is")
+    if args.dry_run and args.layout is None:
+        raise RecallError("--dry-run has no effect without --layout")
+    if args.at is not None:
+        sys.stdout.write(committed_state(place, args.at).text)
+        return 0
+    return _show(place) if args.layout is None else _change(place, args)
+
+
+def _show(place: Place) -> int:
+    layout = read_rubric(place.rubric, place.name(place.rubric)).state
+    state = read_state(place.state, place.name(place.state))
+    waiting = unfolded(place, state)
+    print(f"layout: {layout}")
+    print(f"{place.name(place.state)}: {plural(len(state.rows), 'row')}")
+    if waiting or layout == "events":
+        verdicts = plural(sum(len(events.verdicts) for events in waiting.values()), "verdict")
+        print(f"{place.name(place.events)}: {plural(len(waiting), 'event file')} newer than it, {verdicts}")
+    return 0
+
+
+def _change(place: Place, args: argparse.Namespace) -> int:
+    name = place.name(place.rubric)
+    if read_rubric(place.rubric, name).state == args.layout:
+        print(f"{name}: `state: {args.layout}` holds already; nothing to do")
+        return 0
+    check_layout(place, args.layout)
+    with_layout(place.rubric, name, args.layout, write=not args.dry_run)
+    print(f"{name}: {'would get' if args.dry_run else 'has'} `state: {args.layout}`")
+    if args.layout == "events":
+        print(f"Next: commit it. Each run adds a file to {place.name(place.events)}; commit these with their branch,")
+        print("and let one job on the main branch run `recall fold`.")
+    return 0

@@ -1,0 +1,102 @@
+"""Events: what one run adds to the state, and the fold of many runs' events into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import NamedTuple
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.core.record import Header
+from pytest_recall.core.row import Row
+from pytest_recall.core.schedule import UNSCHEDULED, Quarantine, fold, reset
+from pytest_recall.core.series import graded
+from pytest_recall.core.trial import Outcome, Trial, Verdict
+
+
+class Event(NamedTuple):
+    """A verdict on a case; `note` is why it failed, `reason` why it was run."""
+
+    case_id: str
+    outcome: Outcome
+    note: str = ""
+    reason: str = ""
+    pr: str | None = None
+    model: str | None = None
+
+    def trial(self) -> Trial:
+        """Return the trial that the schedule is shown."""
+        why = (Verdict(passed=False, reason=self.note),) if self.outcome is Outcome.FAILED else ()
+        return Trial(self.case_id, self.outcome, reason=self.reason, verdicts=why, pr=self.pr, model=self.model)
+
+
+class Apart(NamedTuple):
+    """A case that somebody has set apart since a day, or, where that is None, taken back."""
+
+    case_id: str
+    since: date | None
+    owner: str | None = None
+
+
+class Events(NamedTuple):
+    """What one run, or one command, has added to the state.
+
+    `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
+    `model` go back to box 1 first.
+    """
+
+    run: str
+    date: date
+    who: str
+    trials: int = 0
+    model: str | None = None
+    reset: bool = False
+    quarantine: Quarantine | None = None
+    verdicts: tuple[Event, ...] = ()
+    apart: tuple[Apart, ...] = ()
+
+
+def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
+    """Return the events of a run from those of its `trials` that are news, of `count` in its journal.
+
+    Only the `first` events of a run reset what a swap of the model asks for.
+    """
+    return Events(
+        run=header.run,
+        date=date.fromisoformat(header.date),
+        who=f"pr{header.pr}" if header.pr else header.mode,
+        trials=count,
+        model=header.model,
+        reset=header.reset and first,
+        quarantine=None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody"),
+        verdicts=tuple(
+            Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model)
+            for case_id, trial in graded(trials).items()
+            if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
+        ),
+    )
+
+
+def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[str, Row]:
+    """Return the rows that `events`, by name, change: in the order of their days, runs and names.
+
+    A verdict that is older than its row is no news, as in any fold.
+    """
+    changed: dict[str, Row] = {}
+    for name in in_order(events):
+        one = events[name]
+        if one.reset:
+            changed.update(reset({**rows, **changed}, one.model, one.date))
+        touched = {event.case_id for event in one.verdicts} | {apart.case_id for apart in one.apart}
+        known = {case_id: row for case_id in touched if (row := changed.get(case_id, rows.get(case_id))) is not None}
+        changed.update(fold(known, [event.trial() for event in one.verdicts], one.date, one.quarantine))
+        for apart in one.apart:
+            if (row := changed.get(apart.case_id, rows.get(apart.case_id))) is not None:
+                lapses = row.lapses if apart.since else 0
+                changed[apart.case_id] = row._replace(lapses=lapses, quarantined=apart.since, owner=apart.owner)
+    return {case_id: row for case_id, row in changed.items() if rows.get(case_id) != row}
+
+
+def in_order(events: Mapping[str, Events]) -> list[str]:
+    """Return the names of `events` in the order in which they happened."""
+    return sorted(events, key=lambda name: (events[name].date, events[name].run, name))

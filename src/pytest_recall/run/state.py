@@ -1,0 +1,109 @@
+"""State: what the schedule knows now, the state file and the event files that are newer than it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.events import Events, fold_events, in_order
+from pytest_recall.core.rubric import Layout
+from pytest_recall.run.place import Place
+from pytest_recall.store.events import delete, event_files, parse_events, read_events
+from pytest_recall.store.gitmerge import committed
+from pytest_recall.store.state import State, parse_state, read_state, write_state
+
+KEEP_DAYS = 7
+"""Events of so many days stay files by default, so that pull requests that merge late find their place among them."""
+REMEMBERED_DAYS = 60
+"""How long the state file names an event file that it holds, should the file come back with an old branch."""
+
+
+def current(place: Place) -> State:
+    """Return the state of a checkout, event files included. Raises RecallError."""
+    state = read_state(place.state, place.name(place.state))
+    events = unfolded(place, state)
+    return state.with_rows(fold_events(state.rows, events)) if events else state
+
+
+def unfolded(place: Place, state: State) -> dict[str, Events]:
+    """Return the events that are not in the state file yet, by name. Raises RecallError for a damaged file."""
+    files = event_files(place.events)
+    return {name: read_events(files[name], place.name(files[name])) for name in files if name not in state.folded}
+
+
+def check_layout(place: Place, layout: Layout, state: State | None = None) -> None:
+    """Raise RecallError if runs are to change rows of the state file while event files wait to be folded into it."""
+    if layout == "rows" and (files := event_files(place.events)):
+        state = state or read_state(place.state, place.name(place.state))
+        if waiting := len(files.keys() - set(state.folded)):
+            are = "event file is" if waiting == 1 else "event files are"
+            raise RecallError(
+                f"{place.name(place.events)}: {waiting} {are} not in {place.name(place.state)} yet; run"
+                f" `recall fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
+            )
+
+
+def state_at(path: Path, name: str) -> State:
+    """Return the state in a file, or, with its event files, in the eval directory `path`. Raises RecallError."""
+    if path.is_dir():
+        return current(Place(path, path))
+    return read_state(path, name)
+
+
+def committed_state(place: Place, revision: str) -> State:
+    """Return the state as it is in a commit, event files included. Raises RecallError."""
+    files = committed(place.eval_dir, revision)
+    state = parse_state(files.pop("recall.yaml", ""), f"{revision}:{place.name(place.state)}")
+    paths = {Path(name).stem: name for name in files if name.endswith(".jsonl") and name.count("/") == 1}
+    events = {
+        name: parse_events(files[path], f"{revision}:{place.name(place.eval_dir)}/{path}")
+        for name, path in paths.items()
+        if name not in state.folded
+    }
+    return state.with_rows(fold_events(state.rows, events)) if events else state
+
+
+class Folded(NamedTuple):
+    """What a fold has done: to how many event files and rows, and how many files are left."""
+
+    files: int
+    rows: int
+    left: int
+
+
+def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded:
+    """Move the events of all but the last `keep_days` days into the state file, whose lock the caller holds.
+
+    The state file first names what it holds, in the same write; the files are deleted after it. So whoever dies in
+    between has folded them once, and the next fold deletes them. Raises RecallError or OSError.
+    """
+    state = read_state(place.state, place.name(place.state))
+    events = unfolded(place, state)
+    until = today - timedelta(days=keep_days)
+    old = {name: events[name] for name in in_order(events) if events[name].date <= until}
+    changed = fold_events(state.rows, old)
+    files = event_files(place.events)
+    done = {*state.folded, *old}
+    if write:
+        text = state.updated(changed, folded=sorted(_remembered(done, set(files))))
+        if text != state.text:
+            write_state(place.state, text)
+        delete(path for name, path in files.items() if name in done)
+    return Folded(len(old), len(changed), len(events) - len(old))
+
+
+def _remembered(names: set[str], there: set[str]) -> set[str]:
+    """Return the names that the state file has to keep: of files that are there, and the newest."""
+    days = {name: _day(name) for name in names}
+    known = [day for day in days.values() if day is not None]
+    since = max(known, default=date.min) - timedelta(days=REMEMBERED_DAYS) if known else date.min
+    return {name for name, day in days.items() if name in there or day is None or day >= since}
+
+
+def _day(name: str) -> date | None:
+    try:
+        return date.fromisoformat(name[:10])
+    except ValueError:
+        return None

@@ -1,0 +1,145 @@
+"""`recall resolve`: from a file with conflict markers to the merged state, or nothing changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.core.row import Row
+from pytest_recall.store.state import read_state
+from tests.cli.conftest import Recall
+from tests.core.samples import TODAY, days, row
+from tests.helpers.repository import Repository
+from tests.store.samples import written
+
+BASE = {"a": row(3, 3), "b": row(3, 3), "c": row(2, 2), "d": row(2, 2)}
+PASSED = {
+    name: row(old.box + 1, old.pass_streak + 1, tested=TODAY, due=TODAY + days(14 if old.box == 3 else 7), last_pr="1")
+    for name, old in BASE.items()
+}
+FAILED = row(1, 0, tested=TODAY, due=TODAY + days(1), last_pr="2", failure_note="no", failure_pr="2", lapses=1)
+OURS = {**BASE, "a": PASSED["a"], "c": PASSED["c"]}
+THEIRS = {**BASE, "a": FAILED, "c": FAILED, "d": PASSED["d"]}
+MERGED = {"a": FAILED, "b": BASE["b"], "c": FAILED, "d": PASSED["d"]}
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """A repository with two branches that have tested the same cases."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    repository = Repository.at(tmp_path / "clone")
+    write(repository, BASE)
+    repository.commit()
+    repository.git("switch", "-qc", "feature")
+    write(repository, THEIRS)
+    repository.commit()
+    repository.git("switch", "-q", "main")
+    write(repository, OURS)
+    repository.commit()
+    return repository
+
+
+def write(repository: Repository, rows: dict[str, Row]) -> None:
+    """Write the state file."""
+    (repository.path / "eval").mkdir(exist_ok=True)
+    (repository.path / "eval/recall.yaml").write_text(written(rows), encoding="utf-8")
+
+
+def state(folder: Path, name: str = "eval/recall.yaml") -> dict[str, Row]:
+    """Return the rows of a state file."""
+    return read_state(folder / name, name).rows
+
+
+@pytest.mark.parametrize("style", ["merge", "diff3", "zdiff3"])
+def test_a_conflicted_merge(repository: Repository, style: str, inside: Recall) -> None:
+    repository.git("config", "merge.conflictStyle", style)
+    assert not repository.merge("feature")
+    before = (repository.path / "eval/recall.yaml").read_bytes()
+    done = inside(repository.path, "resolve", "--dry-run")
+    assert done == (0, "eval/recall.yaml: would be merged: 4 rows, 2 of them changed on both sides\n", "")
+    assert (repository.path / "eval/recall.yaml").read_bytes() == before
+    done = inside(repository.path, "resolve")
+    told = "eval/recall.yaml: merged: 4 rows, 2 of them changed on both sides; next: `git add eval/recall.yaml`\n"
+    assert done == (0, told, "")
+    assert state(repository.path) == MERGED
+
+
+@pytest.mark.parametrize("style", ["merge", "diff3", "zdiff3"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_file_that_has_left_its_merge_behind(
+    repository: Repository, style: str, ends: str, inside: Recall, tmp_path: Path
+) -> None:
+    repository.git("config", "merge.conflictStyle", style)
+    repository.merge("feature")
+    text = (repository.path / "eval/recall.yaml").read_text(encoding="utf-8")
+    assert text.count("<<<<<<<") == (2 if style != "merge" else text.count("<<<<<<<"))
+    path = tmp_path / "left.yaml"
+    path.write_bytes(text.replace("\n", ends).encode())
+    done = inside(tmp_path, "resolve", "left.yaml")
+    assert (done.code, done.err) == (0, "")
+    assert state(tmp_path, "left.yaml") == MERGED
+    assert [one.name for one in tmp_path.iterdir() if one.name != "clone"] == ["left.yaml"]
+
+
+def test_a_run_names_the_command(repository: Repository, inside: Recall) -> None:
+    repository.merge("feature")
+    (repository.path / "eval/cases.yaml").write_text("[]\n", encoding="utf-8")
+    done = inside(repository.path, "status")
+    assert done.code == 2
+    assert "merge-conflict marker; run `recall resolve`, then run again" in done.err
+
+
+def test_a_file_added_on_both_sides(tmp_path: Path, inside: Recall) -> None:
+    repository = Repository.at(tmp_path / "clone")
+    repository.commit()
+    for branch, pr in (("feature", "1"), ("main", "2")):
+        if branch == "feature":
+            repository.git("switch", "-qc", branch)
+        else:
+            repository.git("switch", "-q", branch)
+        write(repository, {"a": row(1, 1, tested=TODAY, due=TODAY + days(1), last_pr=pr)})
+        repository.commit()
+    assert not repository.merge("feature")
+    assert inside(repository.path, "resolve").code == 0
+    assert state(repository.path) == {"a": row(2, 2, tested=TODAY, due=TODAY + days(3), last_pr="2")}
+
+
+def test_nothing_to_do(repository: Repository, inside: Recall) -> None:
+    before = (repository.path / "eval/recall.yaml").read_bytes()
+    assert inside(repository.path, "resolve") == (0, "eval/recall.yaml: no conflict; nothing to do\n", "")
+    assert (repository.path / "eval/recall.yaml").read_bytes() == before
+
+
+def test_what_was_resolved_by_hand_is_left(repository: Repository, inside: Recall) -> None:
+    repository.merge("feature")
+    write(repository, {"mine": row()})
+    assert inside(repository.path, "resolve").out == "eval/recall.yaml: no conflict; nothing to do\n"
+    assert state(repository.path) == {"mine": row()}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<<<<<<< a\n=======\n", "eval/recall.yaml:1: the conflict has no end"),
+        ("=======\n", "eval/recall.yaml:1: `=======` has no place here"),
+        ("<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n", "eval/recall.yaml (ours):1: not a state file"),
+        ("version: 2\ncases:\n<<<<<<< a\n=======\n>>>>>>> b\n", "eval/recall.yaml (ours):1: version 2 is unknown"),
+    ],
+)
+def test_what_cannot_be_merged_stays(tmp_path: Path, text: str, said: str, inside: Recall) -> None:
+    path = tmp_path / "eval/recall.yaml"
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    done = inside(tmp_path, "resolve")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"recall: {said}")
+    assert done.err.count("\n") == 1
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "resolve", "none.yaml")
+    assert done == (2, "", "recall: none.yaml: no such file; give the path of the state file with the conflict\n")
+    done = inside(tmp_path, "resolve", "none.yaml", "--dir", "x")
+    assert done == (2, "", "recall: --dir has no effect with FILE; give one of them\n")
