@@ -104,6 +104,7 @@ def rows(draw: st.DrawFn) -> Row:
         draw(st.none() | dates),
         draw(maybe_text),
         draw(extras),
+        draw(maybe_text),
     )
 
 

@@ -190,8 +190,14 @@ class Checkout:
         return path.read_text(encoding="utf-8") if path.exists() else None
 
     def state(self) -> dict[str, Row]:
-        """Return the rows of the state file."""
-        return read_state(self.path / "eval/recall.yaml", "eval/recall.yaml").rows
+        """Return the rows of the state file, but for what their last passes were given under."""
+        rows = read_state(self.path / "eval/recall.yaml", "eval/recall.yaml").rows
+        return {case_id: row._replace(passed_under=None) for case_id, row in rows.items()}
+
+    def passed_under(self) -> dict[str, str | None]:
+        """Return what the last pass of each row of the state file was given under."""
+        rows = read_state(self.path / "eval/recall.yaml", "eval/recall.yaml").rows
+        return {case_id: row.passed_under for case_id, row in rows.items()}
 
     def state_digest(self) -> str:
         """Return the digest by which today.yaml names the state file."""

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, crashing, failing
+from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, crashing, failing, row
 
 Workers = tuple[str, ...]
 MESSY = """
@@ -51,7 +51,8 @@ def written(checkout: Checkout) -> Written:
     counts = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
     tags: dict[str, list[tuple[str, str]]] = {}
     for entry in suite.iter("testcase"):
-        tags.setdefault(str(entry.get("name")), []).extend((node.tag, str(node.get("message"))) for node in entry)
+        found = [(node.tag, str(node.get("message"))) for node in entry if node.tag != "properties"]
+        tags.setdefault(str(entry.get("name")), []).extend(found)
     return Written(counts, tags)
 
 
@@ -105,3 +106,26 @@ def test_marked_tests_are_told_apart_and_others_left_alone(pytester: pytest.Pyte
 def test_without_the_plugin_of_pytest_nothing_is_written(pytester: pytest.Pytester) -> None:
     checkout = messy(crashing("c")).at(pytester)
     checkout.run("eval", "-p", "no:junitxml").assert_outcomes(errors=1)
+
+
+@WORKERS
+def test_a_case_says_what_it_is_and_what_a_regression_is_put_down_to(
+    pytester: pytest.Pytester, workers: Workers
+) -> None:
+    project = ECHOING.with_cases(case("fine"), failing("broke", scenario="fees"), failing("again"))
+    known = row(3, passed_under="case=aaaaaa")
+    checkout = project.with_state(broke=known, again=known._replace(failure_note="no")).at(pytester)
+    checkout.run("eval", "--junitxml=out.xml", *workers)
+    cases = ElementTree.parse(checkout.path / "out.xml").iter("testcase")
+    told = {one.get("name"): {p.get("name"): p.get("value") for p in one.iter("property")} for one in cases}
+    assert told["fine"] == {
+        "recall.case": "fine",
+        "recall.scenario": "one",
+        "recall.dimension": "facts",
+        "recall.outcome": "passed",
+        "recall.source": "live",
+    }
+    assert told["broke"]["recall.scenario"] == "fees"
+    assert told["broke"]["recall.box"] == "3"
+    assert told["broke"]["recall.cause"] == "the case was edited: it is written otherwise than at its last pass"
+    assert "recall.cause" not in told["again"]

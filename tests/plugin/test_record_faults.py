@@ -144,7 +144,8 @@ class TestUnfinished:
         checkout.run("eval", "--record").assert_outcomes(passed=1)
         before = checkout.state_text()
         path = cassette(checkout, "a")
-        path.write_bytes(path.read_bytes().replace(b"#0001", b"#9999"))
+        head, end, calls = path.read_bytes().partition(b"\n")
+        path.write_bytes(head + end + calls.replace(b"#0001", b"#9999"))
         checkout.run("eval", option, "--recall-mode=all", "--recall-trust-replays", day="2026-03-20")
         last = trial(checkout, "a")
         assert last.outcome == "error"

@@ -62,6 +62,11 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
         "regression": True,
         "attempts": 1,
         "where": "eval/cases.yaml:7",
+        "cause": {"label": "not known", "evidence": "nothing is known of its last pass to compare with", "also": []},
+        "source": "live",
+        "judges": [{"judge": "exact", "model": None, "passed": False}],
+        "answer": "broke",
+        "last_pass": None,
     }
     assert [told["id"] for told in card["no_verdict"]] == ["crash"]
     assert card["regressions"] == ["broke"]
@@ -69,7 +74,8 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
     assert card["complete"] is True
     page = (checkout.artifacts.folder / "scorecard.md").read_text()
     assert page.startswith("# Recall scorecard: 1 passed, 3 failed, 1 error\n")
-    for cells in (["`broke`", "**regression**", "box 3 → 1"], ["`crash`", "error", "agent: RuntimeError: boom"]):
+    assert "\n- **`broke`** (box 3 → 1), eval/cases.yaml:7: exact: expected" in page
+    for cells in (["`bad-still`", "still failing", "box 1"], ["`crash`", "error", "agent: RuntimeError: boom"]):
         assert any(line.startswith(f"| {' | '.join(cells)} |") for line in page.splitlines())
 
 

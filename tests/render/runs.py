@@ -31,6 +31,11 @@ def told(note: str) -> Trial:
     return graded("late-fee", FAILED, "due", row(3, 3), verdicts=(Verdict(passed=False, reason=note),))
 
 
+def again(note: str) -> Trial:
+    """Return the same of a case that has failed before."""
+    return told(note)._replace(row=failing())
+
+
 A_RUN = [
     graded("worse", FAILED, "due", row(3, 3), where="eval/cases.yaml:12"),
     graded("bad", FAILED, "box 1", failing()),

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.render.scorecard import MAX_MARKDOWN, markdown
-from tests.core.samples import ERROR, FAILED, PASSED, trial
-from tests.render.runs import A_RUN, graded, run, told
+from pytest_recall.core.scorecard import LastPass
+from pytest_recall.core.trial import Answer
+from pytest_recall.render.page import MAX_MARKDOWN, MAX_OPEN, markdown
+from tests.core.samples import ERROR, FAILED, PASSED, row, trial
+from tests.render.runs import A_RUN, again, graded, run
 
 
 def cells(line: str) -> list[str]:
@@ -35,17 +37,24 @@ def test_markdown_of_a_whole_run() -> None:
         "# Recall scorecard: 1 passed, 2 failed, 1 error, 1 skipped, 1 not run",
         "",
         "pull request, 2026-03-10, seed 7.",
-        "",
         "6 of 40 cases chosen; not run: 34 not due until 2026-03-12.",
+        "With 3 of 40 cases tested, a change that breaks up to 63.2 % of all cases could go unseen (95 %).",
         "",
-        "## Failed",
+        "## Regressions (1)",
+        "",
+        "- **`worse`** (box 3 → 1), eval/cases.yaml:12: contains: no “one pound”",
+        "",
+        "<details>",
+        "<summary>Failed, and no regression (1)</summary>",
         "",
         "| case | standing | boxes | why | where |",
         "| --- | --- | --- | --- | --- |",
-        "| `worse` | **regression** | box 3 → 1 | contains: no “one pound” | eval/cases.yaml:12 |",
         "| `bad` | still failing | box 1 | contains: no “one pound” |  |",
         "",
-        "## No verdict",
+        "</details>",
+        "",
+        "<details>",
+        "<summary>No verdict (2)</summary>",
         "",
         "A crash, an upstream error or a skip is not a failed case; it moves no box.",
         "",
@@ -54,11 +63,17 @@ def test_markdown_of_a_whole_run() -> None:
         "| `crash` | error | agent: TimeoutError: no answer |",
         "| `skip` | skipped | not today |",
         "",
-        "## Chosen but not run",
+        "</details>",
+        "",
+        "<details>",
+        "<summary>Chosen but not run (1)</summary>",
         "",
         "- `late` (new)",
         "",
-        "## By reason",
+        "</details>",
+        "",
+        "<details>",
+        "<summary>By reason, scenario and dimension</summary>",
         "",
         "| reason | passed | failed | error | skipped | not run |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
@@ -66,38 +81,65 @@ def test_markdown_of_a_whole_run() -> None:
         "| due | 1 | 1 | 1 | 0 | 0 |",
         "| new | 0 | 0 | 0 | 1 | 1 |",
         "",
-        "## By scenario",
-        "",
         "| scenario | passed | failed | error | skipped |",
         "| --- | ---: | ---: | ---: | ---: |",
         "| fees | 1 | 2 | 1 | 1 |",
-        "",
-        "## By dimension",
         "",
         "| dimension | passed | failed | error | skipped |",
         "| --- | ---: | ---: | ---: | ---: |",
         "| facts | 1 | 2 | 1 | 1 |",
         "",
-        "## What this run cannot show",
+        "</details>",
         "",
-        "- With 3 of 40 cases tested, a change that breaks up to 63.2 % of all cases could go unseen (95 %).",
+        "<details>",
+        "<summary>Notes</summary>",
+        "",
         "- 1 row of the state without a case in the collected files, skipped: gone",
+        "",
+        "</details>",
     ]
+
+
+def test_a_regression_says_what_it_is_put_down_to_and_what_was_answered_before() -> None:
+    known = row(3, 3, passed_under="case=aaaaaa model=small-1")
+    answer = Answer(text="We are open from 10:00 to 17:00 | *each* day.")
+    one = graded(
+        "worse", FAILED, "due", known, where="eval/cases.yaml:12", under="case=bbbbbb model=large_2", answer=answer
+    )
+    record, card = run([one])
+    before = LastPass("We are open from 10:00 to 16:00 | *each* day.", "in the run 2026-03-09T080000")
+    page = markdown(record, card._replace(passes={"worse": before}), "https://github.com/a/b/blob/c0ffee").splitlines()
+    start = page.index("## Regressions (1)")
+    assert page[start + 2 : start + 6] == [
+        "- **`worse`** (box 3 → 1), [eval/cases.yaml:12](https://github.com/a/b/blob/c0ffee/eval/cases.yaml#L12):"
+        " contains: no “one pound”",
+        "  - likely cause: **the case was edited**: it is written otherwise than at its last pass",
+        r"  - also: the model changed: small-1 answered at the last pass, now large\_2",
+        "  - at its last pass, in the run 2026-03-09T080000, and now: … open from 10:00 to ~~16:00~~ **17:00**"
+        r" \| \*each\* day.",
+    ]
+
+
+def test_more_regressions_than_a_screen_holds_are_folded() -> None:
+    page = markdown(*run([graded(f"c{n:02}", FAILED, "due", row(3, 3)) for n in range(MAX_OPEN + 2)]))
+    opened, _, folded = page.partition("<summary>2 more regressions</summary>")
+    assert opened.count("- **`c") == MAX_OPEN
+    assert folded.count("- **`c") == 2
 
 
 def test_markdown_of_nothing_due() -> None:
     page = markdown(*run([], exit_code=0))
     assert page.startswith("# Recall scorecard: nothing run\n")
     assert "## Failed" not in page
-    assert page.endswith("- No case came to a verdict: this run shows nothing.\n")
+    assert "\nNo case came to a verdict: this run shows nothing.\n" in page
 
 
 def test_html_in_an_answer_stays_text() -> None:
-    page = markdown(*run([told("<img src=x onerror=alert(1)> & <!-- hidden --> </td> &lt;b&gt;")]))
+    page = markdown(*run([again("<img src=x onerror=alert(1)> & <!-- hidden --> </td> &lt;b&gt;")]))
     assert cells(failed_row(page))[3] == (
         r"&lt;img src=x onerror=alert\(1\)&gt; &amp; &lt;\!-- hidden --&gt; &lt;/td&gt; &amp;lt;b&amp;gt;"
     )
-    assert re.search(r"<(?!/?br)", page) is None
+    assert re.search(r"<(?!/?(?:br|details|summary)\b)", page) is None
 
 
 def test_html_in_an_error_stays_text() -> None:
@@ -107,23 +149,23 @@ def test_html_in_an_error_stays_text() -> None:
 
 
 def test_nobody_is_mentioned_by_an_answer() -> None:
-    assert re.search(r"@\w", markdown(*run([told("thanks @octocat and @org/team")]))) is None
+    assert re.search(r"@\w", markdown(*run([again("thanks @octocat and @org/team")]))) is None
 
 
 def test_an_answer_of_several_lines_stays_in_its_row() -> None:
-    page = markdown(*run([told("a\n\n# Heading\r\n- item\n```\ncode")]))
+    page = markdown(*run([again("a\n\n# Heading\r\n- item\n```\ncode")]))
     assert "\n# Heading" not in page
     assert cells(failed_row(page))[3] == r"a \# Heading - item \`\`\` code"
 
 
 def test_a_pipe_in_an_answer_stays_in_its_cell() -> None:
-    line = failed_row(markdown(*run([told("a | b || c")])))
+    line = failed_row(markdown(*run([again("a | b || c")])))
     assert cells(line)[3] == r"a \| b \|\| c"
     assert len(cells(line)) == 5
 
 
 def test_an_escaped_pipe_in_an_answer_stays_in_its_cell() -> None:
-    line = failed_row(markdown(*run([told(r"a \| b")])))
+    line = failed_row(markdown(*run([again(r"a \| b")])))
     assert cells(line)[3] == r"a \\\| b"
     assert len(cells(line)) == 5
 
@@ -143,7 +185,7 @@ def test_an_escaped_pipe_in_an_answer_stays_in_its_cell() -> None:
 )
 def test_markdown_in_an_answer_stays_text(answer: str, escaped: str) -> None:
     crash = graded("late-fee", ERROR, "due", error=answer)
-    assert cells(failed_row(markdown(*run([told(answer)]))))[3] == escaped
+    assert cells(failed_row(markdown(*run([again(answer)]))))[3] == escaped
     assert cells(failed_row(markdown(*run([crash]))))[2] == escaped
     assert re.search(r"[\\`*_{}\[\]()#+!|~]", live(escaped)) is None
 

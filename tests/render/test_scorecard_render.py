@@ -181,6 +181,13 @@ def test_json_of_a_whole_run() -> None:
         "regraded": None,
         "observed": None,
     }
+    assert {name: failed[0].pop(name) for name in ("source", "answer", "last_pass")} == {
+        "source": "live",
+        "answer": None,
+        "last_pass": None,
+    }
+    assert failed[0].pop("cause")["label"] == "not known"
+    assert failed[0].pop("judges") == [{"judge": "contains", "model": None, "passed": False}]
     assert failed[0] == {
         "id": "worse",
         "outcome": "failed",

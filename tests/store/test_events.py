@@ -27,7 +27,14 @@ RUN = Events(
 )
 
 verdicts = st.builds(
-    Event, some_text, st.sampled_from([PASSED, FAILED]), texts, texts, st.none() | some_text, st.none() | some_text
+    Event,
+    some_text,
+    st.sampled_from([PASSED, FAILED]),
+    texts,
+    texts,
+    st.none() | some_text,
+    st.none() | some_text,
+    texts,
 )
 runs = st.builds(
     Events,

@@ -42,6 +42,7 @@ nasty_rows = st.builds(
     st.none() | st.dates(date(1, 1, 1)),
     st.none() | nasty,
     st.sampled_from(["", ", team: anna", ", seen: 3", ', why: "a, b}"', ", seen: 3, at: 2026-01-31, on: true"]),
+    st.none() | nasty | st.just("case=0a1b2c system=1f2e3d+77ab12 model=openai:gpt-5"),
 )
 states = st.dictionaries(ids, nasty_rows | rows(), max_size=8)
 

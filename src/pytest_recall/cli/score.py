@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 
-from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.trial import Outcome
+from pytest_recall.core.gate import Standing
+from pytest_recall.core.record import Record
+from pytest_recall.core.rubric import Rubric
 from pytest_recall.render import scorecard as render
 from pytest_recall.run import finish
+from pytest_recall.run.gates import gates_of
+from pytest_recall.run.links import links
 from pytest_recall.run.place import Place
+from pytest_recall.run.plan import read_cases
+from pytest_recall.run.state import current
+from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.journal import read_journal
+from pytest_recall.store.rubric import read_rubric
 
 DETAILS = """\
 --fail-on is for CI, where cases that are known to fail should not turn every run red:
   regression   a case failed whose last verdict was a pass
   failure      a case failed that is not in quarantine
-  incomplete   such a case failed, or a case came to no verdict, or was not run
+  incomplete   such a case failed, or a case came to no verdict, or was not run, or a gate has too few verdicts
+A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
 A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
 """
 
@@ -39,14 +49,14 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--fail-on",
         choices=("never", "regression", "failure", "incomplete"),
-        default="never",
-        help="when to exit with 1",
+        help="when to exit with 1 (default: what `blocks` in the rubric says, else never)",
     )
     parser.add_argument(
         "--observed",
         action="store_true",
         help="print what the slices would have missed and saved, over all runs with `--recall-mode observe`",
     )
+    add_files(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -56,19 +66,27 @@ def run(args: argparse.Namespace) -> int:
         return _observed(place, args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, folder)
+    card = finish.with_gates(card, place, _gates(place, args, record, rubric), rubric)
     if args.format == "json":
         print(json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False))
     else:
-        print(render.markdown(record, card) if args.format == "md" else "\n".join(render.terminal(record, card)))
-    failed = [result for result in card.with_outcome(Outcome.FAILED) if result.blocks]
-    found = {
-        "never": False,
-        "regression": any(result.regression for result in failed),
-        "failure": bool(failed),
-        "incomplete": bool(failed or card.not_run or card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)),
-    }
-    return int(found[args.fail_on])
+        print(
+            render.markdown(record, card, links(os.environ, place.root))
+            if args.format == "md"
+            else "\n".join(render.terminal(record, card))
+        )
+    return int(card.stops(args.fail_on or rubric.blocks))
+
+
+def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubric) -> tuple[Standing, ...]:
+    """Return how the rubric's gates stand, over all case files and the state as they are now."""
+    if not rubric.gates or not record.header.scheduled:
+        return ()
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
+    return gates_of(record, rubric, cases, current(place).rows)
 
 
 def _observed(place: Place, args: argparse.Namespace) -> int:
@@ -76,7 +94,7 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
     from pytest_recall.core.observed import observed, together
     from pytest_recall.render import observed as told
 
-    if args.fail_on != "never" or args.run_name != "latest" or args.format == "md":
+    if args.fail_on is not None or args.run_name != "latest" or args.format == "md":
         raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and `--format md`")
     runs = []
     for folder in place.artifacts.runs():

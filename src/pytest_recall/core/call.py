@@ -34,7 +34,8 @@ class Call(NamedTuple):
     """One upstream call. `source` is `live` or `replayed`; `cost` is in US dollars, None if unknown.
 
     `cost` is what the call costs at list price when it is live, whether it was or not. One that was
-    `batched` went through a provider's batch API, and cost `BATCHED` of that.
+    `batched` went through a provider's batch API, and cost `BATCHED` of that. `trouble` says how a call ended
+    badly, such as `http-500` or `cut-off`; one that was `retried` was made again, and then ended well.
     """
 
     kind: str
@@ -45,6 +46,8 @@ class Call(NamedTuple):
     cost: float | None = None
     seconds: float = 0.0
     batched: bool = False
+    trouble: str = ""
+    retried: bool = False
 
     @property
     def listed(self) -> float | None:
@@ -54,8 +57,9 @@ class Call(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; what is unknown is left out."""
         plain = {name: value for name, value in self._asdict().items() if value is not None}
-        if not self.batched:
-            del plain["batched"]
+        for name in ("batched", "trouble", "retried"):
+            if not plain[name]:
+                del plain[name]
         if self.tokens is not None:
             plain["tokens"] = {name: count for name, count in self.tokens._asdict().items() if count is not None}
         return plain

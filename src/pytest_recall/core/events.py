@@ -15,7 +15,7 @@ from pytest_recall.core.trial import Outcome, Trial, Verdict
 
 
 class Event(NamedTuple):
-    """A verdict on a case; `note` is why it failed, `reason` why it was run."""
+    """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under."""
 
     case_id: str
     outcome: Outcome
@@ -23,11 +23,13 @@ class Event(NamedTuple):
     reason: str = ""
     pr: str | None = None
     model: str | None = None
+    under: str = ""
 
     def trial(self) -> Trial:
         """Return the trial that the schedule is shown."""
         why = (Verdict(passed=False, reason=self.note),) if self.outcome is Outcome.FAILED else ()
-        return Trial(self.case_id, self.outcome, reason=self.reason, verdicts=why, pr=self.pr, model=self.model)
+        told = Trial(self.case_id, self.outcome, reason=self.reason, verdicts=why, under=self.under)
+        return told._replace(pr=self.pr, model=self.model)
 
 
 class Apart(NamedTuple):
@@ -70,11 +72,16 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         reset=header.reset and first,
         quarantine=None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody"),
         verdicts=tuple(
-            Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model)
+            Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model, _under(trial))
             for case_id, trial in graded(trials).items()
             if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
         ),
     )
+
+
+def _under(trial: Trial) -> str:
+    """Return what a pass was given under; that of a fail goes into no row."""
+    return trial.under if trial.outcome is Outcome.PASSED else ""
 
 
 def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[str, Row]:

@@ -17,6 +17,7 @@ class Row(NamedTuple):
     `lapses` counts the fails that threw the case back from a higher box; `quarantined` is the day
     since which its fails block nobody, and `owner` who is to look at it.
     `extra` is the YAML text of keys that this version does not know; it is kept as it is.
+    `passed_under` is what the last pass was given under, as `core.conditions` writes it.
     """
 
     box: int
@@ -31,6 +32,7 @@ class Row(NamedTuple):
     quarantined: date | None = None
     owner: str | None = None
     extra: str = ""
+    passed_under: str | None = None
 
     @property
     def failing(self) -> bool:

@@ -19,6 +19,7 @@ from pydantic import (
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Bound, Criterion, KnownVerdict, Strictness
 from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.gate import Blocks, Gate
 from pytest_recall.core.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.core.series import k_of_n
 from pytest_recall.core.usage import PROVIDERS
@@ -289,6 +290,24 @@ class Rubric(BaseModel):
     max_cassette_age: Count | None = Field(
         default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
     )
+
+    blocks: Blocks | None = Field(
+        default=None,
+        description="What blocks a merge: `never`, `regression`, `failure` or `incomplete`; other fails only inform.",
+    )
+    gates: tuple[Gate, ...] = Field(
+        default=(), description="Pass rates that scenarios or dimensions have to keep; see how to gate a merge."
+    )
+
+    @field_validator("gates")
+    @classmethod
+    def _one_gate_each(cls, gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+        seen = set()
+        for gate in gates:
+            if gate.about in seen:
+                raise ValueError(f"there are two gates for {gate.name}; keep one of them")
+            seen.add(gate.about)
+        return gates
 
     @field_validator("volatile_fields")
     @classmethod

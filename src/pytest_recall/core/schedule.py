@@ -48,7 +48,9 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
         return row
     if trial.outcome is Outcome.FAILED:
         failed = _placed(1, 0, row, trial, today)._replace(
-            failure_note=one_line(trial.note) or "failed", failure_pr=trial.pr
+            failure_note=one_line(trial.note) or "failed",
+            failure_pr=trial.pr,
+            passed_under=None if row is None else row.passed_under,
         )
         if row is None or row.box == 1:
             return failed
@@ -62,12 +64,13 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
         moved = _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
         settled = moved.quarantined and moved.box >= SETTLED_BOX
         return moved._replace(lapses=0, quarantined=None, owner=None) if settled else moved
-    return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model)
+    under = trial.under or None
+    return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model, passed_under=under)
 
 
 def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:
     due = today + timedelta(days=INTERVALS[box])
-    fresh = Row(box, streak, today, due, trial.pr, trial.model)
+    fresh = Row(box, streak, today, due, trial.pr, trial.model, passed_under=trial.under or None)
     if row is None:
         return fresh
     return fresh._replace(lapses=row.lapses, quarantined=row.quarantined, owner=row.owner, extra=row.extra)

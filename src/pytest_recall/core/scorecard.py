@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
+from pytest_recall.core.cause import Cause, cause
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
 from pytest_recall.core.schedule import DATASET, Quarantine, review
 from pytest_recall.core.series import Rule, graded, series
@@ -18,6 +19,7 @@ from pytest_recall.metrics.stats import unseen_share
 if TYPE_CHECKING:
     from pytest_recall.core.arms import SideBySide
     from pytest_recall.core.audit import Grading, Regraded
+    from pytest_recall.core.gate import Blocks, Standing
     from pytest_recall.core.membench import Summary
 
 NOT_RUN = "not run"
@@ -28,7 +30,8 @@ class Result(NamedTuple):
 
     `before` and `after` are None where the schedule does not know the case, or nothing
     moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
-    nobody. `repeats` counts the trials of a case that was asked several times.
+    nobody, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
+    several times.
     """
 
     trial: Trial
@@ -37,6 +40,7 @@ class Result(NamedTuple):
     after: int | None
     regression: bool
     repeats: Repeats | None = None
+    cause: Cause | None = None
 
     @property
     def apart(self) -> bool:
@@ -49,6 +53,13 @@ class Result(NamedTuple):
         return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart
 
 
+class LastPass(NamedTuple):
+    """The answer of a case at its last pass, as much of it as is kept; `told` says where that is known from."""
+
+    answer: str
+    told: str
+
+
 class Scorecard(NamedTuple):
     """A run in numbers and lists. Counts are by outcome; absent is not zero.
 
@@ -58,7 +69,8 @@ class Scorecard(NamedTuple):
     evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
     to where somebody has looked again; `datasets` is what the questions of datasets came to, by the
     file that names one. All of this is about the agent under test; `arms` puts it beside the
-    baselines, if there are any.
+    baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.
+    `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this change.
     """
 
     results: tuple[Result, ...]
@@ -74,6 +86,19 @@ class Scorecard(NamedTuple):
     regraded: Regraded | None = None
     arms: SideBySide | None = None
     datasets: Mapping[str, Summary] = MappingProxyType({})
+    passes: Mapping[str, LastPass] = MappingProxyType({})
+    gates: tuple[Standing, ...] = ()
+    loosened: tuple[str, ...] = ()
+
+    def stops(self, blocks: Blocks | None) -> bool:
+        """Whether the run stops a merge under the rule `blocks`; None is that the rubric has none, only gates."""
+        failed = [result for result in self.with_outcome(Outcome.FAILED) if result.blocks]
+        found = {
+            "regression": any(result.regression for result in failed),
+            "failure": bool(failed),
+            "incomplete": bool(failed or self.not_run or self.with_outcome(Outcome.ERROR, Outcome.SKIPPED)),
+        }
+        return found.get(blocks or "never", False) or any(standing.stops(blocks) for standing in self.gates)
 
     @property
     def by_tries(self) -> list[RepeatSummary]:
@@ -115,10 +140,14 @@ def summarize(
     every = [trial for trial in with_baselines if not trial.arm]
     attempts = Counter(trial.case_id for trial in every if trial.repeat == 1)
     grading, asked = graded(every), series(every)
+    outcomes: dict[str, list[Outcome]] = {}
+    for trial in every:
+        outcomes.setdefault(trial.case_id, []).append(trial.outcome)
     counting = [trial for some in asked.values() for trial in some]
     counted = set(map(id, counting))
     results = tuple(
-        _result(trial, asked[case_id], attempts[case_id], today, quarantine) for case_id, trial in grading.items()
+        _result(trial, asked[case_id], attempts[case_id], today, quarantine, outcomes[case_id])
+        for case_id, trial in grading.items()
     )
     not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
     by_reason = _table(results, lambda trial: trial.reason)
@@ -174,17 +203,26 @@ def _datasets(results: Iterable[Result]) -> Mapping[str, Summary]:
     return by_file(trials)
 
 
-def _result(trial: Trial, asked: list[Trial], attempts: int, today: date, quarantine: Quarantine | None) -> Result:
+def _result(
+    trial: Trial,
+    asked: list[Trial],
+    attempts: int,
+    today: date,
+    quarantine: Quarantine | None,
+    outcomes: Sequence[Outcome],
+) -> Result:
     row = trial.row
     after = review(row, trial, today, quarantine)
-    failed = trial.outcome is Outcome.FAILED
+    failed = trial.outcome is Outcome.FAILED and not trial.unproven
+    regression = failed and row is not None and not row.failing and row.quarantined is None
     return Result(
         trial=trial,
         attempts=attempts,
         before=row.box if row else None,
         after=after.box if after else None,
-        regression=failed and not trial.unproven and row is not None and not row.failing and row.quarantined is None,
+        regression=regression,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
+        cause=cause(trial, row, outcomes) if regression and row is not None else None,
     )
 
 

@@ -92,7 +92,8 @@ class Trial(NamedTuple):
     `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
     rubric asks for; its fail blocks nobody. `arm` is the baseline that was asked, empty for the agent
     under test; the trial of a baseline grades no case. `measured` are the metrics of a dataset's question,
-    None for any other case and where nobody can judge the answer; a value that is None is a failure.
+    None for any other case and where nobody can judge the answer; a value that is None is a failure. `under` is
+    what a verdict was given under, as `core.conditions` writes it.
     """
 
     case_id: str
@@ -118,6 +119,7 @@ class Trial(NamedTuple):
     unproven: str = ""
     arm: str = ""
     measured: Mapping[str, float | None] | None = None
+    under: str = ""
 
     @property
     def note(self) -> str:

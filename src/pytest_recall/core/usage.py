@@ -68,7 +68,7 @@ def usage_of(request: Request, response: Response) -> tuple[str | None, Tokens |
     """
     if _is_command(request) and (response.header("content-type") or "").startswith("text/"):
         return None, None  # All that it printed is the reply.
-    body = _decoded(response) or b""
+    body = plain_response(response) or b""
     whole = _parsed(body) if body.lstrip()[:1] in (b"{", b"[") else None
     model: str | None = None
     tokens: Tokens | None = None
@@ -100,7 +100,7 @@ def _is_command(request: Request) -> bool:
 # From bytes to JSON documents
 
 
-def _decoded(response: Response) -> bytes | None:
+def plain_response(response: Response) -> bytes | None:
     """Return the body out of its content encoding; None if that is not to be had."""
     if sum(map(len, response.chunks)) > LIMIT:
         return None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_recall.core.conditions import conditions, taped_of, words_of
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.trial import Trial
-from pytest_recall.plugin.stash import DECK, TAPE
+from pytest_recall.plugin.stash import DECK, RUN, TAPE
+
+if TYPE_CHECKING:
+    from pytest_recall.core.case import Case
 
 
 def with_calls(trial: Trial, item: pytest.Item) -> Trial:
@@ -22,7 +27,22 @@ def with_calls(trial: Trial, item: pytest.Item) -> Trial:
     if not tape.made and tape.misses:
         sources = {"replayed"}  # Nothing was sent, and nobody has answered live.
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
-    return trial._replace(source=source, calls=item.config.stash[DECK].calls_of(tape))
+    deck = item.config.stash[DECK]
+    read = deck.exchanges_of(tape)
+    trial = trial._replace(source=source, calls=deck.calls_of(read))
+    if not trial.outcome.is_verdict or str(getattr(item, "arm", "")):
+        return trial
+    case = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
+    words = () if case is None else words_of([case.input, case.turns and [turn.user for turn in case.turns]])
+    taped = None if tape.cassette is None or source == "live" else taped_of(tape.cassette.header)
+    rubric = item.config.stash[RUN].plan.rubric
+    return trial._replace(under=str(conditions(trial, deck.prompts_of(read, words), rubric, _own_bars(case), taped)))
+
+
+def _own_bars(case: Case | None) -> list[str]:
+    """Return the judges to whose scores the case itself gives a threshold."""
+    calls = () if case is None else case.judges
+    return [call.name for call in calls if "threshold" in call.arguments or (case and case.threshold is not None)]
 
 
 def _clean(trial: Trial, redactor: Redactor) -> Trial:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.core.call import Call
+from pytest_recall.core.conditions import Prompts, kept_answer, prompts
 from pytest_recall.core.errors import MissError, RecallError
+from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.trial import Outcome
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE
+from pytest_recall.core.trouble import troubles
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE, TRIAL
 from pytest_recall.render.sentences import plural
 from pytest_recall.replay.lane import Lane
 from pytest_recall.replay.limits import Limits
@@ -143,7 +147,7 @@ class Deck:
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
             whole = item.stash[OUTCOME].is_verdict and not tape.misses
-            self._finish(tape, path, whole=whole, all_asked=all_asked)
+            self._finish(tape, path, whole=whole, all_asked=all_asked, came_to=_came_to(item, tape))
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
         self._account(tape)
@@ -270,10 +274,20 @@ class Deck:
             ]
         return []
 
-    def _finish(self, tape: Tape, path: Path, *, whole: bool, shared: bool = False, all_asked: bool = False) -> None:
+    def _finish(
+        self,
+        tape: Tape,
+        path: Path,
+        *,
+        whole: bool,
+        shared: bool = False,
+        all_asked: bool = False,
+        came_to: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Let what was recorded take its place, if the test came to its end; otherwise the draft stays.
 
-        What was recorded before and not asked for goes if this one has `all_asked`.
+        What was recorded before and not asked for goes if this one has `all_asked`. `came_to` is the answer and the
+        outcome of the case.
         """
         # A thread may still have something to say later, which is then said at the end of the run.
         problems, tape.problems = tape.problems, self.problems
@@ -293,7 +307,8 @@ class Deck:
             if news or self.mode == "record":
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
-                self.library.finish(path, {**tape.header, "recorded_at": oldest}, news, self._rules, shared=shared)
+                header = {**tape.header, "recorded_at": oldest, **came_to}
+                self.library.finish(path, header, news, self._rules, shared=shared)
             draft.unlink(missing_ok=True)
             if self.mode == "record":
                 for left in self.library.left_behind(path):
@@ -303,26 +318,54 @@ class Deck:
 
     def _account(self, tape: Tape) -> None:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
-        self.calls += (self._call(made) for made in tape.made[tape.told :])
+        self.calls += (self._call(made, self._read(made)) for made in tape.made[tape.told :])
         tape.told = len(tape.made)
 
-    def _call(self, made: Made) -> Call:
+    def _call(self, made: Made, exchange: Exchange | None) -> Call:
         from pytest_recall.run.price import call_of
 
         if made.call is not None:
             return made.call
+        if exchange is None:
+            return Call(kind=made.kind, source=made.source)
+        return call_of(exchange, made.kind, made.source, self._prices)
+
+    def _read(self, made: Made) -> Exchange | None:
         try:
-            return call_of(made.exchange(), made.kind, made.source, self._prices)
+            return made.exchange()
         except RecallError as error:
             # What was asked is read here for the first time; what was answered had been whole.
             if str(error) not in self.problems:
                 self.problems.append(str(error))
-            return Call(kind=made.kind, source=made.source)
+            return None
 
-    def calls_of(self, tape: Tape) -> tuple[Call, ...]:
-        """Return the calls that belong to the trial which has come to its end now."""
+    def exchanges_of(self, tape: Tape) -> list[tuple[Made, Exchange | None]]:
+        """Return what belongs to the trial which has come to its end now; None for what cannot be read."""
         tape.told = len(tape.made)
-        return tuple(self._call(made) for made in tape.made[: tape.told])
+        return [(made, self._read(made)) for made in tape.made[: tape.told]]
+
+    def calls_of(self, read: Sequence[tuple[Made, Exchange | None]]) -> tuple[Call, ...]:
+        """Return the calls that these were, each with how it ended."""
+        ends = iter(troubles([exchange for _, exchange in read if exchange is not None]))
+        calls = []
+        for made, exchange in read:
+            end, retried = ("", False) if exchange is None else next(ends)
+            call = self._call(made, exchange)
+            calls.append(call._replace(trouble=end, retried=retried) if end else call)
+        return tuple(calls)
+
+    def prompts_of(self, read: Iterable[tuple[Made, Exchange | None]], words: Iterable[str]) -> Prompts:
+        """Return what was sent to models on behalf of the agent, without the case's own `words`."""
+        asked = sorted((made.seq, x.request) for made, x in read if x is not None and made.kind != "judge")
+        return prompts((request for _, request in asked), words, self._rules)
+
+
+def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:
+    """Return what a recording says of the answer that was made of it; nothing where a test gives none."""
+    trial = item.stash.get(TRIAL, None)
+    if trial is None or trial.answer is None or trial.outcome is not item.stash[OUTCOME]:
+        return {}
+    return {"outcome": trial.outcome.value, "answer": kept_answer(tape.redactor.text(trial.answer.text))}
 
 
 def _repeat(item: pytest.Item) -> int:

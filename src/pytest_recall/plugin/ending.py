@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,16 @@ from pytest_recall.core.scorecard import Scorecard
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import DECK
 from pytest_recall.render import scorecard as render
+from pytest_recall.render.annotations import commands
 from pytest_recall.render.cost import budget_line
 from pytest_recall.render.sentences import alone_line, plural
 from pytest_recall.run import finish
+from pytest_recall.run.links import within
+from pytest_recall.run.plan import read_cases
+from pytest_recall.store.summary import append_summary
 
 if TYPE_CHECKING:
+    from pytest_recall.core.gate import Standing
     from pytest_recall.plugin.session import Run
 
 
@@ -59,6 +65,9 @@ class Ending:
             return
         folder = run.journal.folder
         header = run.plan.header(folder.name, "")
+        gates = self._gates(Record(header, tuple(run.trials)))
+        if session.exitstatus == pytest.ExitCode.OK and any(one.stops(run.plan.rubric.blocks) for one in gates):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
             if run.amended:
                 run.journal.amend(header)
@@ -70,7 +79,7 @@ class Ending:
             run.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         self._record = Record(header, tuple(run.trials), int(session.exitstatus), tuple(run.calls))
         self._write_state(folder, self._record)
-        self._write_scorecard(folder, self._record)
+        self._write_scorecard(folder, self._record, gates)
         if self._card is not None and self._card.datasets:
             from pytest_recall.plugin.memories import missing_metrics
 
@@ -131,16 +140,34 @@ class Ending:
         except (OSError, RecallError) as error:
             self._run.problems.append(f"{name}: not written ({error}); correct that, then `recall apply {folder.name}`")
 
-    def _write_scorecard(self, folder: Path, record: Record) -> None:
+    def _gates(self, record: Record) -> tuple[Standing, ...]:
+        """Return how the rubric's gates stand; a run over some of the files does not know all cases."""
+        plan = self._run.plan
+        if not plan.rubric.gates or not plan.complete:
+            return ()
+        from pytest_recall.run.gates import gates_of
+
+        files = [file for file in plan.files.values() if not file.reason]
+        cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
+        return gates_of(record, plan.rubric, {**cases, **self._run.late}, plan.rows)
+
+    def _write_scorecard(self, folder: Path, record: Record, gates: tuple[Standing, ...]) -> None:
         try:
             self._card = finish.scorecard(record, self._run.plan.place)
         except RecallError as error:
             self._run.problems += error.messages
             self._card = finish.scorecard(record)
+        self._card = finish.with_gates(self._card, self._run.plan.place, gates, self._run.plan.rubric)
         try:
-            finish.write_scorecard(self._run.plan.place, folder, record, self._card)
+            page = finish.write_scorecard(self._run.plan.place, folder, record, self._card)
         except OSError as error:
             self._run.problems.append(f"scorecard: not written ({error.strerror})")
+            return
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            try:
+                append_summary(Path(summary), page)
+            except OSError as error:
+                self._run.problems.append(f"GITHUB_STEP_SUMMARY: not written ({error.strerror})")
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print the scorecard, and what could not be written in red."""
@@ -159,6 +186,9 @@ class Ending:
             reporter.line(alone_line(self._run.alone))
         if self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in commands(self._card, within(os.environ, self._run.plan.place.root)):
+                reporter.line(line)
         for note in self._run.notes:
             reporter.line(note)
         for problem in self._run.problems:

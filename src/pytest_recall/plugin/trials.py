@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pytest_recall.core.errors import MissError, RecallError, one_line
+from pytest_recall.core.gate import informs
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import baselines, judging
 from pytest_recall.plugin.calls import with_calls
@@ -71,6 +72,12 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
+    if getattr(item.config.option, "xmlpath", None) and not trial.arm:
+        from pytest_recall.plugin import junit
+
+        row = run.plan.rows.get(case_id)
+        regression = row is not None and not row.failing and row.quarantined is None and not trial.unproven
+        junit.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.told(item, call, report)
     elif rule is None and outcome is Outcome.FAILED:
@@ -104,12 +111,13 @@ def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Let a fail of a case in quarantine, or by a judge that has yet to show that it may, block nobody.
+    """Let a fail block nobody that is of a case in quarantine, by a judge that may not, or that only informs.
 
     pytest knows it as an expected one.
     """
-    row = item.config.stash[RUN].plan.rows.get(item.stash[CASE_ID])
-    reason = item.stash.get(UNPROVEN, "")
+    plan = item.config.stash[RUN].plan
+    row = plan.rows.get(item.stash[CASE_ID])
+    reason = item.stash.get(UNPROVEN, "") or (informs(plan.rubric.blocks, row) if plan.scheduled else "")
     if row is not None and row.quarantined is not None:
         reason = f"in quarantine since {row.quarantined}, {row.owner or 'nobody'} looks at it"
     if reason and not hasattr(report, "wasxfail"):

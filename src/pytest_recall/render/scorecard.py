@@ -1,27 +1,29 @@
-"""Scorecard as terminal lines, Markdown and JSON."""
+"""Scorecard as terminal lines and JSON; its Markdown is `render.page`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.record import Header, Record
-from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
+from pytest_recall.core.scorecard import Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import cost, judges, sentences
-from pytest_recall.render.markdown import cell, code
+from pytest_recall.render import cost, gates, judges, regressions, sentences
+from pytest_recall.render.page import COLUMNS, MAX_MARKDOWN, markdown, moved, notes, observed_lines, partial
 
-COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
+__all__ = ["MAX_MARKDOWN", "MAX_TERMINAL", "as_json", "markdown", "terminal"]
+
 MAX_TERMINAL = 100
-MAX_MARKDOWN = 200
 
 
 def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     """Yield the scorecard line by line, for a terminal."""
     header = record.header
-    yield sentences.title(header) + _partial(record)
+    yield sentences.title(header) + partial(record)
+    if card.gates or card.loosened:
+        yield from gates.lines(card)
     yield from _grid("reason", card.by_reason)
     if len(card.by_scenario) > 1:
         yield from _grid("scenario", card.by_scenario)
@@ -33,7 +35,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     if failed:
         yield f"failed ({len(failed)}):"
         for result in failed[:MAX_TERMINAL]:
-            yield from _failed_lines(header, result)
+            yield from _failed_lines(header, card, result)
         if len(failed) > MAX_TERMINAL:
             yield f"  and {len(failed) - MAX_TERMINAL} more in scorecard.md"
     third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
@@ -54,86 +56,10 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
         from pytest_recall.render import audit
 
         yield from audit.lines(card.regraded)
-    yield from _observed(record, card)
-    yield from _notes(header, card)
+    yield from observed_lines(record, card)
+    yield from notes(header, card)
     yield from cost.lines(of_run(record))
     yield sentences.limit(header, card)
-
-
-def markdown(record: Record, card: Scorecard) -> str:
-    """Return the scorecard as a Markdown page."""
-    header = record.header
-    lines = [f"# Recall scorecard: {_headline(card)}", "", cell(sentences.title(header) + _partial(record)) + ".", ""]
-    rest = sentences.not_run(header)
-    lines += [f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."), ""]
-    failed = card.with_outcome(Outcome.FAILED)
-    if failed:
-        lines += ["## Failed", "", "| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
-        lines += [_failed_row(header, result) for result in failed[:MAX_MARKDOWN]]
-        lines += _more(failed)
-    third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
-    if third:
-        lines += [
-            "## No verdict",
-            "",
-            "A crash, an upstream error or a skip is not a failed case; it moves no box.",
-            "",
-        ]
-        lines += ["| case | outcome | why |", "| --- | --- | --- |"]
-        lines += [
-            f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
-        ]
-        lines += _more(third)
-    if card.not_run:
-        lines += ["## Chosen but not run", ""]
-        lines += [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
-        lines += _more(card.not_run)
-    for name, table in (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension)):
-        if table:
-            lines += [f"## By {name}", "", *_table(name, table), ""]
-    if card.datasets:
-        from pytest_recall.render import membench
-
-        lines += ["## Datasets", "", *membench.markdown(card.datasets), ""]
-    if card.arms is not None:
-        from pytest_recall.render import baselines
-
-        lines += ["## Baselines", "", *baselines.markdown(card.arms)]
-    judged = judges.markdown(card.panels)
-    if judged:
-        lines += ["## Judged by models", "", *judged, ""]
-    if card.regraded is not None:
-        from pytest_recall.render import audit
-
-        lines += ["## Looked at again", "", *audit.markdown(card.regraded), ""]
-    if seen := list(_observed(record, card)):
-        lines += ["## Observed", "", *(f"- {cell(text)}" for text in seen), ""]
-    spent = cost.markdown(of_run(record))
-    if spent:
-        lines += ["## Cost", "", *spent, ""]
-    lines += [
-        "## What this run cannot show",
-        "",
-        f"- {sentences.limit(header, card)}",
-        *(f"- {cell(text)}" for text in _notes(header, card)),
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def _notes(header: Header, card: Scorecard) -> list[str]:
-    told = (
-        sentences.tries(card),
-        sentences.torn(card),
-        sentences.quarantine(header),
-        sentences.unproven(card),
-        sentences.replays(card),
-        sentences.orphans(header),
-        sentences.swap(header),
-        sentences.near(header),
-        sentences.stale(header),
-    )
-    return [text for text in told if text]
 
 
 def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
@@ -170,7 +96,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "by_reason": card.by_reason,
         "by_scenario": card.by_scenario,
         "by_dimension": card.by_dimension,
-        "failed": [_result(r) for r in card.with_outcome(Outcome.FAILED)],
+        "failed": [_result(r) | regressions.as_json(card, r) for r in card.with_outcome(Outcome.FAILED)],
         "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
         "unproven": [
             {"id": r.trial.case_id, "outcome": r.trial.outcome.value, "why": r.trial.unproven}
@@ -181,6 +107,8 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "several_trials": [_repeats(r) for r in card.results if r.repeats is not None],
         "by_tries": [summary._asdict() for summary in card.by_tries],
         "quarantined": list(header.quarantined),
+        "gates": [gates.as_json(standing) for standing in card.gates],
+        "gates_loosened": list(card.loosened),
         "orphans": list(header.orphans),
         "model_swapped": header.swapped,
         "sources": card.sources,
@@ -194,16 +122,6 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
 
 
 # What few runs have is not imported for all.
-
-
-def _observed(record: Record, card: Scorecard) -> Iterator[str]:
-    if record.header.mode != "observe":
-        return
-    from pytest_recall.core.observed import observed
-    from pytest_recall.render import observed as render
-
-    yield render.line(observed(record, card))
-    yield render.CAVEAT
 
 
 def _observed_json(record: Record, card: Scorecard) -> dict[str, Any] | None:
@@ -267,29 +185,16 @@ def _repeats(result: Result) -> dict[str, Any]:
     }
 
 
-def _headline(card: Scorecard) -> str:
-    parts = [f"{card.counts[name]} {name}" for name in COLUMNS if card.counts.get(name)]
-    return ", ".join(parts) or "nothing run"
-
-
-def _partial(record: Record) -> str:
-    return " (cut off before its end)" if record.exit_code is None else ""
-
-
-def _moved(header: Header, result: Result) -> str:
-    if header.writes:
-        return sentences.move(result)
-    return "new" if result.before is None else f"box {result.before}, not moved"
-
-
-def _failed_lines(header: Header, result: Result) -> Iterator[str]:
-    told = f"  {sentences.standing(result)}: {result.trial.case_id} ({_moved(header, result)})"
+def _failed_lines(header: Header, card: Scorecard, result: Result) -> Iterator[str]:
+    told = f"  {sentences.standing(result)}: {result.trial.case_id} ({moved(header, result)})"
     if result.before is not None and not result.regression:
         # Known from earlier runs: a line is enough, so that what is new stands out.
         yield "  " + one_line(f"{told}: {result.trial.note}", 150)
         return
     yield told
     yield f"      {one_line(result.trial.note, 160)}"
+    if result.regression:
+        yield from (f"      {line}" for line in regressions.lines(card, result))
 
 
 def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
@@ -300,23 +205,3 @@ def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     yield f"{name:<{width}}  " + "  ".join(columns)
     for row, counts in table.items():
         yield f"{row:<{width}}  " + "  ".join(f"{counts.get(column, 0):>{len(column)}}" for column in columns)
-
-
-def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
-    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
-    lines = [f"| {name} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
-    for row, counts in table.items():
-        lines.append(f"| {cell(row)} | {' | '.join(str(counts.get(column, 0)) for column in columns)} |")
-    return lines
-
-
-def _failed_row(header: Header, result: Result) -> str:
-    trial = result.trial
-    standing = f"**{sentences.standing(result)}**" if result.regression else sentences.standing(result)
-    cells = (code(trial.case_id), standing, _moved(header, result), cell(trial.note), cell(trial.where))
-    return f"| {' | '.join(cells)} |"
-
-
-def _more(items: Iterable[object]) -> list[str]:
-    count = len(list(items))
-    return ["", f"… and {count - MAX_MARKDOWN} more in scorecard.json", ""] if count > MAX_MARKDOWN else [""]

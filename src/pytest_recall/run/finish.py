@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -16,6 +17,7 @@ from pytest_recall.core.rubric import Layout
 from pytest_recall.core.schedule import Quarantine, fold, reset
 from pytest_recall.core.scorecard import Scorecard, summarize
 from pytest_recall.render import scorecard as render
+from pytest_recall.run.links import links
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import check_layout, current
 from pytest_recall.store.events import event_files, read_events, stem, write_events
@@ -27,6 +29,8 @@ from pytest_recall.store.state import digest, write_state
 if TYPE_CHECKING:
     from pytest_recall.core.audit import Grading
     from pytest_recall.core.calibration import Calibration, JudgeKey
+    from pytest_recall.core.gate import Standing
+    from pytest_recall.core.rubric import Rubric
 
 APPLIED = "applied.json"
 INTENT = "intent.json"
@@ -41,9 +45,24 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     known = _calibrations(place)
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
-    return summarize(
+    card = summarize(
         record.trials, header.picks, header.total, today, quarantine(header), known, gradings, header.baselines
     )
+    regressed = [result.trial for result in card.results if result.regression]
+    if place is None or not regressed:
+        return card
+    from pytest_recall.run.lastpass import last_passes  # What reads cassettes, which most runs do without.
+
+    return card._replace(passes=last_passes(place, header.run, regressed))
+
+
+def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Rubric) -> Scorecard:
+    """Return the scorecard with how the rubric's gates stand, and which of them this change has loosened."""
+    if not gates and "GITHUB_BASE_REF" not in os.environ:
+        return card
+    from pytest_recall.run.gates import loosened_gates  # What asks git, which most runs do without.
+
+    return card._replace(gates=gates, loosened=loosened_gates(place, rubric.gates, os.environ))
 
 
 def _calibrations(place: Place | None) -> Mapping[JudgeKey, Calibration]:
@@ -65,16 +84,20 @@ def quarantine(header: Header) -> Quarantine | None:
     return None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody")
 
 
-def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> None:
-    """Write scorecard.md and scorecard.json of a run, and copies if it is the `newest`. Raises OSError."""
+def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> str:
+    """Write scorecard.md and scorecard.json of a run, and copies if it is the `newest`; return the former.
+
+    Raises OSError.
+    """
     texts = {
-        "scorecard.md": render.markdown(record, card),
+        "scorecard.md": render.markdown(record, card, links(os.environ, place.root)),
         "scorecard.json": json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
         write_text(run / name, text)
         if newest:
             place.artifacts.write(name, text)
+    return texts["scorecard.md"]
 
 
 def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:

@@ -129,7 +129,7 @@ def events_text(events: Events) -> str:
 
 def _plain(event: Event, common: Mapping[str, str | None]) -> dict[str, Any]:
     plain: dict[str, Any] = {"case": event.case_id, "outcome": event.outcome.value}
-    plain |= {key: value for key in ("note", "reason") if (value := getattr(event, key))}
+    plain |= {key: value for key in ("note", "reason", "under") if (value := getattr(event, key))}
     return plain | {key: value for key in ("pr", "model") if (value := getattr(event, key)) != common[key]}
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.gate import Gate
 from pytest_recall.core.rubric import DEFAULT_RUBRIC, Layout, Rubric
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text, write_text
@@ -19,6 +22,15 @@ def read_rubric(path: Path, name: str) -> Rubric:
     if not path.exists():
         return DEFAULT_RUBRIC
     return read_mapping(path, name, Rubric, "`owner: <who answers for it>`")
+
+
+def gates_in(text: str) -> tuple[Gate, ...]:
+    """Return the gates in the text of a rubric; none where an earlier or later version has written something else."""
+    try:
+        value = strictyaml.load(text, "rubric.yaml")
+        return tuple(map(Gate.model_validate, value.get("gates") or ()))
+    except (RecallError, ValidationError, AttributeError, TypeError):
+        return ()
 
 
 def with_layout(path: Path, name: str, layout: Layout, *, write: bool) -> None:

@@ -25,7 +25,9 @@ from pytest_recall.store.files import read_text, write_text
 
 VERSION = 1
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
-FIELDS = frozenset({"box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses", "quarantined", "owner"})
+FIELDS = frozenset(
+    {"box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses", "quarantined", "owner", "passed_under"}
+)
 HEADER = f"""\
 # What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
 # `recall status` reads it aloud. A case that is gone keeps its row until you delete it.
@@ -51,6 +53,8 @@ _TAIL = re.compile(
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _SAFE = re.compile(_PLAIN)
 _NAME = re.compile(r", ([A-Za-z_]\w*): ")
+# Stands last, and is another one in most rows: what comes before it recurs.
+_UNDER = ', passed_under: "'
 _ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
 _KEYS = frozenset({"version", "folded", "cases"})
 _FOLDED = re.compile(r"^folded:.*\n(?:[ -].*\n)*", re.MULTILINE)
@@ -240,12 +244,17 @@ def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
         for day in (tested, due):
             if day not in dates:
                 dates[day] = date.fromisoformat(day)
+        under = None
+        if tail[-1:] == '"' and (at := tail.rfind(_UNDER)) >= 0:
+            under, tail = tail[at + len(_UNDER) : -1], tail[:at]
+            if "\\" in under or '"' in under:
+                under = _unquoted(f'"{under}"')
         if tail not in tails:
             tails[tail] = _tail(tail)
         if streak not in streaks:
             streaks[streak] = int(streak)
         case_id = _unquoted(key) if key[0] == '"' else key
-        rows[case_id] = make((int(box), streaks[streak], dates[tested], dates[due], *tails[tail]))
+        rows[case_id] = make((int(box), streaks[streak], dates[tested], dates[due], *tails[tail], under))
     return rows
 
 
@@ -283,7 +292,8 @@ def _row_text(case_id: str, row: Row) -> str:
         fields.append(f"quarantined: {row.quarantined}")
     if row.owner is not None:
         fields.append(f"owner: {_quoted(row.owner)}")
-    return f"  {_quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}}}\n"
+    under = "" if row.passed_under is None else f", passed_under: {strictyaml.flow(row.passed_under)}"
+    return f"  {_quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}{under}}}\n"
 
 
 def _quoted(text: str) -> str:
@@ -338,8 +348,9 @@ def _row(fields: Any) -> Row:
     since = known.pop("quarantined", None)
     quarantined = None if since is None else _date(since, "quarantined")
     owner = _optional_text(known.pop("owner", None), "owner")
+    under = _optional_text(known.pop("passed_under", None), "passed_under")
     extra = "".join(f", {_quoted(key)}: {_flow(value)}" for key, value in known.items())
-    return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, quarantined, owner, extra)
+    return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, quarantined, owner, extra, under)
 
 
 def _date(value: object, key: str) -> date:

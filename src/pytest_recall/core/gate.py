@@ -1,0 +1,158 @@
+"""Gate: a pass rate that a part of the cases has to keep, and how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from pytest_recall.metrics.binomial import Interval, wilson
+
+if TYPE_CHECKING:
+    from pytest_recall.core.row import Row
+    from pytest_recall.core.trial import Trial
+
+Blocks = Literal["never", "regression", "failure", "incomplete"]
+"""What stops a merge: nothing; a case that passed before; any fail; also what came to no verdict."""
+Status = Literal["held", "missed", "too few verdicts"]
+
+
+def _day(text: str) -> str:
+    date.fromisoformat(text)
+    return text
+
+
+def _text(value: Any) -> Any:
+    return str(value) if type(value) is int else value
+
+
+Day = Annotated[str, AfterValidator(_day), Field(json_schema_extra={"format": "date"})]
+Number = Annotated[str, BeforeValidator(_text), Field(min_length=1), WithJsonSchema({"type": ["string", "integer"]})]
+
+
+class Gate(BaseModel):
+    """A rate that must not be fallen below, and who put it there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    scenario: str | None = Field(default=None, min_length=1, description="Whose cases it is about; all without it.")
+    dimension: str | None = Field(default=None, min_length=1, description="Narrows it to what is measured.")
+    metric: Literal["pass_rate"] = Field(default="pass_rate", description="What is held: the share that passed last.")
+    at_least: Annotated[float, Field(strict=True, ge=0, le=1)] = Field(description="The lowest rate, 0 to 1.")
+    verdicts: Annotated[int, Field(strict=True, ge=1)] = Field(
+        default=5, description="How many cases need a verdict; with fewer the gate neither holds nor is missed."
+    )
+    since: Day | None = Field(default=None, description="The day since which it has this value.")
+    pr: Number | None = Field(default=None, description="The pull request that gave it this value.")
+    owner: str | None = Field(default=None, min_length=1, description="Who answers for it.")
+    informs: bool = Field(default=False, description="Whether it only informs, and blocks nothing.")
+
+    @property
+    def name(self) -> str:
+        """What it is about, in words."""
+        return " and ".join(part for part in (self.scenario, self.dimension) if part) or "all cases"
+
+    @property
+    def about(self) -> tuple[str | None, str | None, str]:
+        """What it is about: there is one gate for each of these."""
+        return self.scenario, self.dimension, self.metric
+
+    def covers(self, scenario: str, dimension: str) -> bool:
+        """Whether a case of this scenario and dimension counts for it."""
+        return self.scenario in (None, scenario) and self.dimension in (None, dimension)
+
+
+class Standing(NamedTuple):
+    """How a gate stands: of `cases`, `verdicts` have a last known verdict, `passed` of them a pass.
+
+    `fresh` ones are of this run, the others of earlier ones. `apart` cases are in quarantine and not counted.
+    """
+
+    gate: Gate
+    cases: int
+    verdicts: int
+    passed: int
+    fresh: int
+    apart: int = 0
+
+    @property
+    def rate(self) -> float | None:
+        """The share that passed last, 0..1; None without a verdict."""
+        return self.passed / self.verdicts if self.verdicts else None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 95 % interval of the rate (Wilson); None without a verdict."""
+        return wilson(self.passed, self.verdicts)
+
+    @property
+    def status(self) -> Status:
+        """Whether it holds. A rate of a few cases is none."""
+        if self.rate is None or self.verdicts < min(self.gate.verdicts, self.cases):
+            return "too few verdicts"
+        return "held" if self.rate >= self.gate.at_least else "missed"
+
+    def stops(self, blocks: Blocks | None) -> bool:
+        """Whether it stops a merge under the rule `blocks`; None is that the rubric has no rule."""
+        if self.gate.informs or blocks == "never":
+            return False
+        return self.status == "missed" or (self.status != "held" and blocks == "incomplete")
+
+
+def standings(
+    gates: Iterable[Gate],
+    cases: Mapping[str, tuple[str, str]],
+    rows: Mapping[str, Row],
+    graded: Mapping[str, Trial],
+) -> tuple[Standing, ...]:
+    """Return how `gates` stand over the last known verdict of each case.
+
+    `cases` are all there are, by id with scenario and dimension: the rate of a slice is not that of all, since
+    a slice prefers what has failed. `rows` is the state, `graded` the trial of each case in this run. What is
+    no verdict, or one that counts for nothing, leaves the verdict before it standing, and is never a fail.
+    """
+    found = []
+    for gate in gates:
+        mine = [case_id for case_id, names in cases.items() if gate.covers(*names)]
+        apart = [case_id for case_id in mine if case_id in rows and rows[case_id].quarantined is not None]
+        left = set(mine) - set(apart)
+        fresh = {case_id: passed for case_id in left if (passed := _verdict(graded.get(case_id))) is not None}
+        known = {case_id: not rows[case_id].failing for case_id in left if case_id in rows} | fresh
+        found.append(Standing(gate, len(left), len(known), sum(known.values()), len(fresh), len(apart)))
+    return tuple(found)
+
+
+def _verdict(trial: Trial | None) -> bool | None:
+    if trial is None or trial.unproven or not trial.outcome.is_verdict:
+        return None
+    return trial.outcome.value == "passed"
+
+
+def informs(blocks: Blocks | None, row: Row | None) -> str:
+    """Return why the fail of a case with this `row` only informs, under the rubric's rule; empty if it blocks."""
+    if blocks == "never":
+        return "it only informs: the rubric says `blocks: never`"
+    if blocks != "regression" or (row is not None and not row.failing):
+        return ""
+    known = "it has not passed before" if row is None else "it failed before"
+    return f"it only informs: the rubric says `blocks: regression`, and {known}"
+
+
+def loosened(before: Iterable[Gate], now: Iterable[Gate]) -> list[str]:
+    """Return which gates ask for less than `before`, a sentence each."""
+    left = {gate.about: gate for gate in now}
+    told = []
+    for old in before:
+        new = left.get(old.about)
+        if new is None:
+            told.append(f"gate `{old.name}` at {old.at_least:g} taken away by this change")
+            continue
+        if new.at_least < old.at_least:
+            told.append(f"gate `{old.name}` lowered from {old.at_least:g} to {new.at_least:g} by this change")
+        if new.informs and not old.informs:
+            told.append(f"gate `{old.name}` only informs since this change")
+        if new.verdicts > old.verdicts:
+            told.append(f"gate `{old.name}` needs {new.verdicts} verdicts since this change, and not {old.verdicts}")
+    return told

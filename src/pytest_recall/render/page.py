@@ -1,0 +1,167 @@
+"""Page: the scorecard in Markdown, for a file, a comment or a job's summary.
+
+What has to be read stands first and open: the regressions, and what the run cannot show. The rest is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pytest_recall.core.record import Header, Record
+from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
+from pytest_recall.core.spend import of_run
+from pytest_recall.core.trial import Outcome
+from pytest_recall.render import cost, gates, judges, regressions, sentences
+from pytest_recall.render.markdown import cell, code
+
+COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
+MAX_MARKDOWN = 200
+MAX_OPEN = 10
+"""Regressions that stand open; a screen has no more."""
+
+
+def markdown(record: Record, card: Scorecard, links: str = "") -> str:
+    """Return the scorecard as a Markdown page; `links` is where the case files stand on the web, if they do."""
+    header = record.header
+    rest = sentences.not_run(header)
+    lines = [
+        f"# Recall scorecard: {_headline(card)}",
+        "",
+        cell(sentences.title(header) + partial(record)) + ".",
+        f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
+        sentences.limit(header, card),
+        *(f"{cell(line)}." for line in cost.lines(of_run(record))[:1]),
+        "",
+        *(f"- {cell(line)}" for line in gates.lines(card)),
+        *([""] if card.gates or card.loosened else []),
+        *_regressed(header, card, links),
+    ]
+    others = [result for result in card.with_outcome(Outcome.FAILED) if not result.regression]
+    if others:
+        rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
+        head = ["| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
+        lines += _folded(f"Failed, and no regression ({len(others)})", [*head, *rows, *_more(others)])
+    third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
+    if third:
+        rows = [
+            f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
+        ]
+        told = "A crash, an upstream error or a skip is not a failed case; it moves no box."
+        head = [told, "", "| case | outcome | why |", "| --- | --- | --- |"]
+        lines += _folded(f"No verdict ({len(third)})", [*head, *rows, *_more(third)])
+    if card.not_run:
+        rows = [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
+        lines += _folded(f"Chosen but not run ({len(card.not_run)})", [*rows, *_more(card.not_run)])
+    tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
+    counted = [line for name, table in tables if table for line in ("", *_table(name, table))]
+    if counted:
+        lines += _folded("By reason, scenario and dimension", counted[1:])
+    for name, section in _sections(record, card):
+        lines += _folded(name, section)
+    return "\n".join(lines)
+
+
+def _regressed(header: Header, card: Scorecard, links: str) -> Iterator[str]:
+    found = [result for result in card.with_outcome(Outcome.FAILED) if result.regression]
+    if not found:
+        return
+    told = [list(regressions.markdown(card, result, moved(header, result), links)) for result in found[:MAX_MARKDOWN]]
+    yield from (f"## Regressions ({len(found)})", "")
+    for item in told[:MAX_OPEN]:
+        yield from item
+    yield ""
+    if len(found) > MAX_OPEN:
+        rest = [line for item in told[MAX_OPEN:] for line in item]
+        yield from _folded(f"{len(found) - MAX_OPEN} more regressions", [*rest, *_more(found)])
+
+
+def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]]:
+    if card.datasets:
+        from pytest_recall.render import membench
+
+        yield "Datasets", list(membench.markdown(card.datasets))
+    if card.arms is not None:
+        from pytest_recall.render import baselines
+
+        yield "Baselines", list(baselines.markdown(card.arms))
+    if judged := judges.markdown(card.panels):
+        yield "Judged by models", list(judged)
+    if card.regraded is not None:
+        from pytest_recall.render import audit
+
+        yield "Looked at again", list(audit.markdown(card.regraded))
+    if seen := list(observed_lines(record, card)):
+        yield "Observed", [f"- {cell(text)}" for text in seen]
+    if spent := cost.markdown(of_run(record)):
+        yield "Cost", spent
+    if others := notes(record.header, card):
+        yield "Notes", [f"- {cell(text)}" for text in others]
+
+
+def _folded(name: str, lines: Iterable[str]) -> list[str]:
+    """Return `lines` under a line that opens them. Markdown is read in there after an empty line only."""
+    return ["<details>", f"<summary>{name}</summary>", "", *lines, "", "</details>", ""]
+
+
+def notes(header: Header, card: Scorecard) -> list[str]:
+    """Return what else is to be said of a run, a sentence each."""
+    told = (
+        sentences.tries(card),
+        sentences.torn(card),
+        sentences.quarantine(header),
+        sentences.unproven(card),
+        sentences.replays(card),
+        sentences.orphans(header),
+        sentences.swap(header),
+        sentences.near(header),
+        sentences.stale(header),
+    )
+    return [text for text in told if text]
+
+
+def observed_lines(record: Record, card: Scorecard) -> Iterator[str]:
+    """Yield what a run that observes says of the slice; nothing for any other."""
+    if record.header.mode != "observe":
+        return
+    from pytest_recall.core.observed import observed
+    from pytest_recall.render import observed as render
+
+    yield render.line(observed(record, card))
+    yield render.CAVEAT
+
+
+def _headline(card: Scorecard) -> str:
+    parts = [f"{card.counts[name]} {name}" for name in COLUMNS if card.counts.get(name)]
+    return ", ".join(parts) or "nothing run"
+
+
+def partial(record: Record) -> str:
+    """Return that a run was cut off; empty if it was not."""
+    return " (cut off before its end)" if record.exit_code is None else ""
+
+
+def moved(header: Header, result: Result) -> str:
+    """Return the case's way between boxes, or that it went none."""
+    if header.writes:
+        return sentences.move(result)
+    return "new" if result.before is None else f"box {result.before}, not moved"
+
+
+def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
+    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
+    lines = [f"| {name} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for row, counts in table.items():
+        lines.append(f"| {cell(row)} | {' | '.join(str(counts.get(column, 0)) for column in columns)} |")
+    return lines
+
+
+def _failed_row(header: Header, result: Result, links: str) -> str:
+    trial = result.trial
+    where = regressions.place(trial.where, links).removeprefix(", ")
+    cells = (code(trial.case_id), sentences.standing(result), moved(header, result), cell(trial.note), where)
+    return f"| {' | '.join(cells)} |"
+
+
+def _more(items: Iterable[object]) -> list[str]:
+    count = len(list(items))
+    return ["", f"… and {count - MAX_MARKDOWN} more in scorecard.json"] if count > MAX_MARKDOWN else []
