@@ -24,7 +24,7 @@ LAYERS = (
     ("horizon",),
     ("run",),
     ("memory", "replay"),
-    ("datasets", "judges", "providers", "render", "store"),
+    ("datasets", "forge", "judges", "providers", "render", "store"),
     ("core",),
     ("metrics",),
 )
@@ -36,6 +36,7 @@ OUTSIDE = {
     "core": {"pathspec", "pydantic"},
     "metrics": {"nltk"},
     "datasets": {"ijson"},
+    "forge": {"httpx"},
     "judges": {"jsonschema", "referencing", "wordllama"},
     "providers": {"anthropic", "openai"},
     "render": {"matplotlib"},

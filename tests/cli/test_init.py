@@ -10,14 +10,15 @@ import yaml
 from tests.cli.conftest import Recall
 from tests.cli.samples import files, python, recall, run_evals
 
-WRITTEN = ["eval/cases.yaml", "eval/rubric.yaml", "eval/conftest.py", ".github/workflows/eval-recall.yml"]
+WORKFLOWS = [".github/workflows/eval-recall.yml", ".github/workflows/recall.yml"]
+WRITTEN = ["eval/cases.yaml", "eval/rubric.yaml", "eval/conftest.py", *WORKFLOWS]
 
 
 def test_writes_an_eval_set(tmp_path: Path) -> None:
     done = recall(tmp_path, "init")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[:4] == [f"wrote   {name}" for name in WRITTEN]
+    assert lines[:5] == [f"wrote   {name}" for name in WRITTEN]
     assert "`pytest -p recall eval` runs it" in lines[-1]
     assert sorted(files(tmp_path)) == sorted(WRITTEN)
     assert "EVAL_DIR" not in "".join(text.decode() for text in files(tmp_path).values())
@@ -43,11 +44,21 @@ def test_what_it_writes_is_on_no_schedule_yet(tmp_path: Path, inside: Recall) ->
     assert "never seen             4" in inside(tmp_path, "status").out
 
 
-def test_the_workflow_is_yaml(tmp_path: Path, inside: Recall) -> None:
+def test_the_workflow_is_ten_lines(tmp_path: Path, inside: Recall) -> None:
     inside(tmp_path, "init", "--dir", "checks")
-    workflow = yaml.safe_load((tmp_path / WRITTEN[-1]).read_text(encoding="utf-8"))
-    steps = workflow["jobs"]["eval"]["steps"]
-    assert "pytest -p recall checks" in [step.get("run") for step in steps]
+    text = (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
+    assert len(text.splitlines()) == 10
+    job = yaml.safe_load(text)["jobs"]["eval"]
+    assert job["uses"] == f"./{WORKFLOWS[1]}"
+    assert job["with"] == {"directory": "checks"}
+
+
+@pytest.mark.parametrize(("option", "written"), [("--github", WORKFLOWS), ("--gitlab", ["eval/gitlab-ci.yml"])])
+def test_the_files_for_ci_alone(tmp_path: Path, inside: Recall, option: str, written: list[str]) -> None:
+    done = inside(tmp_path, "init", option)
+    assert done == (0, "".join(f"wrote   {name}\n" for name in written), "")
+    assert sorted(files(tmp_path)) == written
+    assert inside(tmp_path, "init", option).out.count("(it is there already)") == len(written)
 
 
 def test_overwrites_nothing(tmp_path: Path) -> None:
@@ -67,7 +78,7 @@ def test_fills_in_what_is_missing(tmp_path: Path, kept: str, inside: Recall) -> 
     (tmp_path / kept).write_bytes(b"mine")
     done = inside(tmp_path, "init")
     assert f"kept    {kept} (it is there already)\n" in done.out
-    assert done.out.count("wrote   ") == 3
+    assert done.out.count("wrote   ") == 4
     assert (tmp_path / kept).read_bytes() == b"mine"
     assert sorted(files(tmp_path)) == sorted(WRITTEN)
 
@@ -83,7 +94,7 @@ def test_another_directory(tmp_path: Path) -> None:
     assert done.code == 0
     assert sorted(files(tmp_path)) == sorted(name.replace("eval/", "evals/agent/", 1) for name in WRITTEN)
     assert "`pytest -p recall evals/agent` runs it" in done.out
-    assert "recall evals/agent\n" in (tmp_path / WRITTEN[-1]).read_text(encoding="utf-8")
+    assert "{directory: evals/agent}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     assert recall(tmp_path, "check", "--dir", "evals/agent").code == 0
 
 

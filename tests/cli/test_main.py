@@ -39,6 +39,8 @@ COMMANDS = (
     "audit",
     "metrics",
     "dataset",
+    "post",
+    "push",
 )
 
 

@@ -19,7 +19,7 @@ class Loopback:
                 with suppress(ConnectionError):
                     handle(self)
 
-            do_GET = do_POST  # noqa: N815 - what http.server looks for
+            do_GET = do_PATCH = do_PUT = do_DELETE = do_POST  # noqa: N815 - what http.server looks for
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

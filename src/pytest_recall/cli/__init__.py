@@ -38,6 +38,8 @@ COMMANDS = (
     "audit",
     "metrics",
     "dataset",
+    "post",
+    "push",
 )
 """The commands, in the order of `recall --help`; each is a module of that name here."""
 EXAMPLES = """\

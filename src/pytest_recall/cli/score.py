@@ -48,8 +48,9 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--fail-on",
-        choices=("never", "regression", "failure", "incomplete"),
-        help="when to exit with 1 (default: what `blocks` in the rubric says, else never)",
+        choices=("never", "regression", "failure", "incomplete", "rubric"),
+        help="when to exit with 1; `rubric`: what `blocks` there says, and on a regression where it says nothing"
+        " (default: what `blocks` says, else never)",
     )
     parser.add_argument(
         "--observed",
@@ -77,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
             if args.format == "md"
             else "\n".join(render.terminal(record, card))
         )
-    return int(card.stops(args.fail_on or rubric.blocks))
+    rule = (rubric.blocks or "regression") if args.fail_on == "rubric" else args.fail_on or rubric.blocks
+    return int(card.stops(rule))
 
 
 def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubric) -> tuple[Standing, ...]:

@@ -1,0 +1,204 @@
+"""`recall post`: a run's scorecard where people look, on a pull request, an issue or a commit."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of, placeless
+from pytest_recall.core.comment import marker
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.tracking import Verdicts
+from pytest_recall.core.trial import Outcome
+from pytest_recall.forge.client import ReadOnlyError, UnavailableError
+from pytest_recall.forge.github import GitHub
+from pytest_recall.forge.gitlab import GitLab
+from pytest_recall.render import scorecard as render
+from pytest_recall.run import finish, post
+from pytest_recall.run.ci import Job, job_of
+from pytest_recall.store.casefile import CaseFile
+from pytest_recall.store.files import read_text
+from pytest_recall.store.journal import read_journal
+
+DETAILS = """\
+  recall post comment    the scorecard as one comment on the pull request, which later runs update
+  recall post issue      an issue for the cases that fail: opened, kept up to date, closed
+  recall post status     a status for a commit that no workflow runs for
+
+What is posted calls nobody: names, references and links in answers are taken apart. The token is in GITHUB_TOKEN or
+GH_TOKEN, on GitLab in GITLAB_TOKEN. On GitHub, a pull request from a fork has a token that may not write: the page
+then goes into the summary of the job, and the exit code is 0.
+"""
+COMMENT = """\
+The comment is known by a hidden first line and by who wrote it. The same text is not written again. Of several, which
+runs at the same time may have left, the oldest stays.
+"""
+ISSUE = """\
+A case is on the issue from a fail until it passes or is deleted; a night that did not ask it changes nothing. A fail in
+quarantine, or by a judge that may not block, is none.
+
+  nobody failed, no issue          nothing
+  a case fails, no issue           an issue is opened
+  a case fails that is not on it   a comment says which; a closed issue is opened again
+  all have passed                  a comment says so, and the issue is closed
+  anything else                    the text is brought up to date, which tells nobody
+
+An issue that somebody closed as not planned stays closed.
+"""
+
+
+def add(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "post", "put a run's scorecard on a pull request, an issue or a commit", run, DETAILS)
+    kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="what")
+    one = command(kinds, "comment", "write or update one comment on the pull request", comment, COMMENT)
+    one.add_argument("--file", type=Path, metavar="FILE", help="another page (default: the newest scorecard.md)")
+    one.add_argument("--pr", type=_number, metavar="N", help="the pull or merge request (default: the job's)")
+    one.add_argument(
+        "--name", default="scorecard", help="tells comments of one pull request apart (default: scorecard)"
+    )
+    _add_shared(one)
+    one = command(kinds, "issue", "open, update or close the issue about cases that fail", issue, ISSUE)
+    one.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
+    one.add_argument("--name", default="nightly", help="tells issues of one repository apart (default: nightly)")
+    one.add_argument("--label", default="recall", help="the label by which it is found (default: recall)")
+    one.add_argument("--title", default="Eval cases fail", help="its title (default: Eval cases fail)")
+    add_files(one)
+    _add_shared(one)
+    one = placeless(kinds, "status", "give a commit a status", status)
+    one.add_argument("--commit", required=True, metavar="SHA", help="the commit, all 40 digits")
+    one.add_argument("--state", required=True, choices=("success", "failure"), help="what it is")
+    one.add_argument("--context", default="recall", help="its name, as branch rules require it (default: recall)")
+    _add_shared(one)
+
+
+def _add_shared(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--repo", metavar="OWNER/NAME", help="the repository at GitHub (default: the job's)")
+    parser.add_argument(
+        "--max-wait", type=_seconds, default=120.0, metavar="S", help="seconds to wait for limits (default: 120)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="read, and only say what would be done")
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a pull request")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if not text.isdecimal() or int(text) > 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds up to 3600")
+    return float(text)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Say that it needs a kind."""
+    raise RecallError("post: what is not said; write `recall post comment`, `issue` or `status`")
+
+
+def comment(args: argparse.Namespace) -> int:
+    """Run the command."""
+    marker(args.name)
+    job = _job(args, os.environ, args.pr)
+    if job.number is None:
+        raise RecallError("post: this is no job of a pull request; give its number with --pr")
+    if args.file is None:
+        place = place_of(args)
+        path, name = place.artifacts.folder / "scorecard.md", place.name(place.artifacts.folder / "scorecard.md")
+        if not path.exists():
+            raise RecallError(f"{name}: is not there; run `pytest -p recall` first")
+    else:
+        path, name = args.file, str(args.file)
+    sheet = post.Sheet(args.name, read_text(path, name), job.commit, job.url)
+    try:
+        with closing(_host(args, job)) as host:
+            done = post.comment(host, job.number, args.name, sheet.page(), dry=args.dry_run)
+    except (ReadOnlyError, UnavailableError) as error:
+        return _instead(job, sheet, error)
+    print(f"{job.repo}{'!' if job.host == 'gitlab' else '#'}{job.number}: {done}")
+    return 0
+
+
+def issue(args: argparse.Namespace) -> int:
+    """Run the command."""
+    marker(args.name)
+    job = _job(args, os.environ)
+    if job.host != "github":
+        raise RecallError("post: issues are kept at GitHub only; write a comment")
+    place = place_of(args)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    card = finish.scorecard(record, place, folder)
+    known = {case_id for path in case_paths(place, args) for case_id in CaseFile(path, place.name(path)).lines}
+    verdicts = Verdicts(
+        passed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.PASSED)),
+        failed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.FAILED) if result.blocks),
+        gone=frozenset(record.header.orphans) - known,
+    )
+    sheet = post.Sheet(args.name, render.markdown(record, card), job.commit, job.url)
+    news = "".join(
+        character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
+    )
+    try:
+        with closing(_github(args, job)) as host:
+            done = post.issue(host, sheet, verdicts, args.label, args.title, news, args.dry_run)
+    except (ReadOnlyError, UnavailableError) as error:
+        return _instead(job, sheet, error)
+    print(f"{job.repo}: {done}")
+    return 0
+
+
+def status(args: argparse.Namespace) -> int:
+    """Run the command."""
+    job = _job(args, os.environ)
+    if job.host != "github":
+        raise RecallError("post: statuses are written at GitHub only; GitLab runs a pipeline for each push")
+    if not 40 <= len(args.commit) <= 64 or not all(digit in "0123456789abcdef" for digit in args.commit):
+        raise RecallError(f"--commit: {args.commit!r} is none; write all of its digits")
+    words = post.status_words(args.state)
+    with closing(_github(args, job)) as host:
+        if host.status(args.commit, args.context) == (args.state, words):
+            done = "says so already"
+        elif args.dry_run:
+            done = f"would be {args.state}"
+        else:
+            host.set_status(args.commit, args.context, args.state, words, job.url)
+            done = f"is {args.state}"
+    print(f"{job.repo}: `{args.context}` of {args.commit[:12]} {done}")
+    return 0
+
+
+def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = None) -> Job:
+    job = job_of(env, args.repo, number)
+    if not job.repo:
+        raise RecallError("post: this is no job of GitHub or GitLab; give --repo")
+    if not job.token:
+        names = "GITLAB_TOKEN" if job.host == "gitlab" else "GITHUB_TOKEN"
+        raise RecallError(f"{names}: is not set; give the step a token that may write comments")
+    return job
+
+
+def _host(args: argparse.Namespace, job: Job) -> GitHub | GitLab:
+    if job.host == "gitlab":
+        return GitLab(job.api, job.repo, job.token, patience=args.max_wait)
+    return _github(args, job)
+
+
+def _github(args: argparse.Namespace, job: Job) -> GitHub:
+    return GitHub(job.api, job.repo, job.token, patience=args.max_wait)
+
+
+def _instead(job: Job, sheet: post.Sheet, error: RecallError) -> int:
+    """Put the page into the job's summary; return 0 if the token is a fork's, which is nobody's mistake."""
+    if job.summary is not None:
+        with job.summary.open("a", encoding="utf-8") as file:
+            file.write(sheet.page() + "\n")
+    where = "; it is in the summary of the job" if job.summary is not None else ""
+    if isinstance(error, ReadOnlyError) and job.fork:
+        print(f"nothing was posted: the token of a pull request from a fork may not write{where}")
+        return 0
+    raise RecallError(*(f"{message}{where}" for message in error.messages))

@@ -1,0 +1,179 @@
+"""Client: requests to the REST API of a code host, patient with its limits and its bad moments."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.retry import Retry, wait
+from pytest_recall.core.throttle import pause
+
+if TYPE_CHECKING:
+    import httpx
+
+TIMEOUT = 30.0
+"""Seconds in which something has to arrive."""
+PAGES = 300
+"""Pages of a list, of a hundred each, that are read at the most."""
+
+
+class RefusedError(RecallError):
+    """A request that the host answered, and not with success; `status` is of HTTP."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ReadOnlyError(RefusedError):
+    """The token may read and not write, as that of a pull request from a fork."""
+
+
+class UnavailableError(RecallError):
+    """The host wants to be left alone for longer than one waits, or is not there."""
+
+
+class Clock(NamedTuple):
+    """How one waits: seconds from anywhere, seconds since 1970, the wait itself, and numbers in 0..1."""
+
+    now: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], object] = time.sleep
+    roll: Callable[[], float] = random.random
+
+
+class Reply(NamedTuple):
+    """What came back: JSON, and the address of the next page if there is one."""
+
+    data: Any
+    next: str | None
+
+
+class Client:
+    """A client for the API at `url`. Its `secret` is sent with each request and is in no message.
+
+    `patience` bounds, in seconds, the waits for one request together.
+    """
+
+    def __init__(
+        self, url: str, headers: Mapping[str, str], secret: str, *, patience: float = 120.0, clock: Clock | None = None
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise RecallError("httpx is missing; run `pip install 'pytest-recall[ci]'`") from None
+        self._url = url.rstrip("/")
+        self._secret = secret
+        self._patience = patience
+        self._clock = clock or Clock()
+        self._retry = Retry(attempts=6, total=patience, base=1.0, cap=20.0, longest=patience)
+        self._http = httpx.Client(headers=headers, timeout=TIMEOUT)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def pages(self, path: str) -> Iterator[Any]:
+        """Yield the items of a list, page by page, by the `Link` header (RFC 8288)."""
+        address: str | None = self._url + path
+        for _ in range(PAGES):
+            reply = self._send("GET", address or "", None)
+            yield from reply.data if isinstance(reply.data, list) else ()
+            if reply.next is None:
+                return
+            address = reply.next
+            # The token goes where it belongs, whatever a reply says.
+            if not address.startswith(f"{self._url}/"):
+                raise RecallError(f"{path}: the next page is at another host; correct the address of the API")
+        raise RecallError(f"{path}: more than {PAGES} pages; look through them by hand")
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of a reply, None if it is empty.
+
+        Raises ReadOnlyError if the token may not write, RefusedError for any other answer that is no success,
+        UnavailableError if the host is not reached or its limit is not waited for.
+        """
+        return self._send(method, self._url + path, body).data
+
+    def _send(self, method: str, address: str, body: Mapping[str, Any] | None) -> Reply:
+        began, failures = self._clock.now(), 0
+        while True:
+            failures += 1
+            reply, why, asked = self._once(method, address, body)
+            if reply is not None:
+                return reply
+            spent = self._clock.now() - began
+            seconds = wait(self._retry, failures, spent, asked, self._clock.roll())
+            if seconds is None:
+                waits = "" if asked is None else f", and asks for {asked:.0f} s more"
+                place = f"{method} {address.removeprefix(self._url).partition('?')[0]}"
+                raise UnavailableError(
+                    f"{place}: {why}{waits}, after {failures} tries in {spent:.0f} s; start it again later"
+                )
+            self._clock.sleep(seconds)
+
+    def _once(
+        self, method: str, address: str, body: Mapping[str, Any] | None
+    ) -> tuple[Reply | None, str, float | None]:
+        """Return a reply; or why there is none yet, and the seconds that were asked for."""
+        import httpx
+
+        try:
+            got = self._http.request(method, address, json=body)
+        except httpx.TimeoutException:
+            return None, f"no reply within {TIMEOUT:.0f} s", None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return None, self._clean(str(error)) or type(error).__name__, None
+        if got.is_success:
+            return _reply(got), "", None
+        said = self._clean(_message(got))
+        asked = pause(got.status_code, got.headers, said, self._clock.wall())
+        if asked is not None:
+            return None, f"the host limits requests ({got.status_code})", asked
+        if got.status_code >= 500:
+            return None, f"status {got.status_code}", None
+        place = f"{method} {address.removeprefix(self._url).partition('?')[0]}"
+        raise _refused(place, got.status_code, said)
+
+    def _clean(self, text: str) -> str:
+        return one_line(text.replace(self._secret, "***") if self._secret else text, 160)
+
+
+def _reply(got: httpx.Response) -> Reply:
+    try:
+        data = got.json() if got.content else None
+    except ValueError:
+        raise RecallError("the API replied with something else than JSON; correct its address") from None
+    return Reply(data, got.links.get("next", {}).get("url"))
+
+
+def _message(got: httpx.Response) -> str:
+    """Return what the host says of it: GitHub in `message` and `errors`, GitLab in `message` or `error`."""
+    try:
+        told = got.json()
+    except ValueError:
+        return got.text[:400]
+    if not isinstance(told, dict):
+        return str(told)
+    said = told.get("message") or told.get("error") or ""
+    more = [str(one.get("message") or one) if isinstance(one, dict) else str(one) for one in told.get("errors") or ()]
+    return ": ".join([said if isinstance(said, str) else json.dumps(said), *more])
+
+
+def _refused(place: str, status: int, said: str) -> RefusedError:
+    shown = f"{place}: status {status}" + (f" {said!r}" if said else "")
+    if status == 401:
+        return RefusedError(f"{shown}; the token is not accepted, make a new one", status)
+    if status == 403 and "not accessible by integration" in said:
+        return ReadOnlyError(f"{shown}; give the job the permission to write", status)
+    if status == 403:
+        return RefusedError(f"{shown}; give the token the permission to write", status)
+    if status == 404:
+        return RefusedError(f"{shown}; it is not there, or the token does not see it", status)
+    if status == 410:
+        return RefusedError(f"{shown}; switch issues on in the repository's settings", status)
+    return RefusedError(f"{shown}; correct what is sent", status)

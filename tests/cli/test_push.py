@@ -1,0 +1,287 @@
+"""`recall push`: the state of a branch moves on, nobody's rows are lost, and no run counts twice."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import date
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import DATE, fill, recall, run_evals
+from tests.helpers.loopback import Loopback
+from tests.helpers.remotes import ALONE, clone, file_at, git, refuse_first_push, with_remote
+
+NAMES = ("right", "worse", "later", "gone")
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ALONE.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="session")
+def _pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the remote `work.git` and the checkout `work`, in which a case passed and another one failed."""
+    folder = tmp_path_factory.mktemp("pushed")
+    fill(folder / "work")
+    (folder / "work" / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
+    with_remote(folder / "work")
+    assert run_evals(folder / "work").code == 1
+    return folder
+
+
+@pytest.fixture
+def bare(_pushed: Path, tmp_path: Path) -> Path:
+    """The remote, which knows nothing of the run."""
+    return Path(shutil.copytree(_pushed / "work.git", tmp_path / "work.git"))
+
+
+@pytest.fixture
+def work(_pushed: Path, tmp_path: Path, bare: Path) -> Path:
+    """The checkout after the run."""
+    folder = Path(shutil.copytree(_pushed / "work", tmp_path / "work"))
+    git(folder, "remote", "set-url", "origin", str(bare))
+    return folder
+
+
+def boxes(bare: Path, branch: str = "main") -> dict[str, int]:
+    rows = yaml.safe_load(file_at(bare, "eval/recall.yaml", branch))["cases"]
+    return {name: rows[name]["box"] for name in NAMES}
+
+
+BEFORE = {"right": 2, "worse": 3, "later": 4, "gone": 2}
+AFTER = {**BEFORE, "right": 3, "worse": 1}
+
+
+def test_a_run_is_committed_by_eval_bot(work: Path, bare: Path, inside: Recall) -> None:
+    status = git(work, "status", "--porcelain")
+    done = inside(work, "push")
+    commit = git(bare, "rev-parse", "main")
+    run = max(path.name for path in (work / "eval" / "_artifacts").glob("2*"))
+    assert done == (0, f"{run}: 2 rows changed; pushed {commit[:12]} to main\n", "")
+    assert boxes(bare) == AFTER
+    about = git(bare, "log", "-1", "--format=%an <%ae>%n%B", "main").split("\n")
+    assert about[0] == "eval-bot <eval-bot@users.noreply.github.com>"
+    assert about[1] == "Update the eval schedule"
+    assert about[3] == f"pr {DATE}: 4 trials, 2 rows changed"
+    assert about[5].startswith(f"Recall-Run: {run} ")
+    assert about[5].endswith(" 4")
+    assert git(bare, "diff", "--name-only", "main~1", "main") == "eval/recall.yaml"
+    # The checkout is as it was, and git knows of no further one.
+    assert git(work, "status", "--porcelain") == status
+    assert len(git(work, "worktree", "list").split("\n")) == 1
+    assert git(work, "log", "--format=%s", "HEAD") == "Begin"
+
+
+def test_the_commit_is_eval_bots_whoever_the_environment_names(
+    work: Path, bare: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
+    inside(work, "push")
+    assert git(bare, "log", "-1", "--format=%an %cn %ae", "main") == (
+        "eval-bot eval-bot eval-bot@users.noreply.github.com"
+    )
+
+
+def test_no_run_is_pushed_twice(work: Path, bare: Path, inside: Recall) -> None:
+    inside(work, "push")
+    commit = git(bare, "rev-parse", "main")
+    assert inside(work, "push").out.endswith(": already in the state of main\n")
+    assert git(bare, "rev-parse", "main") == commit
+
+
+def test_a_run_that_went_on_is_pushed_with_what_is_new(work: Path, bare: Path, inside: Recall) -> None:
+    (run,) = (work / "eval" / "_artifacts").glob("2*")
+    journal = (run / "trials.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "trials.jsonl").write_text("".join(journal[:2]), encoding="utf-8")
+    assert "1 row changed" in inside(work, "push").out
+    (run / "trials.jsonl").write_text("".join(journal), encoding="utf-8")
+    assert "1 row changed" in inside(work, "push").out
+    assert boxes(bare) == AFTER
+
+
+def test_whoever_pushes_second_folds_into_what_the_first_pushed(work: Path, bare: Path, inside: Recall) -> None:
+    """Both runs tested the same cases: a textual merge would conflict, or lose one of the two."""
+    other = clone(bare, "other")
+    run_evals(other, "eval", "--recall-date", "2026-03-11")
+    assert inside(work, "push").code == 0
+    assert inside(other, "push").code == 0
+    assert boxes(bare) == AFTER
+    rows = yaml.safe_load(file_at(bare, "eval/recall.yaml"))["cases"]
+    assert rows["right"]["last_tested"] == date(2026, 3, 11)
+    assert rows["worse"]["lapses"] == 1
+    assert len(git(bare, "log", "--format=%s").split("\n")) == 3
+
+
+def test_a_push_that_is_overtaken_is_made_again(work: Path, bare: Path, inside: Recall) -> None:
+    rival = clone(bare, "rival")
+    path = rival / "eval" / "recall.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("box: 4", "box: 5"), encoding="utf-8")
+    git(rival, "commit", "--quiet", "--all", "--message", "Rival")
+    refuse_first_push(bare, rival)
+    done = inside(work, "push")
+    assert done.code == 0, done
+    assert boxes(bare) == {**AFTER, "later": 5}
+    assert git(bare, "log", "--format=%s").split("\n") == ["Update the eval schedule", "Rival", "Begin"]
+
+
+def test_a_branch_that_takes_no_push(work: Path, bare: Path, inside: Recall) -> None:
+    hook = bare / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed' >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    before = (work / "eval" / "recall.yaml").read_bytes()
+    done = inside(work, "push")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("recall: git push: remote: error: GH006: Protected branch update failed")
+    assert (work / "eval" / "recall.yaml").read_bytes() == before
+    assert len(git(work, "worktree", "list").split("\n")) == 1
+    # Nothing is lost: as soon as the branch takes it, the same command works.
+    hook.unlink()
+    assert inside(work, "push").code == 0
+    assert boxes(bare) == AFTER
+
+
+def test_a_shallow_clone_that_is_behind(work: Path, bare: Path, tmp_path: Path) -> None:
+    """As actions/checkout makes it: one commit, and no branch."""
+    shallow = clone(bare, "shallow", "--depth=1")
+    git(shallow, "checkout", "--quiet", "--detach")
+    shutil.copytree(work / "eval" / "_artifacts", shallow / "eval" / "_artifacts")
+    git(work, "commit", "--quiet", "--allow-empty", "--message", "More")
+    git(work, "push", "--quiet")
+    done = recall(shallow, "push")
+    assert done == (2, "", "recall: git: no branch is checked out; give --branch\n")
+    outputs = tmp_path / "outputs"
+    job = {"GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/main", "GITHUB_REF_NAME": "main", "GITHUB_RUN_ID": "12"}
+    done = recall(shallow, "push", GITHUB_OUTPUT=str(outputs), **job)
+    assert done.code == 0, done
+    assert boxes(bare) == AFTER
+    assert outputs.read_text(encoding="utf-8") == f"commit={git(bare, 'rev-parse', 'main')}\n"
+    # The job is run again, in a new checkout.
+    again = clone(bare, "again", "--depth=1")
+    shutil.copytree(work / "eval" / "_artifacts", again / "eval" / "_artifacts")
+    assert recall(again, "push", **job).out.endswith("already in the state of main\n")
+
+
+def test_once_is_not_on_top_of_a_commit_of_eval_bot(work: Path, bare: Path, inside: Recall) -> None:
+    git(work, "push", "--quiet", "origin", "main:feature")
+    given = ("push", "--once", "--branch", "feature")
+    assert inside(work, *given).code == 0
+    assert boxes(bare, "feature") == AFTER
+    run_evals(work, "eval", "--recall-date", "2026-03-12")
+    said = "the newest commit of feature is eval-bot's own; nothing was pushed\n"
+    assert inside(work, *given) == (0, said, "")
+    assert inside(work, "push", "--branch", "feature").code == 0
+
+
+def test_a_dry_run_pushes_nothing(work: Path, bare: Path, inside: Recall) -> None:
+    assert inside(work, "push", "--dry-run").out.endswith(": would change 2 rows of main\n")
+    assert boxes(bare) == BEFORE
+
+
+def test_a_run_that_changes_no_row(work: Path, bare: Path, inside: Recall) -> None:
+    run_evals(work, "eval/cases.yaml::right")
+    assert inside(work, "push").out.endswith(
+        "its cases were chosen by hand, so that it moves no box; nothing was pushed\n"
+    )
+    # A run whose news the branch has by other ways, as after a squash
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "--message", "By hand")
+    git(work, "push", "--quiet")
+    run_evals(work, "eval", "--recall-mode", "nightly")
+    done = inside(work, "push")
+    assert "nothing was pushed" in done.out or "1 row" in done.out
+
+
+def test_a_fork_is_pushed_nowhere(
+    work: Path, bare: Path, inside: Recall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its branch may be called main, as ours."""
+    event = {"pull_request": {"number": 7, "head": {"sha": "a" * 40, "repo": {"full_name": "mallory/desk"}}}}
+    (tmp_path / "event.json").write_text(json.dumps(event), encoding="utf-8")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "event.json"))
+    monkeypatch.setenv("GITHUB_REPOSITORY", "museum/desk")
+    monkeypatch.setenv("GITHUB_HEAD_REF", "main")
+    said = "a pull request from a fork has no branch that can be written to; nothing was pushed\n"
+    assert inside(work, "push") == (0, said, "")
+    assert boxes(bare) == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--branch", "nowhere"], "recall: git fetch: fatal: couldn't find remote ref refs/heads/nowhere\n"),
+        (["--branch", "a b"], "recall: git fetch: fatal: "),
+        (["--branch", "--upload-pack=touch x"], "recall: git fetch: fatal: "),
+        (["--remote", "nowhere"], "recall: git fetch: fatal: "),
+        (["nowhere"], "recall: no run 'nowhere'"),
+    ],
+)
+def test_mistakes(work: Path, inside: Recall, arguments: list[str], said: str) -> None:
+    given = [f"{arguments[0]}={arguments[1]}"] if len(arguments) > 1 else arguments
+    done = inside(work, "push", *given)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(said), done.err
+    assert not (work / "x").exists()
+
+
+def test_outside_of_git(ran: Path, inside: Recall) -> None:
+    done = inside(ran, "push")
+    assert done.code == 2
+    assert done.err.startswith("recall: git rev-parse: fatal: not a git repository")
+
+
+# The token
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[Loopback, list[list[str]]]]:
+    """A server that lets nobody in, and what it was shown."""
+    shown: list[list[str]] = []
+
+    def refuse(handler: BaseHTTPRequestHandler) -> None:
+        shown.append(handler.headers.get_all("authorization") or [])
+        handler.send_response(403)
+        handler.send_header("content-length", "0")
+        handler.end_headers()
+
+    served = Loopback(refuse)
+    yield served, shown
+    served.close()
+
+
+def test_the_token_is_shown_to_the_server_and_to_nobody_else(
+    work: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch, server: tuple[Loopback, list[list[str]]]
+) -> None:
+    served, shown = server
+    git(work, "remote", "set-url", "origin", f"{served.url}/museum/desk")
+    # What actions/checkout leaves there unless it is told not to.
+    git(work, "config", f"http.{served.url}/.extraheader", "AUTHORIZATION: basic b2xk")
+    monkeypatch.setenv("GITHUB_SERVER_URL", served.url)
+    monkeypatch.setenv("GITHUB_TOKEN", "ghs_SECRET")
+    done = inside(work, "push")
+    assert done.code == 2
+    assert "403" in done.err
+    basic = base64.b64encode(b"x-access-token:ghs_SECRET").decode()
+    assert shown == [[f"basic {basic}"]]
+    assert "SECRET" not in done.err + done.out + (work / ".git" / "config").read_text(encoding="utf-8")
+    # GitLab puts the token of the job, which may not write, into the address.
+    old = served.url.replace("://", "://gitlab-ci-token:old@")
+    git(work, "remote", "set-url", "origin", f"{old}/museum/desk")
+    inside(work, "push")
+    assert shown[1:] == [[f"basic {basic}"]]
+    git(work, "remote", "set-url", "origin", f"{served.url}/museum/desk")
+    del shown[1:]
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
+    git(work, "config", "--unset-all", f"http.{served.url}/.extraheader")
+    inside(work, "push")
+    assert shown[1:] == [[]]

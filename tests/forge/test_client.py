@@ -1,0 +1,150 @@
+"""Client: limits are waited for, bad moments are survived, and the token goes nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.forge.client import Client, Clock, ReadOnlyError, RefusedError, UnavailableError
+from tests.helpers.github import REPO, TOKEN, Answer, GitHub, failed, first
+
+PATH = f"/repos/{REPO}/issues/7/comments"
+SECONDARY = "You have exceeded a secondary rate limit."
+
+
+class Time:
+    """A clock on which only waits take time, and without chance."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def clock(self) -> Clock:
+        return Clock(now=lambda: sum(self.waits), wall=lambda: 1_000_000.0, sleep=self.waits.append, roll=lambda: 0.5)
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def client(host: GitHub, time: Time) -> Iterator[Client]:
+    made = Client(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, patience=120, clock=time.clock())
+    yield made
+    made.close()
+
+
+def test_a_list_comes_page_by_page(host: GitHub, client: Client) -> None:
+    for number in range(5):
+        host.says(7, f"text {number}")
+    assert [one["body"] for one in client.pages(f"{PATH}?per_page=100")] == [f"text {number}" for number in range(5)]
+    assert [path.partition("?")[2] for _, path in host.calls] == [
+        "per_page=100",
+        "per_page=100&page=2",
+        "per_page=100&page=3",
+    ]
+
+
+def test_the_token_is_sent_to_no_other_host(host: GitHub, client: Client) -> None:
+    link = '<http://127.0.0.1:9/repos?page=2>; rel="next"'
+    host.before = lambda method, path: (200, [], {"link": link})
+    with pytest.raises(RecallError, match="the next page is at another host"):
+        list(client.pages(PATH))
+
+
+def test_a_list_without_end_is_left(host: GitHub, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_recall.forge.client.PAGES", 3)
+    host.before = lambda method, path: (200, [], {"link": f'<{host.url}/again>; rel="next"'})
+    with pytest.raises(RecallError, match="more than 3 pages"):
+        list(client.pages(PATH))
+    assert len(host.calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "waits"),
+    [
+        (failed(429, "slow down", retry_after="7"), [7.5]),
+        (failed(403, SECONDARY, retry_after="7"), [7.5]),
+        (failed(403, SECONDARY), [60.5]),
+        (failed(403, "limit", x_ratelimit_remaining="0", x_ratelimit_reset="1000030"), [30.5]),
+        (failed(502, "Bad Gateway"), [0.5]),
+        ((503, None, {}), [0.5]),
+    ],
+)
+def test_what_is_over_soon_is_waited_for(
+    host: GitHub, client: Client, time: Time, answer: Answer, waits: list[float]
+) -> None:
+    host.before = first(answer)
+    client.send("POST", PATH, {"body": "text"})
+    assert time.waits == waits
+    assert host.bodies(7) == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why", "tries"),
+    [
+        (
+            failed(429, "slow down", retry_after="3600"),
+            r"limits requests \(429\), and asks for 3600 s more, after 1 ",
+            1,
+        ),
+        (failed(429, "slow down", retry_after="50"), r"and asks for 50 s more, after 3 tries in 102 s", 3),
+        (failed(502, "Bad Gateway"), r"status 502, after 6 tries in 16 s; start it again later$", 6),
+    ],
+)
+def test_waits_have_an_end(host: GitHub, client: Client, answer: Answer, why: str, tries: int) -> None:
+    host.before = lambda method, path: answer
+    with pytest.raises(UnavailableError, match=why):
+        client.send("POST", PATH, {"body": "text"})
+    assert len(host.calls) == tries
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "why"),
+    [
+        (
+            failed(401, f"Bad credentials {TOKEN}"),
+            RefusedError,
+            r"status 401 'Bad credentials \*\*\*'; the token is not",
+        ),
+        (failed(403, "Must have admin rights"), RefusedError, "give the token the permission to write"),
+        (failed(403, "Resource not accessible by integration"), ReadOnlyError, "give the job the permission to write"),
+        (failed(404, "Not Found"), RefusedError, "it is not there, or the token does not see it"),
+        (failed(410, "Issues has been disabled"), RefusedError, "switch issues on"),
+        (failed(422, "Validation Failed", {"message": "too long"}), RefusedError, "'Validation Failed: too long'"),
+        ((400, ["x"], {}), RefusedError, "status 400 "),
+        ((301, None, {}), RefusedError, "status 301;"),
+    ],
+)
+def test_what_will_not_change_is_said_at_once(
+    host: GitHub, client: Client, time: Time, answer: Answer, kind: type[Exception], why: str
+) -> None:
+    host.before = lambda method, path: answer
+    with pytest.raises(kind, match=why) as raised:
+        client.send("POST", f"{PATH}?a=b", {"body": "text"})
+    assert str(raised.value).startswith(f"POST {PATH}: ")
+    assert TOKEN not in str(raised.value)
+    assert time.waits == []
+
+
+def test_nobody_there(host: GitHub, client: Client, time: Time) -> None:
+    host.close()
+    with pytest.raises(UnavailableError, match=rf"^GET {PATH}: .*after 6 tries"):
+        client.send("GET", PATH)
+    assert len(time.waits) == 5
+
+
+def test_a_page_in_place_of_an_api(host: GitHub, client: Client) -> None:
+    host.before = lambda method, path: (200, "x", {})
+    assert list(client.pages(PATH)) == []
+    host.before = lambda method, path: (200, None, {"content-length": "0"})
+    assert client.send("GET", PATH) is None
+
+
+def test_an_address_that_is_none() -> None:
+    client = Client("here", {}, TOKEN, patience=0)
+    with pytest.raises(UnavailableError, match=r"^GET /user: .*'http://' or 'https://'"):
+        client.send("GET", "/user")
+    client.close()

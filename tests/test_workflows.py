@@ -1,0 +1,344 @@
+"""The workflows: their form, what is unsafe in them, and their shell, which is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import pytest_recall
+from tests.cli.samples import CASES, environment, fill
+from tests.helpers.github import REPO, GitHub
+from tests.helpers.remotes import ALONE, clone, file_at, git, with_remote
+
+ROOT = Path(__file__).resolve().parent.parent
+TEMPLATES = Path(pytest_recall.__file__).parent / "templates"
+GITHUB = ROOT / ".github"
+CALLED = GITHUB / "workflows" / "recall.yml"
+ACTION = GITHUB / "actions" / "recall" / "action.yml"
+WORKFLOWS = [*sorted((GITHUB / "workflows").glob("*.yml")), TEMPLATES / "workflow.yml", TEMPLATES / "recall.yml"]
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
+"""What GitHub runs a step with where the shell is bash."""
+PINNED = re.compile(r"^ *(?:- )?uses: ([\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./[\w./-]+)$")
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the steps are written for bash")
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def loaded(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def tool(name: str) -> str:
+    """Return a program that comes with the packages for development."""
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+# Their form
+
+
+def test_what_init_writes_is_what_runs_here() -> None:
+    assert (TEMPLATES / "recall.yml").read_bytes() == CALLED.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("schema", "paths"),
+    [("github-workflows", WORKFLOWS), ("github-actions", [ACTION]), ("gitlab-ci", [TEMPLATES / "gitlab-ci.yml"])],
+    ids=["github", "action", "gitlab"],
+)
+def test_they_fit_their_schema(schema: str, paths: list[Path]) -> None:
+    program = tool("check-jsonschema")
+    done = subprocess.run(
+        [program, "--builtin-schema", f"vendor.{schema}", *paths], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_nothing_in_them_is_known_to_be_unsafe() -> None:
+    program = [
+        tool("zizmor"),
+        "--offline",
+        "--no-progress",
+        "--quiet",
+        "--min-severity",
+        "medium",
+        "--persona",
+        "auditor",
+    ]
+    done = subprocess.run([*program, *WORKFLOWS, ACTION], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, ACTION], ids=named)
+def test_what_they_use_is_pinned(path: Path) -> None:
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if re.match(r" *(- )?uses:", line)]
+    assert lines
+    assert [line for line in lines if not PINNED.match(line)] == []
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=named)
+def test_every_job_says_what_it_may(path: Path) -> None:
+    workflow = loaded(path)
+    jobs = workflow["jobs"]
+    assert [name for name, job in jobs.items() if "permissions" not in job] == []
+    # What runs the code of a pull request may write nothing; nothing runs with the rights of the base branch.
+    assert "pull_request_target" not in path.read_text(encoding="utf-8")
+    for job in jobs.values():
+        if any("pytest" in step.get("run", "") or "INSTALL" in step.get("run", "") for step in job.get("steps", ())):
+            runs_cases = any("pytest -p" in step.get("run", "") for step in job["steps"])
+            assert not runs_cases or set(job["permissions"].values()) == {"read"}
+
+
+def runs(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the steps of a workflow or an action that are shell."""
+    content = loaded(path)
+    groups = [content["runs"]] if "runs" in content else content["jobs"].values()
+    for group in groups:
+        yield from (step for step in group.get("steps", ()) if "run" in step)
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, ACTION], ids=named)
+def test_no_shell_is_put_together_from_values(path: Path) -> None:
+    assert [step["run"] for step in runs(path) if "${{" in step["run"]] == []
+
+
+def test_the_action_does_what_the_workflow_does() -> None:
+    shell = {step["name"]: step["run"] for step in loaded(CALLED)["jobs"]["run"]["steps"] if "run" in step}
+    assert {step["name"]: step["run"] for step in runs(ACTION)} == {
+        name: text for name, text in shell.items() if name != "Install"
+    }
+
+
+# Their shell
+
+
+class Job:
+    """A job of the called workflow, in a checkout of its own; `values` are what its expressions come to."""
+
+    def __init__(self, name: str, folder: Path, values: Mapping[str, str], **env: str) -> None:
+        self.job = loaded(CALLED)["jobs"][name]
+        self.folder = folder
+        self.values = {"inputs.directory": "eval", "inputs.name": "recall", "github.token": "ghs_1", **values}
+        self.env = {
+            **environment(),
+            **ALONE,
+            **env,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "GITHUB_STEP_SUMMARY": str(folder.parent / f"{folder.name}-summary.md"),
+            "GITHUB_OUTPUT": str(folder.parent / f"{folder.name}-output"),
+        }
+
+    def step(self, name: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a step as GitHub does."""
+        (step,) = (step for step in self.job["steps"] if step.get("name") == name)
+        given = {**self.job.get("env", {}), **step.get("env", {})}
+        env = {key: self._filled(value, more) for key, value in given.items()}
+        script = self.folder.parent / f"{self.folder.name}.sh"
+        script.write_text(step["run"], encoding="utf-8")
+        return subprocess.run(
+            [*SHELL, script], cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, check=False
+        )
+
+    def _filled(self, text: str, more: Mapping[str, str]) -> str:
+        values = {**self.values, **more}
+        return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        text = Path(self.env["GITHUB_OUTPUT"]).read_text(encoding="utf-8")
+        return dict(line.split("=", 1) for line in text.splitlines())
+
+
+INPUTS = {"inputs.install": "true", "inputs.arguments": "-q --recall-date '2026-03-10'", "inputs.fail-on": "rubric"}
+KEYS = {"secrets.OPENAI_API_KEY": "", "secrets.ANTHROPIC_API_KEY": ""}
+TOKEN = {"secrets.push-token || github.token": ""}
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    fill(tmp_path / "work")
+    (tmp_path / "work" / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
+    bare = with_remote(tmp_path / "work")
+    git(bare, "branch", "feature", "main")
+    return bare
+
+
+@pytest.fixture
+def host() -> Iterator[GitHub]:
+    served = GitHub()
+    yield served
+    served.close()
+
+
+def pull_request(tmp_path: Path, host: GitHub, source: str = REPO) -> dict[str, str]:
+    """Return the environment of a job of pull request 7."""
+    event = tmp_path / "event.json"
+    head = {"sha": "b" * 40, "repo": {"full_name": source}}
+    event.write_text(json.dumps({"pull_request": {"number": 7, "head": head}}), encoding="utf-8")
+    told = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_HEAD_REF": "feature", "GITHUB_EVENT_PATH": str(event)}
+    return host.env(GITHUB_RUN_ID="12", **told)
+
+
+def night(host: GitHub) -> dict[str, str]:
+    """Return the environment of a scheduled job on main."""
+    told = {"GITHUB_EVENT_NAME": "schedule", "GITHUB_REF": "refs/heads/main", "GITHUB_REF_NAME": "main"}
+    return host.env(GITHUB_RUN_ID="13", **told)
+
+
+def evaluated(bare: Path, name: str, env: Mapping[str, str], **inputs: str) -> Job:
+    """Return a job that has run the cases in a checkout as of actions/checkout."""
+    folder = clone(bare, name)
+    git(folder, "checkout", "--quiet", "--detach")
+    job = Job("run", folder, {**INPUTS, **KEYS, **{f"inputs.{key}": value for key, value in inputs.items()}}, **env)
+    assert job.step("Install").returncode == 0
+    done = job.step("Run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return job
+
+
+def reporting(bare: Path, run: Job, env: Mapping[str, str]) -> Job:
+    """Return the job after it, with its artifact."""
+    folder = clone(bare, f"{run.folder.name}-report", "--depth=1")
+    git(folder, "checkout", "--quiet", "--detach")
+    shutil.copytree(
+        run.folder / "eval" / "_artifacts", folder / "eval" / "_artifacts", ignore=shutil.ignore_patterns(".*")
+    )
+    return Job("report", folder, TOKEN, **env)
+
+
+def boxes(bare: Path, branch: str) -> dict[str, int]:
+    rows = yaml.safe_load(file_at(bare, "eval/recall.yaml", branch))["cases"]
+    return {name: row["box"] for name, row in rows.items()}
+
+
+def test_a_pull_request_from_its_cases_to_its_check(tmp_path: Path, bare: Path, host: GitHub) -> None:
+    env = pull_request(tmp_path, host)
+    run = evaluated(bare, "pull", env)
+    assert "## Regressions (1)" in Path(run.env["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
+    assert run.step("Decide").returncode == 1
+    report = reporting(bare, run, env)
+    done = report.step("Commit the state")
+    assert done.returncode == 0, done.stderr
+    assert boxes(bare, "feature") == {"gone": 2, "later": 4, "right": 3, "worse": 1}
+    assert boxes(bare, "main")["right"] == 2
+    commit = git(bare, "rev-parse", "feature")
+    assert report.outputs == {"commit": commit}
+    given = {
+        "steps.push.outputs.commit": report.outputs["commit"],
+        "needs.run.result == 'success' && 'success' || 'failure'": "failure",
+        "inputs.check": "eval / result",
+    }
+    assert report.step("Report the check on the commit of the state", **given).returncode == 0
+    assert [(one["context"], one["state"]) for one in host.statuses[commit]] == [("eval / result", "failure")]
+    assert report.step("Comment on the pull request").returncode == 0
+    assert host.bodies(7)[0].startswith("<!-- recall:recall -->\n# Recall scorecard: ")
+    # The job is run again: nothing is pushed on top of our own commit, and nothing is said twice.
+    again = reporting(bare, evaluated(bare, "again", env), env)
+    done = again.step("Commit the state")
+    assert "the newest commit of feature is eval-bot's own" in done.stdout
+    assert git(bare, "rev-parse", "feature") == commit
+    again.step("Comment on the pull request")
+    assert len(host.bodies(7)) == 1
+
+
+def test_a_fork_writes_nothing_and_is_green_for_it(tmp_path: Path, bare: Path, host: GitHub) -> None:
+    host.read_only = True
+    env = pull_request(tmp_path, host, "mallory/desk")
+    report = reporting(bare, evaluated(bare, "pull", env), env)
+    for name in ("Commit the state", "Comment on the pull request"):
+        assert report.step(name).returncode == 0
+    assert boxes(bare, "feature")["right"] == 2
+    assert "# Recall scorecard" in Path(report.env["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
+
+
+def test_nights_that_push_at_the_same_time_keep_each_others_rows(tmp_path: Path, bare: Path, host: GitHub) -> None:
+    first = evaluated(bare, "first", night(host))
+    more = CASES.replace("id: right", "id: fresh")
+    (tmp_path / "work" / "eval" / "cases.yaml").write_text(more, encoding="utf-8")
+    git(tmp_path / "work", "commit", "--quiet", "--all", "--message", "Other cases")
+    git(tmp_path / "work", "push", "--quiet")
+    second = evaluated(bare, "second", night(host))
+    jobs = [reporting(bare, run, night(host)) for run in (first, second)]
+    done: dict[int, subprocess.CompletedProcess[str]] = {}
+    threads = [
+        threading.Thread(target=lambda at=at, job=job: done.update({at: job.step("Commit the state")}))
+        for at, job in enumerate(jobs)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [done[at].returncode for at in range(2)] == [0, 0], done
+    assert boxes(bare, "main") == {"fresh": 1, "gone": 2, "later": 4, "right": 3, "worse": 1}
+    assert len(git(bare, "log", "--format=%s", "--author=eval-bot", "main").split("\n")) == 2
+    for job in jobs:
+        assert job.step("Keep the issue about what fails").returncode == 0
+    assert len(host.issues) == 1
+
+
+@pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 1), ("cancelled", 1), ("skipped", 1)])
+def test_the_check(tmp_path: Path, result: str, code: int) -> None:
+    (tmp_path / "checkout").mkdir()
+    assert Job("result", tmp_path / "checkout", {"needs.run.result": result}).step("Report").returncode == code
+
+
+@pytest.mark.parametrize(("arguments", "code"), [("--recall-mode nowhere", 1), ("--collect-only -q", 0)])
+def test_a_mistake_in_the_arguments_is_no_result(bare: Path, arguments: str, code: int) -> None:
+    folder = clone(bare, "checkout")
+    job = Job("run", folder, {**INPUTS, **KEYS, "inputs.arguments": arguments})
+    assert job.step("Run").returncode == code
+
+
+# GitLab's
+
+
+@pytest.mark.parametrize("event", ["schedule", "merge_request_event"])
+def test_the_job_for_gitlab(bare: Path, event: str) -> None:
+    folder = clone(bare, "checkout", "--depth=1")
+    git(folder, "checkout", "--quiet", "--detach")
+    text = (TEMPLATES / "gitlab-ci.yml").read_text(encoding="utf-8").replace("EVAL_DIR", "eval")
+    install, *script = yaml.safe_load(text)["eval-recall"]["script"]
+    assert install == 'pip install "pytest-recall[all,ci]"'
+    # A merge request of a fork has no token.
+    told = {"CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "feature"}
+    if event == "schedule":
+        told = {"CI_COMMIT_BRANCH": "main", "GITLAB_TOKEN": "glpat-1"}
+    env = {
+        **environment(),
+        **ALONE,
+        **told,
+        "GITLAB_CI": "true",
+        "CI_PIPELINE_SOURCE": event,
+        "RECALL_DATE": "2026-03-10",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", "\n".join(script)],
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # The last line finds the regression, after everything else has been done.
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "worse" in done.stdout
+    moved = boxes(bare, "main")["right"] == 3
+    assert moved == (event == "schedule")
+    assert boxes(bare, "feature")["right"] == 2
