@@ -22,6 +22,7 @@ COMMANDS = (
     "score",
     "compare",
     "apply",
+    "merge",
     "check",
     "schema",
     "cassette",

@@ -17,6 +17,11 @@ class Header(NamedTuple):
     `quarantined` says which of all cases are set apart, each with its date and its owner;
     `lapses` is the number of them that sets a case apart; `baselines` are asked beside the agent
     under test; `batch` says that calls go through batch APIs where these take them.
+
+    Of a shard, `picks` is its part of `slice`, which all shards of the run have in common, and
+    `fingerprint` is over that. `settings` is what decides a verdict beside the case, a line each;
+    `budget` is in US dollars, and `ledger` the file in which it is kept. `merged` are the shards that
+    this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
     """
 
     run: str
@@ -45,16 +50,26 @@ class Header(NamedTuple):
     lapses: int | None = None
     baselines: tuple[str, ...] = ()
     batch: bool = False
+    shard: str = ""
+    slice: tuple[tuple[str, str], ...] = ()
+    fingerprint: str = ""
+    settings: tuple[str, ...] = ()
+    budget: float | None = None
+    ledger: str = ""
+    merged: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
     `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
-    to no trial: of fixtures that several tests share, and of teardowns.
+    to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
+    were not run, where the run knew it.
     """
 
     header: Header
     trials: tuple[Trial, ...] = ()
     exit_code: int | None = None
     calls: tuple[Call, ...] = ()
+    why: str = ""

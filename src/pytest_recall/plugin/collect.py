@@ -118,10 +118,10 @@ class CaseModule(pytest.Module):
             # On a worker, or where another plugin leads pytest to files of its own.
             file = plan.files[self.path] = CaseFile(self.path, plan.place.name(self.path))
             plan.declared.update(file.lines)
-        if run.waits or (not plan.scheduled and plan.wanted.narrows):
+        if plan.rest is None and (run.waits or (not plan.scheduled and plan.wanted.narrows)):
             wanted = plan.wanted
             return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
-        return file.cases(None if not plan.scheduled else plan.reasons), file.lines
+        return file.cases(plan.items), file.lines
 
     def _check_thresholds(self, run: Run) -> None:
         """Refuse a threshold for a judge that is not there: it would have no effect."""
@@ -372,12 +372,22 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
             *(f"the case `{name}` is a row and a marked test; choose another id" for name in sorted(both))
         )
     check_names(run.plan, late)
-    if not late and not run.waits:
+    plan = run.plan
+    if not late and not run.waits and plan.shard is None and plan.rest is None:
         return
     run.nodes = nodes
-    run.choose_from([*rows, *late], late)
-    chosen = run.plan.reasons
-    dropped = [item for item in items if CASE_ID in item.stash and item.stash[CASE_ID] not in chosen]
+    if late or run.waits:
+        run.choose_from([*rows, *late], late)
+    if plan.shard is not None and not plan.scheduled:
+        run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
+    chosen = plan.reasons
+    done = {} if plan.rest is None else plan.rest.done
+    dropped = [
+        item
+        for item in items
+        if (case_id := item.stash.get(CASE_ID, None)) is not None
+        and (case_id not in chosen or (case_id, getattr(item, "arm", "")) in done)
+    ]
     if dropped:
         gone = set(map(id, dropped))
         items[:] = [item for item in items if id(item) not in gone]

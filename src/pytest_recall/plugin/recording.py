@@ -26,7 +26,8 @@ DEFAULT = ""
 class Recording(NamedTuple):
     """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
 
-    `budget` is what its live calls may cost, in US dollars; `batch` sends them through batch APIs.
+    `budget` is what its live calls may cost, in US dollars, and `ledger` the file in which its processes add
+    that up; `batch` sends them through batch APIs.
     """
 
     mode: Mode
@@ -36,6 +37,7 @@ class Recording(NamedTuple):
     trusted: bool
     budget: float | None = None
     batch: bool = False
+    ledger: str = ""
 
 
 def add(parser: pytest.Parser) -> None:
@@ -98,14 +100,16 @@ def recording(config: pytest.Config) -> Recording:
         _check_folder(Path(folder), "record" if mode != "replay" else "replay", given or "")
         if mode == "replay" and not Path(folder).is_dir():
             raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
+    run, budget = f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(option.recall_budget)
     return Recording(
         mode=mode,
         folder=folder,
-        run=f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}",
+        run=run,
         max_age=option.recall_replay_max_age,
         trusted=option.recall_trust_replays,
-        budget=_budget(option.recall_budget),
+        budget=budget,
         batch=option.recall_batch,
+        ledger="" if budget is None else f".spent-{run}",
     )
 
 
@@ -176,6 +180,6 @@ def deck_of(run: Run, asked: Recording) -> Deck:
     if asked.budget is not None:
         from pytest_recall.plugin.purse import Purse
 
-        deck.limit(asked.budget)
+        deck.limit(asked.budget, asked.ledger)
         run.config.pluginmanager.register(Purse(deck), "recall-purse")
     return deck

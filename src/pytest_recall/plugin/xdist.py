@@ -33,7 +33,7 @@ def brief(node: Any) -> None:
     plan = run.plan
     if plan.rubric.rate_limits:
         _share(run, node.workerinput["workercount"])
-    picks = [] if run.waits else plan.picks
+    picks = [] if run.waits else plan.whole
     chosen = {pick.case_id for pick in picks}
     rows = {
         case_id: row.to_json()
@@ -51,6 +51,8 @@ def brief(node: Any) -> None:
             "rows": rows,
             "baselines": plan.baselines,
             "recording": run.recording,
+            "shard": plan.shard,
+            "rest": plan.rest and plan.rest.to_json(),
         }
     )
 
@@ -70,8 +72,10 @@ def follow(config: pytest.Config) -> None:
     given = config.workerinput.get("recall")  # type: ignore[attr-defined]
     if given is None:
         return
+    from pytest_recall.core.rest import Rest
     from pytest_recall.core.rubric import Rubric
     from pytest_recall.core.selection import Pick
+    from pytest_recall.core.shard import Shard
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import Context
     from pytest_recall.run.place import Place
@@ -93,7 +97,10 @@ def follow(config: pytest.Config) -> None:
         cases={pick.case_id for pick in picks},
         picks=picks,
         baselines=tuple(sent["baselines"]),
+        shard=sent["shard"] and Shard(*sent["shard"]),
+        rest=sent["rest"] and Rest.from_json(sent["rest"]),
     )
+    plan.deal()
     run = config.stash[RUN] = Run(config, plan)
     run.recording = Recording(*sent["recording"])
     config.stash[DECK] = deck_of(run, run.recording)
@@ -121,4 +128,7 @@ def debrief(node: Any, run: Run) -> None:
     run.nodes = found["nodes"]
     if late or found["cases"]:
         run.choose_from(found["cases"], late)
+    if found["settled"] is not None:
+        run.settle(set(found["settled"]))
+    if late or found["cases"]:
         run.collected([])

@@ -22,6 +22,8 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     """Yield the scorecard line by line, for a terminal."""
     header = record.header
     yield sentences.title(header) + _partial(record)
+    if partial := sentences.partial(record, card):
+        yield partial
     yield from _grid("reason", card.by_reason)
     if len(card.by_scenario) > 1:
         yield from _grid("scenario", card.by_scenario)
@@ -63,6 +65,11 @@ def markdown(record: Record, card: Scorecard) -> str:
     """Return the scorecard as a Markdown page."""
     header = record.header
     lines = [f"# Recall scorecard: {_headline(card)}", "", cell(sentences.title(header) + _partial(record)) + ".", ""]
+    if partial := sentences.partial(record, card):
+        lines += [f"**{cell(partial[0].upper() + partial[1:])}.**", ""]
+    if header.shard:
+        told = sentences.shard(header)
+        lines += [f"{told[0].upper()}{told[1:]}.", ""]
     rest = sentences.not_run(header)
     lines += [f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."), ""]
     failed = card.with_outcome(Outcome.FAILED)
@@ -146,7 +153,11 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "state": header.state,
         "writes_state": header.writes,
         "exit_code": record.exit_code,
-        "complete": record.exit_code is not None and not card.not_run,
+        "complete": record.exit_code is not None and not card.not_run and not header.lost,
+        "partial": sentences.partial(record, card) or None,
+        "shard": header.shard or None,
+        "merged": list(header.merged),
+        "lost": list(header.lost),
         "total": header.total,
         "chosen": len(header.picks),
         "not_chosen": {"not_due": header.not_due, "over_cap": header.over_cap, "unseen": header.unseen},

@@ -108,6 +108,11 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     return changed
 
 
+def is_applied(run: Path) -> bool:
+    """Whether trials of the run in the folder `run` are in the state. Raises RecallError."""
+    return _folded(run) is not None
+
+
 def _recover(place: Place) -> None:
     """Finish what a writer that died between the state and the mark left open."""
     path = place.artifacts.folder / INTENT

@@ -10,10 +10,12 @@ from typing import Any, Protocol
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.record import Header
+from pytest_recall.core.rest import Rest
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.schedule import reset, swapped
 from pytest_recall.core.selection import Pick, Remainder, remainder, select
+from pytest_recall.core.shard import Shard, fingerprint
 from pytest_recall.run.context import Context
 from pytest_recall.run.place import Place
 from pytest_recall.store.artifacts import today_yaml
@@ -93,7 +95,8 @@ class Plan:
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
-    `batch` whether calls go through batch APIs.
+    `batch` whether calls go through batch APIs. Of a `shard` the picks are its part of `whole`, the
+    slice that all shards choose; a run that goes on picks what its `rest` has left.
     """
 
     place: Place
@@ -111,6 +114,12 @@ class Plan:
     swapped: int = 0
     baselines: tuple[str, ...] = ()
     batch: bool = False
+    shard: Shard | None = None
+    whole: list[Pick] = field(default_factory=list)
+    rest: Rest | None = None
+    settings: tuple[str, ...] = ()
+    budget: float | None = None
+    ledger: str = ""
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -149,7 +158,14 @@ class Plan:
     @property
     def left(self) -> Remainder:
         """What was not chosen."""
-        return remainder(self.cases, self.picks, self.rows, self.context.date)
+        return remainder(self.cases, self.whole, self.rows, self.context.date)
+
+    @property
+    def items(self) -> set[str] | None:
+        """The cases that become items, of which collection may yet drop some; None for all that there are."""
+        if self.rest is not None:
+            return set(self.reasons)
+        return {pick.case_id for pick in self.whole} if self.scheduled else None
 
     def choose(self, more: Iterable[str] = ()) -> None:
         """Choose the slice anew, with `more` cases to choose from.
@@ -160,6 +176,10 @@ class Plan:
         self._reasons = None
         news = set(more)
         self.cases |= news
+        if self.rest is not None:
+            left = set(self.rest.cases)
+            self.whole = self.picks = [Pick(*pick) for pick in self.rest.header.picks if pick[0] in left]
+            return
         reasons = self.unscheduled
         if self.scheduled:
             context = self.context
@@ -169,16 +189,35 @@ class Plan:
         else:
             kept = self.cases if self._kept is None else self._kept | news
             self.picks = [Pick(case_id, reasons.get(case_id, EXPLICIT)) for case_id in sorted(kept)]
+        self.deal()
+
+    def settle(self, case_ids: Iterable[str]) -> None:
+        """Take these, what pytest has left of the cases that a person chose, for the slice of all shards."""
+        self._kept = set(case_ids)
+        self.choose()
+
+    def deal(self) -> None:
+        """Take this shard's part of the slice, which is all of it without a shard."""
+        self.whole = self.picks
+        if self.shard is not None:
+            own = self.shard.part(pick.case_id for pick in self.whole)
+            self.picks = [pick for pick in self.whole if pick.case_id in own]
+        self._reasons = None
 
     def restrict(self, case_ids: Iterable[str]) -> None:
         """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
         self._kept = set(case_ids)
         self._reasons = None
-        self.picks = [pick for pick in self.picks if pick.case_id in self._kept]
+        self.picks = [pick for pick in self.whole if pick.case_id in self._kept]
+        if self.shard is None:
+            self.whole = self.picks
 
     def header(self, run: str, started: str) -> Header:
-        """Return the journal's header of this run."""
+        """Return the journal's header of this run, which is the one that it began with if it goes on."""
+        if self.rest is not None:
+            return self.rest.header
         context, left = self.context, self.left
+        whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
         return Header(
             run=run,
             date=context.date.isoformat(),
@@ -206,6 +245,12 @@ class Plan:
             lapses=self.rubric.quarantine_lapses,
             baselines=self.baselines,
             batch=self.batch,
+            shard=str(self.shard or ""),
+            slice=whole,
+            fingerprint=fingerprint(whole) if self.shard else "",
+            settings=self.settings,
+            budget=self.budget,
+            ledger=self.ledger,
         )
 
     @property
@@ -224,6 +269,7 @@ class Plan:
             "mode": self.mode,
             "date": context.date.isoformat(),
             "seed": context.seed,
+            **({"shard": str(self.shard)} if self.shard else {}),
             "state": f"sha256:{self.digest}",
             "chosen": len(self.picks),
             "of": len(self.cases),
@@ -259,11 +305,14 @@ def make_plan(
     complete: bool,
     base_state: Path | None = None,
     reset_on_swap: bool = False,
+    shard: Shard | None = None,
+    rest: Rest | None = None,
 ) -> Plan:
     """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
-    says that `paths` are all there are, so that a row without a case has lost it. Raises
+    says that `paths` are all there are, so that a row without a case has lost it. A `shard`
+    takes its part of the slice, and with the `rest` of a run that is all there is to do. Raises
     RecallError for whatever is wrong in any of the files.
     """
     rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
@@ -296,9 +345,14 @@ def make_plan(
         complete=complete,
         reset=reset_on_swap,
         swapped=stale,
+        shard=shard,
     )
+    if rest is not None:
+        known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}
+        found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
+        plan.rest = rest.with_cases({case.id: case.fingerprint for case in found})
     plan.choose(kept_ids(files.values(), wanted))
-    unread = {pick.case_id for pick in plan.picks} | (plan.cases - rows.keys())
+    unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
     for file in files.values():
         file.cases(unread)
     return plan
