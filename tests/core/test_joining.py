@@ -66,7 +66,7 @@ def test_any_partition_in_any_order_is_the_run(given: Any, count: int, made: lis
     assert joined.calls == whole.calls
     assert joined.exit_code == whole.exit_code
     assert len(joined.header.merged) == count
-    own = {"run": "", "started": "", "merged": (), "fingerprint": ""}
+    own: dict[str, Any] = {"run": "", "started": "", "merged": (), "fingerprint": ""}
     assert joined.header._replace(**own) == whole.header._replace(**own)
     assert joined == join(shards).record
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,7 +179,7 @@ class TestMerged:
         alone = checkout.journal()
         assert told([joined]) == told([alone])
         assert state == checkout.state_text()
-        own = {"run": "", "started": "", "merged": (), "fingerprint": ""}
+        own: dict[str, Any] = {"run": "", "started": "", "merged": (), "fingerprint": ""}
         assert joined.header._replace(**own) == alone.header._replace(**own)
         assert joined.exit_code == alone.exit_code == 1
         assert {**card, "run": "", "merged": []} == {**checkout.scorecard(), "run": "", "merged": []}

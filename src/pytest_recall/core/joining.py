@@ -51,7 +51,7 @@ def join(records: Iterable[Record]) -> Joined:
     for record in every:
         shards[parse(record.header.shard)].append(record)
     first = every[0].header
-    count = next(iter(shards)).count
+    count = next(iter(shards)).of
     notes: list[str] = []
     lost: list[str] = []
     kept: list[Record] = []
@@ -69,6 +69,7 @@ def join(records: Iterable[Record]) -> Joined:
         shard="",
         slice=(),
         ledger="",
+        early="",
         merged=tuple(source(record.header) for record in kept),
         lost=tuple(lost),
     )

@@ -20,7 +20,8 @@ class Header(NamedTuple):
 
     Of a shard, `picks` is its part of `slice`, which all shards of the run have in common, and
     `fingerprint` is over that. `settings` is what decides a verdict beside the case, a line each;
-    `budget` is in US dollars, and `ledger` the file in which it is kept. `merged` are the shards that
+    `budget` is in US dollars, and `ledger` the file in which it is kept; `early` that of trials which came
+    to their end before their turn. `merged` are the shards that
     this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
     """
 
@@ -56,6 +57,7 @@ class Header(NamedTuple):
     settings: tuple[str, ...] = ()
     budget: float | None = None
     ledger: str = ""
+    early: str = ""
     merged: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.series import Rule, series
-from pytest_recall.core.trial import Outcome
+from pytest_recall.core.trial import Outcome, Trial
 
 Asked = tuple[str, str]
 """A case, and the baseline that is asked it; empty for the agent under test."""
@@ -22,12 +23,14 @@ class Rest(NamedTuple):
     """What a run has left to do.
 
     `done` are those with a verdict, by the fingerprint of the case that it is on; `begun` are the
-    outcomes of a series that was cut off before it was decided. All else is asked as if for the first time.
+    outcomes of a series that was cut off before it was decided; `early` are trials that had come to their end
+    before their turn, and are not asked again. All else is asked as if for the first time.
     """
 
     header: Header
     done: Mapping[Asked, str]
     begun: Mapping[Asked, tuple[tuple[Outcome, ...], str]]
+    early: Mapping[Asked, Trial] = MappingProxyType({})
 
     @property
     def cases(self) -> list[str]:
@@ -46,12 +49,22 @@ class Rest(NamedTuple):
             begun={asked: kept for asked, kept in self.begun.items() if same(asked, kept[1])},
         )
 
+    def with_early(self, trials: Iterable[Trial], fingerprint: Callable[[str], str]) -> Rest:
+        """Return what is left if there are these `trials` already, of those cases that still have their fingerprint."""
+        early = {
+            (trial.case_id, trial.arm): trial
+            for trial in trials
+            if trial.outcome.is_verdict and trial.fingerprint == fingerprint(trial.case_id)
+        }
+        return self._replace(early={asked: trial for asked, trial in early.items() if asked not in self.done})
+
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""
         return {
             "header": self.header._asdict(),
             "done": [[*asked, before] for asked, before in self.done.items()],
             "begun": [[*asked, outcomes, before] for asked, (outcomes, before) in self.begun.items()],
+            "early": [trial.to_json() for trial in self.early.values()],
         }
 
     @classmethod
@@ -63,7 +76,8 @@ class Rest(NamedTuple):
         begun = {
             (case_id, arm): (tuple(map(Outcome, outcomes)), before) for case_id, arm, outcomes, before in plain["begun"]
         }
-        return cls(header, done, begun)
+        early = map(Trial.from_json, plain["early"])
+        return cls(header, done, begun, {(trial.case_id, trial.arm): trial for trial in early})
 
     def outcomes(self, asked: Asked) -> list[Outcome]:
         """Return what the trials of a series came to that has to go on."""

@@ -21,18 +21,18 @@ _NAMED = (
 
 
 class Shard(NamedTuple):
-    """The job `number`, counted from 1, of `count`."""
+    """The job `number`, counted from 1, of so many."""
 
     number: int
-    count: int
+    of: int
 
     def __str__(self) -> str:
-        return f"{self.number}/{self.count}"
+        return f"{self.number}/{self.of}"
 
     @property
     def name(self) -> str:
         """The words for it."""
-        return f"shard {self.number} of {self.count}"
+        return f"shard {self.number} of {self.of}"
 
     def part(self, ids: Iterable[str]) -> set[str]:
         """Return this shard's part of `ids`.
@@ -40,14 +40,14 @@ class Shard(NamedTuple):
         All parts together are all of `ids`, no id is in two, and none is larger than another by more
         than one. Dealt out by each id's own hash, so that neighbours in a file go different ways.
         """
-        return set(sorted(set(ids), key=_place)[self.number - 1 :: self.count])
+        return set(sorted(set(ids), key=_place)[self.number - 1 :: self.of])
 
 
 def parse(text: str) -> Shard:
     """Return the shard that a person wrote as `2/4`. Raises RecallError."""
     found = _WRITTEN.fullmatch(text.strip())
     shard = Shard(int(found[1]), int(found[2])) if found else Shard(0, 0)
-    if not 1 <= shard.number <= shard.count <= MOST:
+    if not 1 <= shard.number <= shard.of <= MOST:
         raise RecallError(
             f"shard: {text!r} is no shard; write which of how many, as 2/4, or auto where CI says it (at most {MOST})"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -257,6 +257,9 @@ class CaseItem(pytest.Function):
     def trial(self) -> Trial:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run = self.config.stash[RUN]
+        rest = run.plan.rest
+        if rest is not None and self.rule is None and (early := rest.early.get((self.case.id, self.arm))) is not None:
+            return early
         fixtures: dict[str, Any] = self.funcargs
         agent: Any = fixtures.get("agent")
         if self.baseline is not None:
@@ -382,16 +385,17 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
     chosen = plan.reasons
     done = {} if plan.rest is None else plan.rest.done
-    dropped = [
-        item
-        for item in items
-        if (case_id := item.stash.get(CASE_ID, None)) is not None
-        and (case_id not in chosen or (case_id, getattr(item, "arm", "")) in done)
-    ]
+    dropped = [item for item in items if CASE_ID in item.stash and not _is_left(item, chosen, done)]
     if dropped:
         gone = set(map(id, dropped))
         items[:] = [item for item in items if id(item) not in gone]
         config.hook.pytest_deselected(items=dropped)
+
+
+def _is_left(item: pytest.Item, chosen: Container[str], done: Container[tuple[str, str]]) -> bool:
+    """Whether the case of an item was chosen, and whom the item asks has not answered it before."""
+    case_id = item.stash[CASE_ID]
+    return case_id in chosen and (case_id, getattr(item, "arm", "")) not in done
 
 
 def _marked(item: pytest.Item, mark: pytest.Mark) -> tuple[str, tuple[str, str]]:

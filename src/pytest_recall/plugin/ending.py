@@ -71,6 +71,8 @@ class Ending:
         self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why)
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record)
+        if self._card is not None and not self._card.not_run and run.plan.early:
+            (run.plan.place.artifacts.folder / run.plan.early).unlink(missing_ok=True)
         if self._card is not None and self._card.datasets:
             from pytest_recall.plugin.memories import missing_metrics
 
@@ -81,19 +83,18 @@ class Ending:
     def _report(self) -> None:
         """Tell the controller what only a worker can know."""
         run = self._run
+        from pytest_recall.plugin import xdist
+
         if "recall_errors" in run.config.workeroutput:  # type: ignore[attr-defined]
             return
         found = {
-            "late": run.late,
-            "nodes": run.nodes,
-            "cases": sorted(run.plan.cases) if run.waits else [],
+            **xdist.found(run),
             "problems": self._deck_problems(),
             "notes": run.notes,
             "halted": run.halted,
             "calls": [call.to_json() for call in self._deck_calls()],
             "alone": run.alone,
             "judged": sorted(run.judged),
-            "settled": None if run.settled is None else sorted(run.settled),
         }
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
 

@@ -127,33 +127,35 @@ def settle(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | No
         )
 
 
-def purse(recording: Recording, kept: Resumed | None, place: Place) -> Recording:
-    """Return the recording with the budget of the run that goes on, and what that has spent in its ledger.
+def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording:
+    """Return the recording with what a run that goes on has left beside its journal: its ledger and its early trials.
 
     The ledger of a killed run also has the calls of the cases that it was asking. Where that is gone, as in
     another checkout, its journal says what the others have cost.
     """
-    if kept is None:
+    if kept is None or plan.rest is None:
         return recording
-    header = kept.record.header
+    header, folder = kept.record.header, plan.place.artifacts.folder
+    from pytest_recall.core.trial import Trial
+    from pytest_recall.store.ledger import Ledger
+    from pytest_recall.store.lines import appended
+
+    early = Path(header.early).name
+    if early and recording.mode == "off":
+        trials = (Trial.from_json(one) for _, one in appended(folder / early))
+        plan.rest = plan.rest.with_early(trials, plan.fingerprint)
+        recording = recording._replace(early=early)
     budget = header.budget if recording.budget is None else recording.budget
     if budget is None:
         return recording
-    from pytest_recall.store.ledger import Ledger
-
-    folder = place.artifacts.folder
     if header.ledger and (folder / Path(header.ledger).name).exists():
         return recording._replace(budget=budget, ledger=Path(header.ledger).name)
     recording = recording._replace(budget=budget, ledger=recording.ledger or f".spent-{recording.run}")
     ledger = Ledger(folder / recording.ledger)
-    record = kept.record
-    calls = [call for trial in record.trials for call in trial.calls] + list(record.calls)
-    costs = [call.cost for call in calls if call.source == "live"]
-    if known := sum(cost for cost in costs if cost is not None):
-        ledger.add(known)
-    for cost in costs:
-        if cost is None:
-            ledger.add(None)
+    paid = (*kept.record.trials, *plan.rest.early.values())
+    calls = [*(call for trial in paid for call in trial.calls), *kept.record.calls]
+    for cost in (call.cost for call in calls if call.source == "live"):
+        ledger.add(cost)
     return recording
 
 

@@ -27,7 +27,7 @@ class Recording(NamedTuple):
     """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
 
     `budget` is what its live calls may cost, in US dollars, and `ledger` the file in which its processes add
-    that up; `batch` sends them through batch APIs.
+    that up; `batch` sends them through batch APIs. `early` is the file of trials that end before their turn.
     """
 
     mode: Mode
@@ -38,6 +38,7 @@ class Recording(NamedTuple):
     budget: float | None = None
     batch: bool = False
     ledger: str = ""
+    early: str = ""
 
 
 def add(parser: pytest.Parser) -> None:
@@ -110,6 +111,7 @@ def recording(config: pytest.Config) -> Recording:
         budget=budget,
         batch=option.recall_batch,
         ledger="" if budget is None else f".spent-{run}",
+        early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
     )
 
 

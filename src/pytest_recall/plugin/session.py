@@ -60,6 +60,7 @@ class Run:
         self.journal: Journal | None = None
         self.before: Record | None = None
         self.settled: set[str] | None = None
+        self.informed = self._told = False
         self._kept: Journal | None = None
         self.amended = False
         self._announced = False
@@ -95,6 +96,13 @@ class Run:
         return bool(self.config.option.markexpr) and self.plan.scheduled
 
     # What was chosen
+
+    def found_out(self) -> str:
+        """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
+        from pytest_recall.plugin import xdist
+
+        told, self._told = self._told, True
+        return "" if told or not (self.late or self.waits or self.settled) else json.dumps(xdist.found(self))
 
     def header_line(self) -> str | None:
         """Return the slice in one line, or that it is not known before collection."""
@@ -153,6 +161,11 @@ class Run:
         self.plan.settle(case_ids)
         self.amended = True
 
+    def amend(self) -> None:
+        """Write down at once what the choice has become, for whoever finds the journal of a run that was killed."""
+        if self.journal is not None and self.plan.rest is None:
+            self.journal.amend(self.plan.header(self.journal.folder.name, ""))
+
     # The journal
 
     def go_on(self, kept: Resumed) -> None:
@@ -186,7 +199,9 @@ class Run:
         artifacts = self.plan.place.artifacts
         try:
             if self._kept is not None:
-                self._kept.resume(now.isoformat(timespec="seconds"), self.plan.budget, self.plan.ledger)
+                self._kept.resume(
+                    now.isoformat(timespec="seconds"), self.plan.budget, self.plan.ledger, self.plan.early
+                )
                 self.journal = self._kept
                 if expected:
                     self._watch(expected)
@@ -228,6 +243,10 @@ class Run:
         """Append the trial that came with `report` to the journal."""
         if self.follows:
             return
+        if hasattr(report, "recall_found"):
+            from pytest_recall.plugin import xdist
+
+            xdist.take_in(self, json.loads(report.recall_found))
         if hasattr(report, "recall_unpaid"):
             self.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)

@@ -37,7 +37,7 @@ def start(config: pytest.Config) -> None:
     asked = recording(config)
     if config.option.recall_baselines is not None and not (paths or datasets):
         raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
-    if paths or datasets or asked.mode != "off":
+    if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:
         from pytest_recall.plugin import garbage
 
         garbage.pause(config)
@@ -102,8 +102,8 @@ def wake(
         if kept is not None:
             run.go_on(kept)
     config.stash[RUN] = run
-    run.recording = portion.purse(asked or recording(config), kept, place)
-    plan.budget, plan.ledger = run.recording.budget, run.recording.ledger
+    run.recording = portion.carried(asked or recording(config), kept, plan)
+    plan.budget, plan.ledger, plan.early = run.recording.budget, run.recording.ledger, run.recording.early
     config.stash[DECK] = deck_of(run, run.recording)
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -122,13 +123,30 @@ def debrief(node: Any, run: Run) -> None:
     run.calls += map(Call.from_json, found["calls"])
     run.alone.update(found["alone"])
     run.judged.update(found["judged"])
-    if run.late:
+    take_in(run, found)
+    if found["late"] or found["cases"]:
+        run.collected([])
+
+
+def found(run: Run) -> dict[str, Any]:
+    """Return what a worker has found out by collecting, as plain JSON types."""
+    return {
+        "late": run.late,
+        "nodes": run.nodes,
+        "cases": sorted(run.plan.cases) if run.waits else [],
+        "settled": None if run.settled is None else sorted(run.settled),
+    }
+
+
+def take_in(run: Run, found: Mapping[str, Any]) -> None:
+    """Take in what the first worker that says so has found; all of them find the same."""
+    if run.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
         return
+    run.informed = True
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
     run.nodes = found["nodes"]
     if late or found["cases"]:
         run.choose_from(found["cases"], late)
     if found["settled"] is not None:
         run.settle(set(found["settled"]))
-    if late or found["cases"]:
-        run.collected([])
+    run.amend()

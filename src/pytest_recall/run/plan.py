@@ -120,6 +120,7 @@ class Plan:
     settings: tuple[str, ...] = ()
     budget: float | None = None
     ledger: str = ""
+    early: str = ""
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -251,6 +252,7 @@ class Plan:
             settings=self.settings,
             budget=self.budget,
             ledger=self.ledger,
+            early=self.early,
         )
 
     @property
@@ -261,6 +263,11 @@ class Plan:
             for case_id, row in sorted(self.rows.items())
             if row.quarantined is not None and case_id in self.declared
         ]
+
+    def fingerprint(self, case_id: str) -> str:
+        """Return the fingerprint of a case of the files; empty for any other."""
+        found = (case for file in self.files.values() if case_id in file.lines for case in file.cases([case_id]))
+        return next((case.fingerprint for case in found), "")
 
     def today(self) -> str:
         """Return the text of today.yaml."""

@@ -41,7 +41,7 @@ class Journal:
 
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
-        self._file = (folder / NAME).open("xb")
+        self._file: IO[bytes] = (folder / NAME).open("xb")
         _hold(self._file)
         self._write(_first(header))
 
@@ -61,9 +61,9 @@ class Journal:
         journal._file.seek(0, 2)
         return journal
 
-    def resume(self, started: str, budget: float | None, ledger: str) -> None:
-        """Write that the run goes on, with its budget and the ledger in which that is kept. Raises OSError."""
-        self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger})
+    def resume(self, started: str, budget: float | None, ledger: str, early: str) -> None:
+        """Write that the run goes on, with its budget and the files beside the journal. Raises OSError."""
+        self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger, "early": early})
 
     def close(self) -> None:
         """Let go of the file; one that has no end mark is of a run that was cut off."""
@@ -132,7 +132,8 @@ def read_journal(folder: Path) -> Record:
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
                 exit_code, why = None, ""
-                header = header and header._replace(**typed(Header, {k: record[k] for k in ("budget", "ledger")}))
+                beside = {key: record[key] for key in ("budget", "ledger", "early")}
+                header = header and header._replace(**typed(Header, beside))
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
