@@ -25,6 +25,22 @@ def test_what_has_no_verdict_is_left() -> None:
     assert rest_of(record).cases == ["c", "d", "z"]
 
 
+def test_a_question_that_nobody_can_judge_is_done_once_it_was_asked() -> None:
+    assert rest_of(cut_off(trial("a", SKIPPED, reason="dataset"), trial("b", ERROR, reason="dataset"))).cases == [
+        "b",
+        "z",
+    ]
+
+
+def test_early_trials_are_kept_for_cases_without_a_verdict_that_did_not_change() -> None:
+    rest = rest_of(cut_off(trial("a", fingerprint="1"), also=("b", "c", "d")))
+    done = [trial(case_id, fingerprint="1") for case_id in "abc"] + [trial("d", ERROR, fingerprint="1")]
+    kept = rest.with_early(done, lambda case_id: "2" if case_id == "c" else "1")
+    assert kept.early.keys() == {("b", "")}
+    assert kept.cases == ["b", "c", "d"]
+    assert Rest.from_json(json.loads(json.dumps(kept.to_json()))) == kept
+
+
 def test_the_last_trial_counts() -> None:
     assert rest_of(cut_off(trial("a"), trial("a", ERROR))).cases == ["a", "z"]
     assert rest_of(cut_off(trial("a", ERROR), trial("a"))).cases == ["z"]

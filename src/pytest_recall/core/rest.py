@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
+from pytest_recall.core.schedule import UNSCHEDULED
 from pytest_recall.core.series import Rule, series
 from pytest_recall.core.trial import Outcome, Trial
 
@@ -86,7 +87,10 @@ class Rest(NamedTuple):
 
 
 def rest_of(record: Record) -> Rest:
-    """Return what the run of `record` has left to do. A crash, an error and a skip are no verdicts."""
+    """Return what the run of `record` has left to do. A crash, an error and a skip are no verdicts.
+
+    A question of a dataset is skipped once it was answered and nobody can judge it, and is done.
+    """
     done: dict[Asked, str] = {}
     begun: dict[Asked, tuple[tuple[Outcome, ...], str]] = {}
     for arm in ("", *record.header.baselines):
@@ -96,7 +100,7 @@ def rest_of(record: Record) -> Rest:
             verdict = Rule.parse(last.rule).decided(outcomes) if last.rule else last.outcome
             if verdict is None:
                 begun[case_id, arm] = tuple(outcomes), last.fingerprint
-            elif verdict.is_verdict:
+            elif verdict.is_verdict or (verdict is Outcome.SKIPPED and last.reason in UNSCHEDULED):
                 done[case_id, arm] = last.fingerprint
     return Rest(record.header, done, begun)
 
