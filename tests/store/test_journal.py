@@ -118,7 +118,7 @@ def test_written_at_once_it_reads_the_same(
 
 
 def test_a_run_goes_on_behind_its_last_whole_line(tmp_path: Path) -> None:
-    folder = keep(tmp_path / "run", HEADER, trial("a"))
+    folder = keep(tmp_path / "run", HEADER, trial("a")).parent
     with (folder / NAME).open("ab") as file:
         file.write(b'{"kind":"trial","case_id":"b","outc')
     with Journal.continued(folder) as journal:
