@@ -36,6 +36,8 @@ def test_markdown_of_a_whole_run() -> None:
         "",
         "pull request, 2026-03-10, seed 7.",
         "",
+        "**Partial: 1 of 6 chosen cases not run: the run ended before their turn.**",
+        "",
         "6 of 40 cases chosen; not run: 34 not due until 2026-03-12.",
         "",
         "## Failed",

@@ -19,6 +19,7 @@ def test_terminal_of_a_whole_run() -> None:
     record, card = run(A_RUN, left=[("late", "new")], orphans=("gone",), swapped=2, model="m2", pr="41")
     assert list(terminal(record, card)) == [
         "pull request for #41, 2026-03-10, seed 7, model m2",
+        "partial: 1 of 6 chosen cases not run: the run ended before their turn",
         "reason  passed  failed  error  skipped  not run",
         "box 1        0       1      0        0        0",
         "due          1       1      1        0        0",
@@ -151,6 +152,10 @@ def test_json_of_a_whole_run() -> None:
         "writes_state": True,
         "exit_code": 1,
         "complete": False,
+        "partial": "partial: 1 of 6 chosen cases not run: the run ended before their turn",
+        "shard": None,
+        "merged": [],
+        "lost": [],
         "total": 40,
         "chosen": 6,
         "not_chosen": {"not_due": 30, "over_cap": 3, "unseen": 1},

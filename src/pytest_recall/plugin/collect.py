@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, judging, memories, options, profiles, start
+from pytest_recall.plugin import baselines, judging, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
@@ -257,8 +257,7 @@ class CaseItem(pytest.Function):
     def trial(self) -> Trial:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run = self.config.stash[RUN]
-        rest = run.plan.rest
-        if rest is not None and self.rule is None and (early := rest.early.get((self.case.id, self.arm))) is not None:
+        if (early := portion.early(run.plan, self.case.id, self.arm)) is not None and self.rule is None:
             return early
         fixtures: dict[str, Any] = self.funcargs
         agent: Any = fixtures.get("agent")
@@ -376,26 +375,12 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         )
     check_names(run.plan, late)
     plan = run.plan
-    if not late and not run.waits and plan.shard is None and plan.rest is None:
-        return
-    run.nodes = nodes
     if late or run.waits:
+        run.nodes = nodes
         run.choose_from([*rows, *late], late)
-    if plan.shard is not None and not plan.scheduled:
-        run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
-    chosen = plan.reasons
-    done = {} if plan.rest is None else plan.rest.done
-    dropped = [item for item in items if CASE_ID in item.stash and not _is_left(item, chosen, done)]
-    if dropped:
-        gone = set(map(id, dropped))
-        items[:] = [item for item in items if id(item) not in gone]
-        config.hook.pytest_deselected(items=dropped)
-
-
-def _is_left(item: pytest.Item, chosen: Container[str], done: Container[tuple[str, str]]) -> bool:
-    """Whether the case of an item was chosen, and whom the item asks has not answered it before."""
-    case_id = item.stash[CASE_ID]
-    return case_id in chosen and (case_id, getattr(item, "arm", "")) not in done
+    elif plan.shard is None and plan.rest is None:
+        return
+    portion.drop(run, items)
 
 
 def _marked(item: pytest.Item, mark: pytest.Mark) -> tuple[str, tuple[str, str]]:

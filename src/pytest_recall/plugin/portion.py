@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,12 +11,15 @@ import pytest
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import CASE_ID
 
 if TYPE_CHECKING:
     from pytest_recall.core.record import Record
     from pytest_recall.core.rubric import Rubric
     from pytest_recall.core.shard import Shard
+    from pytest_recall.core.trial import Trial
     from pytest_recall.plugin.recording import Recording
+    from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import Context
     from pytest_recall.run.place import Place
     from pytest_recall.run.plan import Plan, Wanted
@@ -140,11 +144,11 @@ def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording
     from pytest_recall.store.ledger import Ledger
     from pytest_recall.store.lines import appended
 
-    early = Path(header.early).name
-    if early and recording.mode == "off":
-        trials = (Trial.from_json(one) for _, one in appended(folder / early))
-        plan.rest = plan.rest.with_early(trials, plan.fingerprint)
-        recording = recording._replace(early=early)
+    name = Path(header.early).name
+    if name and recording.mode == "off":
+        trials = (Trial.from_json(one) for _, one in appended(folder / name))
+        plan.rest = plan.rest.with_early(trials, partial(_fingerprint, plan))
+        recording = recording._replace(early=name)
     budget = header.budget if recording.budget is None else recording.budget
     if budget is None:
         return recording
@@ -157,6 +161,35 @@ def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording
     for cost in (call.cost for call in calls if call.source == "live"):
         ledger.add(cost)
     return recording
+
+
+def _fingerprint(plan: Plan, case_id: str) -> str:
+    """Return the fingerprint of a case of the files; empty for any other."""
+    found = (case for file in plan.files.values() if case_id in file.lines for case in file.cases([case_id]))
+    return next((case.fingerprint for case in found), "")
+
+
+def early(plan: Plan, case_id: str, arm: str) -> Trial | None:
+    """Return what came of a case before the run was cut off, but not to its turn; None if nothing did."""
+    return None if plan.rest is None else plan.rest.early.get((case_id, arm))
+
+
+def drop(run: Run, items: list[pytest.Item]) -> None:
+    """Drop the items whose cases were not chosen, fall to another shard, or came to a verdict before."""
+    plan = run.plan
+    if plan.shard is not None and not plan.scheduled:
+        run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
+    chosen = plan.reasons
+    done = {} if plan.rest is None else plan.rest.done
+
+    def is_left(item: pytest.Item) -> bool:
+        case_id = item.stash.get(CASE_ID, None)
+        return case_id is None or (case_id in chosen and (case_id, getattr(item, "arm", "")) not in done)
+
+    dropped = [item for item in items if not is_left(item)]
+    if dropped:
+        items[:] = [item for item in items if is_left(item)]
+        run.config.hook.pytest_deselected(items=dropped)
 
 
 def line(plan: Plan) -> str:

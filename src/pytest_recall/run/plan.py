@@ -264,11 +264,6 @@ class Plan:
             if row.quarantined is not None and case_id in self.declared
         ]
 
-    def fingerprint(self, case_id: str) -> str:
-        """Return the fingerprint of a case of the files; empty for any other."""
-        found = (case for file in self.files.values() if case_id in file.lines for case in file.cases([case_id]))
-        return next((case.fingerprint for case in found), "")
-
     def today(self) -> str:
         """Return the text of today.yaml."""
         context = self.context
