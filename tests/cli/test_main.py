@@ -24,6 +24,7 @@ COMMANDS = (
     "score",
     "compare",
     "apply",
+    "merge",
     "check",
     "schema",
     "cassette",

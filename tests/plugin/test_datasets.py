@@ -49,6 +49,29 @@ def test_each_question_is_an_item(pytester: pytest.Pytester, workers: tuple[str,
 
 
 @WORKERS
+def test_shards_share_the_questions(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = PROJECT.at(pytester)
+    found = []
+    for number in (1, 2, 3):
+        checkout.run(FILE, f"--recall-shard={number}/3", *workers)
+        found.append(checkout.outcomes())
+    assert [len(one) for one in found] == [8, 7, 7]
+    assert checkout.recall("merge", "eval/_artifacts").ret == 0
+    assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
+
+
+def test_questions_that_were_answered_are_not_asked_again(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.at(pytester)
+    checkout.run(FILE)
+    journal = checkout.artifacts.runs()[-1] / "trials.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:16]))
+    checkout.run(FILE, "--recall-resume")
+    assert len(checkout.journal().trials) == 22
+    assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
+
+
+@WORKERS
 def test_the_state_is_left_alone(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = WITH_CASES.with_state(plain=row(2)).at(pytester)
     before = checkout.state_text()

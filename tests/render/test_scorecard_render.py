@@ -19,6 +19,7 @@ def test_terminal_of_a_whole_run() -> None:
     record, card = run(A_RUN, left=[("late", "new")], orphans=("gone",), swapped=2, model="m2", pr="41")
     assert list(terminal(record, card)) == [
         "pull request for #41, 2026-03-10, seed 7, model m2",
+        "partial: 1 of 6 chosen cases not run: the run ended before their turn",
         "reason  passed  failed  error  skipped  not run",
         "box 1        0       1      0        0        0",
         "due          1       1      1        0        0",
@@ -138,6 +139,7 @@ def test_json_of_a_whole_run() -> None:
     assert plain.pop("unseen_share_95") == pytest.approx(0.6316, abs=0.0001)
     failed, third = plain.pop("failed"), plain.pop("no_verdict")
     assert plain.pop("cost")["total"]["calls"] == 0
+    assert (plain.pop("gates"), plain.pop("gates_loosened")) == ([], [])
     assert plain == {
         "version": 1,
         "run": "2026-03-10T120000",
@@ -151,6 +153,10 @@ def test_json_of_a_whole_run() -> None:
         "writes_state": True,
         "exit_code": 1,
         "complete": False,
+        "partial": "partial: 1 of 6 chosen cases not run: the run ended before their turn",
+        "shard": None,
+        "merged": [],
+        "lost": [],
         "total": 40,
         "chosen": 6,
         "policy": "literal",

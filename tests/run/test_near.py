@@ -12,7 +12,8 @@ from pytest_recall.core.rubric import Rubric
 from pytest_recall.run.context import Asked, resolve
 from pytest_recall.run.near import sources
 from pytest_recall.run.place import Place
-from pytest_recall.run.plan import Plan, Wanted, make_plan
+from pytest_recall.run.plan import Plan, make_plan
+from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.files import write_text
 from tests.core.samples import TODAY
 from tests.helpers.project import case, cases_yaml

@@ -16,7 +16,8 @@ from pytest_recall.core.rubric import DEFAULT_RUBRIC, Rubric
 from pytest_recall.core.selection import Pick
 from pytest_recall.run.context import Asked, resolve
 from pytest_recall.run.place import Place
-from pytest_recall.run.plan import Plan, Wanted, check_names, make_plan
+from pytest_recall.run.plan import Plan, check_names, make_plan
+from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.state import State
 from tests.core.samples import TODAY, days, row
 

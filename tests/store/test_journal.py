@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.trial import Trial
-from pytest_recall.store.journal import NAME, Journal, read_journal
+from pytest_recall.store.journal import NAME, Journal, read_journal, write_journal
 from tests.core.samples import ERROR, FAILED, PASSED, maybe_text, row, trial, trials, unhurried
 from tests.store.samples import problem
 
@@ -103,6 +103,44 @@ def test_a_trial_is_on_disk_as_soon_as_it_is_appended(tmp_path: Path) -> None:
             assert read_journal(tmp_path).trials == TRIALS[:count]
         journal.end(1)
     assert read_journal(tmp_path).exit_code == 1
+
+
+@settings(unhurried, max_examples=50)
+@given(headers, st.lists(trials, max_size=3), st.none() | st.integers(0, 5), st.text(max_size=5))
+def test_written_at_once_it_reads_the_same(
+    tmp_path_factory: pytest.TempPathFactory, header: Header, done: list[Trial], exit_code: int | None, why: str
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    header = header._replace(shard="2/4", slice=(("a", "due"), ("b", "new")))
+    record = Record(header, tuple(done), exit_code, why=why if exit_code is not None else "")
+    write_journal(folder, record)
+    assert read_journal(folder) == record
+
+
+def test_a_run_goes_on_behind_its_last_whole_line(tmp_path: Path) -> None:
+    folder = keep(tmp_path / "run", HEADER, trial("a")).parent
+    with (folder / NAME).open("ab") as file:
+        file.write(b'{"kind":"trial","case_id":"b","outc')
+    with Journal.continued(folder) as journal:
+        journal.resume("2026-03-10T13:00:00+00:00", 5.0, ".spent-1", "")
+        journal.append(trial("b"))
+        assert read_journal(folder).exit_code is None
+        journal.end(2, "the budget of $5.00 is spent")
+    record = read_journal(folder)
+    assert [one.case_id for one in record.trials] == ["a", "b"]
+    assert (record.exit_code, record.why) == (2, "the budget of $5.00 is spent")
+    assert (record.header.budget, record.header.ledger) == (5.0, ".spent-1")
+    with Journal.continued(folder) as journal:
+        journal.resume("2026-03-10T14:00:00+00:00", 5.0, ".spent-1", "")
+    record = read_journal(folder)
+    assert (record.exit_code, record.why) == (None, "")
+
+
+def test_a_journal_has_one_writer(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl")
+    with Journal(tmp_path, HEADER), pytest.raises(RecallError, match="still runs"):
+        Journal.continued(tmp_path)
+    Journal.continued(tmp_path).close()
 
 
 def test_a_journal_is_never_written_over(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ COMMANDS = (
     "score",
     "compare",
     "apply",
+    "merge",
     "check",
     "schema",
     "cassette",
@@ -53,13 +54,14 @@ the way through:
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
   recall resolve                    merge a state file that git has left with conflicts
+  recall merge shards --apply       join the shards of a run, and fold it in
 
 exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette scan`, `dataset check`, `bench check`,
 `bench lint`, `bench verify` or `bench rescore` found what it looks for, `models check` got no reply, `memory check`
 lost a fact, `estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate` or by
 `bench audit`, or `membench run --fail-under` is not reached, or `merge-driver` has left a conflict,
-2 nothing was done, or `metrics` left lines out, or a pass of `bench` days or questions, or questions of `bench run`
-have no points, and the sentence says why
+2 nothing was done, or a shard is missing in `merge`, or `metrics` left lines out, or a pass of `bench` days or
+questions, or questions of `bench run` have no points, and the sentence says why
 """
 
 

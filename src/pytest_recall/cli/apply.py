@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.record import Record
 from pytest_recall.render.sentences import plural
 from pytest_recall.run import finish
+from pytest_recall.run.place import Place
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.rubric import read_rubric
 
@@ -29,19 +32,33 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
-    if not record.header.writes and not args.explicit:
+    check_writes(record, folder, explicit=args.explicit)
+    fold(place, folder, record)
+    return 0
+
+
+def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
+    """Raise RecallError for a run whose trials do not belong in the state, unless it is `explicit` that they do."""
+    if record.header.shard:
+        raise RecallError(
+            f"{folder.name}: is shard {record.header.shard} of a run; join all of them with `recall merge --apply`"
+        )
+    if not record.header.writes and not explicit:
         raise RecallError(
             f"{folder.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it"
         )
+
+
+def fold(place: Place, folder: Path, record: Record) -> None:
+    """Fold the run into the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
     changed = finish.apply(place, folder, record)
     name = finish.target(place, read_rubric(place.rubric, place.name(place.rubric)).state)
     if changed is None:
         print(f"{folder.name}: already in {name}")
-        return 0
+        return
     card = finish.scorecard(record, place, folder)
     finish.write_scorecard(place, folder, record, card)
     trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
     print(f"{folder.name}: {trials}; {rows} of {name} changed")
     if card.not_run:
         print(f"not finished, and left as before: {plural(len(card.not_run), 'chosen case')}")
-    return 0

@@ -29,7 +29,8 @@ from pytest_recall.render import estimate as render
 from pytest_recall.render.sentences import slice_line
 from pytest_recall.run.context import Asked
 from pytest_recall.run.place import Place
-from pytest_recall.run.plan import Wanted, check_names, make_plan
+from pytest_recall.run.plan import check_names, make_plan
+from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.journal import read_journal
 
 RUNS = 20

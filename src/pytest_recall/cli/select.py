@@ -19,7 +19,8 @@ from pytest_recall.cli.common import (
 )
 from pytest_recall.render.sentences import near, slice_line
 from pytest_recall.run.context import Asked
-from pytest_recall.run.plan import Wanted, check_names, make_plan
+from pytest_recall.run.plan import check_names, make_plan
+from pytest_recall.run.wanted import Wanted
 
 
 def add(commands: Commands) -> None:

@@ -20,6 +20,12 @@ class Header(NamedTuple):
     rubric's; `near` says in words which cases the change touches, `left_near` of how many there was no
     room, and `left_stale` how many verdicts are older than a night may leave them. `observed` is what the
     schedule would have run, in a run of everything that is to show what this would have missed.
+
+    Of a shard, `picks` is its part of `slice`, which all shards of the run have in common, and
+    `fingerprint` is over that. `settings` is what decides a verdict beside the case, a line each;
+    `budget` is in US dollars, and `ledger` the file in which it is kept; `early` that of trials which came
+    to their end before their turn. `merged` are the shards that
+    this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
     """
 
     run: str
@@ -53,16 +59,27 @@ class Header(NamedTuple):
     left_near: int = 0
     left_stale: int = 0
     observed: tuple[tuple[str, str], ...] = ()
+    shard: str = ""
+    slice: tuple[tuple[str, str], ...] = ()
+    fingerprint: str = ""
+    settings: tuple[str, ...] = ()
+    budget: float | None = None
+    ledger: str = ""
+    early: str = ""
+    merged: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
     `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
-    to no trial: of fixtures that several tests share, and of teardowns.
+    to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
+    were not run, where the run knew it.
     """
 
     header: Header
     trials: tuple[Trial, ...] = ()
     exit_code: int | None = None
     calls: tuple[Call, ...] = ()
+    why: str = ""

@@ -177,6 +177,15 @@ def summarize(
     )
 
 
+def has_failed(trials: Iterable[Trial]) -> bool:
+    """Whether a case has a fail that counts, or came to no verdict, which a run that ends well has none of."""
+    return any(
+        trial.outcome is Outcome.ERROR
+        or (trial.outcome is Outcome.FAILED and not trial.unproven and not (trial.row and trial.row.quarantined))
+        for trial in graded(trials).values()
+    )
+
+
 # What most runs have nothing of is not imported for them: it is paid for by each run.
 
 

@@ -99,11 +99,11 @@ class Deck:
         self.player.know(rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
         self._unquiet = quiet_misses(Missed)
 
-    def limit(self, budget: float) -> None:
+    def limit(self, budget: float, ledger_name: str) -> None:
         """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
         from pytest_recall.run.price import call_of
 
-        ledger = Ledger(self._place.artifacts.folder / f".spent-{self._run}")
+        ledger = Ledger(self._place.artifacts.folder / ledger_name)
         self.player.meter = Meter(
             budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", self._prices)
         )

@@ -15,7 +15,7 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, judging, memories, options, profiles, start
+from pytest_recall.plugin import baselines, judging, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
@@ -117,10 +117,10 @@ class CaseModule(pytest.Module):
             # On a worker, or where another plugin leads pytest to files of its own.
             file = plan.files[self.path] = CaseFile(self.path, plan.place.name(self.path))
             plan.declared.update(file.lines)
-        if run.waits or (not plan.scheduled and plan.wanted.narrows):
+        if plan.rest is None and (run.waits or (not plan.scheduled and plan.wanted.narrows)):
             wanted = plan.wanted
             return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
-        return file.cases(None if not plan.scheduled else plan.reasons), file.lines
+        return file.cases(plan.items), file.lines
 
     def _check_thresholds(self, run: Run) -> None:
         """Refuse a threshold for a judge that is not there: it would have no effect."""
@@ -256,6 +256,8 @@ class CaseItem(pytest.Function):
     def trial(self) -> Trial:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run = self.config.stash[RUN]
+        if (early := portion.early(run.plan, self.case.id, self.arm)) is not None and self.rule is None:
+            return early
         fixtures: dict[str, Any] = self.funcargs
         agent: Any = fixtures.get("agent")
         if self.baseline is not None:
@@ -373,16 +375,13 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
             *(f"the case `{name}` is a row and a marked test; choose another id" for name in sorted(both))
         )
     check_names(run.plan, late)
-    if not late and not run.waits:
+    plan = run.plan
+    if late or run.waits:
+        run.nodes = nodes
+        run.choose_from([*rows, *late], late)
+    elif plan.shard is None and plan.rest is None:
         return
-    run.nodes = nodes
-    run.choose_from([*rows, *late], late)
-    chosen = run.plan.reasons
-    dropped = [item for item in items if CASE_ID in item.stash and item.stash[CASE_ID] not in chosen]
-    if dropped:
-        gone = set(map(id, dropped))
-        items[:] = [item for item in items if id(item) not in gone]
-        config.hook.pytest_deselected(items=dropped)
+    portion.drop(run, items)
 
 
 def _marked(item: pytest.Item, mark: pytest.Mark) -> tuple[str, tuple[str, str]]:

@@ -12,7 +12,7 @@ import pytest
 from pytest_recall.core.call import Call
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
-from pytest_recall.core.scorecard import Scorecard
+from pytest_recall.core.scorecard import Scorecard, has_failed
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import DECK
 from pytest_recall.render import scorecard as render
@@ -65,21 +65,28 @@ class Ending:
             return
         folder = run.journal.folder
         header = run.plan.header(folder.name, "")
+        why = self._why(session)
         gates = self._gates(Record(header, tuple(run.trials)))
-        if session.exitstatus == pytest.ExitCode.OK and any(one.stops(run.plan.rubric.blocks) for one in gates):
+        missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
+        # What failed before the run was cut off has not passed since.
+        failed = run.before is not None and has_failed(run.trials)
+        if session.exitstatus == pytest.ExitCode.OK and (missed or failed):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
-            if run.amended:
+            if run.amended and run.plan.rest is None:
                 run.journal.amend(header)
                 run.plan.place.artifacts.write("today.yaml", run.plan.today())
             if run.calls:
                 run.journal.spent(run.calls)
-            run.journal.end(int(session.exitstatus))
+            run.journal.end(int(session.exitstatus), why)
         except OSError as error:
             run.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
-        self._record = Record(header, tuple(run.trials), int(session.exitstatus), tuple(run.calls))
+        calls = (*(run.before.calls if run.before else ()), *run.calls)
+        self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why)
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record, gates)
+        if self._card is not None and not self._card.not_run and run.plan.early:
+            (run.plan.place.artifacts.folder / run.plan.early).unlink(missing_ok=True)
         if self._card is not None and self._card.datasets:
             from pytest_recall.plugin.memories import missing_metrics
 
@@ -90,12 +97,12 @@ class Ending:
     def _report(self) -> None:
         """Tell the controller what only a worker can know."""
         run = self._run
+        from pytest_recall.plugin import xdist
+
         if "recall_errors" in run.config.workeroutput:  # type: ignore[attr-defined]
             return
         found = {
-            "late": run.late,
-            "nodes": run.nodes,
-            "cases": sorted(run.plan.cases) if run.waits else [],
+            **xdist.found(run),
             "problems": self._deck_problems(),
             "notes": run.notes,
             "halted": run.halted,
@@ -127,10 +134,26 @@ class Ending:
         return [] if deck is None else deck.calls
 
     def _nothing_due(self) -> bool:
-        return self._run.plan.scheduled and bool(self._run.plan.cases) and not self._run.plan.picks
+        plan = self._run.plan
+        chosen = plan.scheduled or plan.rest is not None or (plan.shard is not None and bool(plan.whole))
+        return chosen and (bool(plan.cases) or plan.rest is not None) and not plan.picks
+
+    def _why(self, session: pytest.Session) -> str:
+        """Return why chosen cases were not run, as far as that is known here."""
+        run = self._run
+        deck = run.config.stash.get(DECK, None)
+        meter = deck.player.meter if deck is not None else None
+        if run.halted or (run.unpaid and meter is not None):
+            return run.halted or (meter.closed() if meter is not None else "")
+        told = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
+        return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
     def _write_state(self, folder: Path, record: Record) -> None:
         name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
+        shard = self._run.plan.header("", "").shard
+        if shard:
+            self._state_line = f"{name}: left alone by shard {shard}; `recall merge --apply` folds all of them"
+            return
         if not self._run.plan.writes:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
             return

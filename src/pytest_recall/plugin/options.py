@@ -11,7 +11,7 @@ import pytest
 
 if TYPE_CHECKING:
     from pytest_recall.run.context import Asked
-    from pytest_recall.run.plan import Wanted
+    from pytest_recall.run.wanted import Wanted
 
 MARK = (
     "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
@@ -150,6 +150,20 @@ def add(parser: pytest.Parser) -> None:
         help="let up to N cases of a case file wait for their answers at once, in each process (default: 1); reports"
         " come in order, one by one",
     )
+    group.addoption(
+        "--recall-shard",
+        metavar="K/N",
+        help="run the K-th of N parts of the slice, which all N jobs choose alike; `recall merge` joins them; auto: as"
+        " the environment of GitLab, CircleCI or Buildkite has it",
+    )
+    group.addoption(
+        "--recall-resume",
+        nargs="?",
+        const="latest",
+        metavar="RUN",
+        help="go on with a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
+        " nothing twice",
+    )
     parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
     parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
     parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
@@ -190,7 +204,7 @@ def asked(config: pytest.Config) -> Asked:
 
 def wanted(config: pytest.Config) -> Wanted:
     """Return what the command line narrows the run to. Explicit beats scheduled."""
-    from pytest_recall.run.plan import Wanted
+    from pytest_recall.run.wanted import Wanted
 
     option = config.option
     reason = ""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context, copy_context
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +22,7 @@ import pytest
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, Entry, NeedsAlone, put_back, set_up, tear_down, unfit
+from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
@@ -28,6 +31,7 @@ from pytest_recall.replay.lane import LANE, Lane
 from pytest_recall.replay.player import CARRIED
 from pytest_recall.run.loop import Loop
 from pytest_recall.run.pool import Job, Pool
+from pytest_recall.store.lines import Appended
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -110,6 +114,8 @@ class Overlap:
         self._needs: dict[str, str] = {}
         self._loop = run.loop = Loop()
         self._output = Output(config)
+        self._early: Appended | None = None
+        self._writing = threading.Lock()
         self._undo = [*threads.carry(*CARRIED, SINK), *_steady_environment(config)]
 
     # Ahead of its turn
@@ -185,9 +191,22 @@ class Overlap:
         self._begun[item] = ahead
         if ahead.entry.raised is None and not item.stash[TAPE].misses:
             # Known before its thread is: Ctrl-C may come while that starts.
-            ahead.job = Job(item.trial, ahead.context, f"recall {item.name}")
+            ahead.job = Job(partial(self._asked, item), ahead.context, f"recall {item.name}")
             self._pool.enter(ahead.job)
         return not ahead.exits
+
+    def _asked(self, item: CaseItem) -> Trial:
+        """Ask the case, and write down what came of it: its turn may be long in coming, and the process be killed."""
+        trial = item.trial()
+        recording = self._run.recording
+        if recording is not None and recording.early and item.rule is None and not trial.calls:
+            # What cannot be kept is asked again, and what is left behind at the end has nobody to tell.
+            with self._writing, suppress(OSError, ValueError):
+                if self._early is None:
+                    self._early = Appended(self._run.plan.place.artifacts.folder / recording.early)
+                told = with_calls(trial, item)._replace(arm=item.arm)
+                self._early.append(told.to_json())
+        return trial
 
     @contextmanager
     def _captured(self, item: CaseItem, ahead: Ahead) -> Iterator[None]:
@@ -302,6 +321,8 @@ class Overlap:
         self._call_off(list(self._begun))
         for undo in self._undo:
             undo()
+        if self._early is not None:
+            self._early.close()
         self._output.close()
 
 

@@ -26,8 +26,9 @@ DEFAULT = ""
 class Recording(NamedTuple):
     """How this session records or replays. `folder` is where cassettes lie, `run` names the session in them.
 
-    `budget` is what its live calls may cost, in US dollars; `batch` sends them through batch APIs. `dry` says
-    that it is only to be found out which cases would ask something new.
+    `budget` is what its live calls may cost, in US dollars, and `ledger` the file in which its processes add
+    that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
+    ask something new. `early` is the file of trials that end before their turn.
     """
 
     mode: Mode
@@ -38,6 +39,8 @@ class Recording(NamedTuple):
     budget: float | None = None
     batch: bool = False
     dry: bool = False
+    ledger: str = ""
+    early: str = ""
 
 
 def add(parser: pytest.Parser) -> None:
@@ -109,15 +112,18 @@ def recording(config: pytest.Config) -> Recording:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
         if replay is not None and not Path(folder).is_dir():
             raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
+    run, budget = f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(option.recall_budget)
     return Recording(
         mode=mode,
         folder=folder,
-        run=f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}",
+        run=run,
         max_age=option.recall_replay_max_age,
         trusted=option.recall_trust_replays,
-        budget=_budget(option.recall_budget),
+        budget=budget,
         batch=option.recall_batch,
         dry=option.recall_dry_run,
+        ledger="" if budget is None else f".spent-{run}",
+        early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
     )
 
 
@@ -200,6 +206,6 @@ def deck_of(run: Run, asked: Recording) -> Deck:
     if asked.budget is not None:
         from pytest_recall.plugin.purse import Purse
 
-        deck.limit(asked.budget)
+        deck.limit(asked.budget, asked.ledger)
         run.config.pluginmanager.register(Purse(deck), "recall-purse")
     return deck

@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin import baselines
 from pytest_recall.plugin.options import AGAIN
-from pytest_recall.plugin.stash import DECK, MISSED, OUTCOME, OUTCOMES
+from pytest_recall.plugin.stash import CASE_ID, DECK, MISSED, OUTCOME, OUTCOMES, RUN
 from pytest_recall.plugin.trials import set_apart
 
 
@@ -25,7 +25,9 @@ def run(item: Any, nextitem: pytest.Item | None) -> bool | None:
     if option.setuponly or getattr(option, "setupplan", False):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    outcomes: list[Outcome] = []
+    rest = item.config.stash[RUN].plan.rest
+    # A series that was cut off goes on where it was.
+    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((item.stash[CASE_ID], item.arm))
     fails: list[Any] = []
     item.stash[OUTCOMES] = outcomes
     item.stash[MISSED] = False
@@ -74,7 +76,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     elif verdict is Outcome.FAILED:
         report.outcome = "failed"
         report.recall_error = False
-        report.longrepr = f"{fails[-1]}\n  {told}"
+        report.longrepr = f"{fails[-1]}\n  {told}" if fails else told
         if not item.arm:
             set_apart(item, report)
     elif outcomes[-1].is_verdict:

@@ -26,8 +26,10 @@ from pytest_recall.store.journal import Journal
 if TYPE_CHECKING:
     import asyncio
 
+    from pytest_recall.core.record import Record
     from pytest_recall.plugin.dry import DryRun
     from pytest_recall.plugin.ending import Ending
+    from pytest_recall.plugin.portion import Resumed
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.run.loop import Loop
@@ -38,6 +40,8 @@ class Run:
 
     `late` are the cases that only collection finds, which are marked tests, by id with
     their scenario and dimension; `nodes` maps their node ids to their ids. `calls` belong to no trial.
+    `news` are the `trials` of this session, and `before` is the journal of the run that goes on, if one does.
+    `settled` are the cases that shards of an explicit choice have in common.
     `unpaid` are the node ids that the budget has left out, by baseline, or under an empty name of the agent under test.
     `judged` says of each process that had items whether one of its cases asks a model to judge.
     """
@@ -50,10 +54,15 @@ class Run:
         self.nodes: dict[str, str] = {}
         self._crashes: dict[str, str] = {}
         self.trials: list[Trial] = []
+        self.news: list[Trial] = []
         self.calls: list[Call] = []
         self.unknown_baselines: dict[str, None] = {}
         self._attempts: Counter[tuple[str, str]] = Counter()
         self.journal: Journal | None = None
+        self.before: Record | None = None
+        self.settled: set[str] | None = None
+        self.informed = self._told = False
+        self._kept: Journal | None = None
         self.amended = False
         self._announced = False
         self.problems: list[str] = []
@@ -89,6 +98,13 @@ class Run:
         return bool(self.config.option.markexpr) and self.plan.scheduled
 
     # What was chosen
+
+    def found_out(self) -> str:
+        """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
+        from pytest_recall.plugin import xdist
+
+        told, self._told = self._told, True
+        return "" if told or not (self.late or self.waits or self.settled) else json.dumps(xdist.found(self))
 
     def header_line(self) -> str | None:
         """Return the slice in one line, or that it is not known before collection."""
@@ -136,9 +152,14 @@ class Run:
         return None if self._announced or not self.plan.declared else self._slice_line()
 
     def _slice_line(self) -> str:
+        if self.plan.rest is not None:
+            from pytest_recall.plugin import portion
+
+            return portion.line(self.plan)
         if not self.plan.scheduled:
             kept = "" if self.plan.writes else "; the state is left alone"
-            return f"recall: schedule off, the cases are chosen by {self.plan.wanted.explicit}{kept}"
+            part = f"; {self.plan.shard.name} runs its part of them" if self.plan.shard else ""
+            return f"recall: schedule off, the cases are chosen by {self.plan.wanted.explicit}{part}{kept}"
         return f"recall: {slice_line(self.plan.header('', ''))}"
 
     def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
@@ -153,7 +174,27 @@ class Run:
         self.amended = True
         self._announced = False
 
+    def settle(self, case_ids: set[str]) -> None:
+        """Deal out what is left of the cases that a person chose, once `-k` and the like have had their say."""
+        self.settled = case_ids
+        self.plan.settle(case_ids)
+        self.amended = True
+
+    def amend(self) -> None:
+        """Write down at once what the choice has become, for whoever finds the journal of a run that was killed."""
+        if self.journal is not None and self.plan.rest is None:
+            self.journal.amend(self.plan.header(self.journal.folder.name, ""))
+
     # The journal
+
+    def go_on(self, kept: Resumed) -> None:
+        """Take up a run that was cut off. Raises RecallError if it still runs, or OSError."""
+        self.before = kept.record
+        self.trials += kept.record.trials
+        self._attempts.update((trial.case_id, trial.arm) for trial in self.trials if trial.repeat == 1)
+        if self._runs:
+            self._kept = Journal.continued(kept.folder)
+            self.config.add_cleanup(self._kept.close)
 
     def collected(self, case_ids: Iterable[str]) -> None:
         """Begin the journal, now that pytest has its items."""
@@ -176,6 +217,14 @@ class Run:
         now = datetime.now(UTC)
         artifacts = self.plan.place.artifacts
         try:
+            if self._kept is not None:
+                self._kept.resume(
+                    now.isoformat(timespec="seconds"), self.plan.budget, self.plan.ledger, self.plan.early
+                )
+                self.journal = self._kept
+                if expected:
+                    self._watch(expected)
+                return
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())
@@ -190,7 +239,7 @@ class Run:
         from pytest_recall.plugin import progress
 
         self._watched = True
-        self._ticker = progress.begin(self.config, self.trials, case_ids)
+        self._ticker = progress.begin(self.config, self.news, case_ids)
 
     @property
     def _runs(self) -> bool:
@@ -215,6 +264,10 @@ class Run:
         """Append the trial that came with `report` to the journal."""
         if self.follows:
             return
+        if hasattr(report, "recall_found"):
+            from pytest_recall.plugin import xdist
+
+            xdist.take_in(self, json.loads(report.recall_found))
         if hasattr(report, "recall_unpaid"):
             self.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)
@@ -266,6 +319,7 @@ class Run:
             evidence=under_test and not trial.unproven and (trial.source != "replayed" or self._trusts_replays),
         )
         self.trials.append(trial)
+        self.news.append(trial)
         if not self._watched:
             self._watch(set())  # Marked tests on workers: how many there are is not known before the end.
         if self.journal is not None:

@@ -37,7 +37,7 @@ def start(config: pytest.Config) -> None:
     asked = recording(config)
     if config.option.recall_baselines is not None and not (paths or datasets):
         raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
-    if paths or datasets or asked.mode != "off":
+    if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:
         from pytest_recall.plugin import garbage
 
         garbage.pause(config)
@@ -63,7 +63,8 @@ def wake(
     config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
-    from pytest_recall.plugin import baselines
+    from pytest_recall.core.rest import rest_of
+    from pytest_recall.plugin import baselines, portion
     from pytest_recall.plugin.profiles import read_source
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import resolve
@@ -77,28 +78,38 @@ def wake(
         place = place_of(config)
         rubric = read_rubric(place.rubric, place.name(place.rubric))
         names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
+        kept = portion.resumed(config, place)
+        context = resolve(options.asked(config), os.environ, rubric, today(config))
         plan = make_plan(
             place,
             paths,
-            resolve(options.asked(config), os.environ, rubric, today(config)),
+            context if kept is None else kept.context(context),
             rubric,
-            options.wanted(config),
+            options.wanted(config) if kept is None else kept.wanted(),
             datasets=datasets,
             read=partial(read_source, config),
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
             base_state=config.invocation_params.dir / base if base else None,
-            reset_on_swap=config.option.recall_reset_on_model_swap,
-            near=sources(config.option.recall_near or (), os.environ, config.invocation_params.dir),
+            reset_on_swap=config.option.recall_reset_on_model_swap if kept is None else kept.record.header.reset,
+            shard=portion.shard_of(config) if kept is None else None,
+            rest=None if kept is None else rest_of(kept.record),
+            near=None
+            if kept is not None
+            else sources(config.option.recall_near or (), os.environ, config.invocation_params.dir),
         )
         plan.baselines = () if config.option.recall_dry_run else names
         plan.batch = config.option.recall_batch
+        portion.settle(config, plan, rubric, kept)
         if plan.wanted.narrows and not may_hold_marks(config):
             check_names(plan, {})
-    run = Run(config, plan)
+        run = Run(config, plan)
+        if kept is not None:
+            run.go_on(kept)
     config.stash[RUN] = run
-    asked = asked or recording(config)
-    run.begin_recording(asked)
-    config.stash[DECK] = deck_of(run, asked)
+    run.begin_recording(portion.carried(asked or recording(config), kept, plan))
+    assert run.recording is not None
+    plan.budget, plan.ledger, plan.early = run.recording.budget, run.recording.ledger, run.recording.early
+    config.stash[DECK] = deck_of(run, run.recording)
     return run
 
 

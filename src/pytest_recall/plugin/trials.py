@@ -70,6 +70,8 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if run.follows:
         # Why a marked test runs is decided by the worker that has found it.
         trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
+        if found := run.found_out():
+            setattr(report, "recall_found", found)  # noqa: B010
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:

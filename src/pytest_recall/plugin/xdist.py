@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -33,7 +34,7 @@ def brief(node: Any) -> None:
     plan = run.plan
     if plan.rubric.rate_limits:
         _share(run, node.workerinput["workercount"])
-    picks = [] if run.waits else plan.picks
+    picks = [] if run.waits else plan.whole
     chosen = {pick.case_id for pick in picks}
     rows = {
         case_id: row.to_json()
@@ -53,6 +54,8 @@ def brief(node: Any) -> None:
             "rows": rows,
             "baselines": plan.baselines,
             "recording": run.recording,
+            "shard": plan.shard,
+            "rest": plan.rest and plan.rest.to_json(),
         }
     )
 
@@ -72,13 +75,16 @@ def follow(config: pytest.Config) -> None:
     given = config.workerinput.get("recall")  # type: ignore[attr-defined]
     if given is None:
         return
+    from pytest_recall.core.rest import Rest
     from pytest_recall.core.rubric import Rubric
     from pytest_recall.core.selection import Pick
+    from pytest_recall.core.shard import Shard
     from pytest_recall.plugin.session import Run
     from pytest_recall.run.context import Context
     from pytest_recall.run.near import Near
     from pytest_recall.run.place import Place
-    from pytest_recall.run.plan import Plan, Wanted
+    from pytest_recall.run.plan import Plan
+    from pytest_recall.run.wanted import Wanted
 
     sent = json.loads(given)
     picks = [Pick(*pick) for pick in sent["picks"]]
@@ -97,7 +103,10 @@ def follow(config: pytest.Config) -> None:
         picks=picks,
         near=Near(frozenset(sent["near"])),
         baselines=tuple(sent["baselines"]),
+        shard=sent["shard"] and Shard(*sent["shard"]),
+        rest=sent["rest"] and Rest.from_json(sent["rest"]),
     )
+    plan.deal()
     run = config.stash[RUN] = Run(config, plan)
     asked = Recording(*sent["recording"])
     run.begin_recording(asked)
@@ -120,10 +129,30 @@ def debrief(node: Any, run: Run) -> None:
     run.calls += map(Call.from_json, found["calls"])
     run.alone.update(found["alone"])
     run.judged.update(found["judged"])
-    if run.late:
+    take_in(run, found)
+    if found["late"] or found["cases"]:
+        run.collected([])
+
+
+def found(run: Run) -> dict[str, Any]:
+    """Return what a worker has found out by collecting, as plain JSON types."""
+    return {
+        "late": run.late,
+        "nodes": run.nodes,
+        "cases": sorted(run.plan.cases) if run.waits else [],
+        "settled": None if run.settled is None else sorted(run.settled),
+    }
+
+
+def take_in(run: Run, found: Mapping[str, Any]) -> None:
+    """Take in what the first worker that says so has found; all of them find the same."""
+    if run.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
         return
+    run.informed = True
     late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
     run.nodes = found["nodes"]
     if late or found["cases"]:
         run.choose_from(found["cases"], late)
-        run.collected([])
+    if found["settled"] is not None:
+        run.settle(set(found["settled"]))
+    run.amend()

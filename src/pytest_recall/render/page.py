@@ -28,6 +28,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         f"# Recall scorecard: {_headline(card)}",
         "",
         cell(sentences.title(header) + partial(record)) + ".",
+        *_cut_short(record, card),
         f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
         sentences.limit(header, card),
         *(f"{cell(line)}." for line in cost.lines(of_run(record))[:1]),
@@ -59,6 +60,14 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     for name, section in _sections(record, card):
         lines += _folded(name, section)
     return "\n".join(lines)
+
+
+def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
+    if told := sentences.partial(record, card):
+        yield from ("", f"**{cell(told[0].upper() + told[1:])}.**", "")
+    if record.header.shard:
+        shard = sentences.shard(record.header)
+        yield f"{shard[0].upper()}{shard[1:]}."
 
 
 def _regressed(header: Header, card: Scorecard, links: str) -> Iterator[str]:

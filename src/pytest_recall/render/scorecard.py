@@ -22,6 +22,8 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
     """Yield the scorecard line by line, for a terminal."""
     header = record.header
     yield sentences.title(header) + partial(record)
+    if told := sentences.partial(record, card):
+        yield told
     if card.gates or card.loosened:
         yield from gates.lines(card)
     yield from _grid("reason", card.by_reason)
@@ -77,7 +79,11 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "state": header.state,
         "writes_state": header.writes,
         "exit_code": record.exit_code,
-        "complete": record.exit_code is not None and not card.not_run,
+        "complete": record.exit_code is not None and not card.not_run and not header.lost,
+        "partial": sentences.partial(record, card) or None,
+        "shard": header.shard or None,
+        "merged": list(header.merged),
+        "lost": list(header.lost),
         "total": header.total,
         "chosen": len(header.picks),
         "policy": header.policy,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pytest_recall.core.record import Header
+from pytest_recall.core.record import Header, Record
 from pytest_recall.core.schedule import UNSCHEDULED
 from pytest_recall.core.trial import Outcome
 
@@ -24,14 +24,35 @@ _MODES = {
 
 def slice_line(header: Header) -> str:
     """Return the slice in one line: how many of how many, why these, and why not the rest."""
-    reasons = Counter(reason for _, reason in header.picks)
-    chosen = f"{len(header.picks)} of {plural(header.total, 'case')}"
+    whole = header.slice or header.picks
+    reasons = Counter(reason for _, reason in whole)
+    chosen = f"{len(whole)} of {plural(header.total, 'case')}"
     parts = [f"{count} {reason}" for reason, count in reasons.items() if reason != "all"]
     told = f"{header.mode} {header.date}, seed {header.seed}: {chosen}"
     if parts:
         told += f" ({', '.join(parts)})"
     rest = not_run(header)
-    return f"{told}; not run: {rest}" if rest else told
+    told = f"{told}; not run: {rest}" if rest else told
+    return f"{told}; {shard(header)}" if header.shard else told
+
+
+def shard(header: Header) -> str:
+    """Return which part of the slice a shard runs."""
+    number, _, count = header.shard.partition("/")
+    return f"shard {number} of {count} runs {len(header.picks) or 'none'} of these {len(header.slice)}"
+
+
+def partial(record: Record, card: Scorecard) -> str:
+    """Return that not all of the run is in it, how much is not and why; empty for one that is whole."""
+    header = record.header
+    if not card.not_run and not header.lost and record.exit_code is not None:
+        return ""
+    why = "; ".join(header.lost) or record.why
+    if not why:
+        why = "it was cut off before its end" if record.exit_code is None else "the run ended before their turn"
+    if not card.not_run:
+        return f"partial: {why}"
+    return f"partial: {len(card.not_run):,} of {plural(len(header.picks), 'chosen case')} not run: {why}"
 
 
 def not_run(header: Header) -> str:
@@ -88,7 +109,8 @@ def title(header: Header) -> str:
     """Return what kind of run it was, when, and over how much."""
     pr = f" for #{header.pr}" if header.pr else ""
     model = f", model {header.model}" if header.model else ""
-    return f"{_MODES.get(header.mode, header.mode)}{pr}, {header.date}, seed {header.seed}{model}"
+    part = f", shard {header.shard}" if header.shard else ""
+    return f"{_MODES.get(header.mode, header.mode)}{pr}, {header.date}, seed {header.seed}{model}{part}"
 
 
 def limit(header: Header, card: Scorecard) -> str:

@@ -157,6 +157,11 @@ def _written(place: Place, record: Record) -> int:
     return max((events.trials for events in found if events.run == record.header.run), default=0)
 
 
+def is_applied(run: Path) -> bool:
+    """Whether trials of the run in the folder `run` are in the state. Raises RecallError."""
+    return _folded(run) is not None
+
+
 def _recover(place: Place) -> None:
     """Finish what a writer that died between the state and the mark left open."""
     path = place.artifacts.folder / INTENT

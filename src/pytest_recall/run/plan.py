@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pytest_recall.core.case import Case
-from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Header
+from pytest_recall.core.rest import Rest
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Mode, Rubric
 from pytest_recall.core.schedule import reset, swapped
 from pytest_recall.core.selection import Pick
+from pytest_recall.core.shard import Shard, fingerprint
 from pytest_recall.core.slice import Remainder, choose, remainder
 from pytest_recall.run.context import Context
 from pytest_recall.run.near import NOTHING, Near, Sources, near_cases
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import check_layout, current, state_at
+from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.artifacts import today_yaml
 from pytest_recall.store.casefile import CaseFile, check_unique
 
@@ -50,52 +53,14 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What the command line narrows a run to; empty is everything.
-
-    `explicit` says that the person chose the cases, so that the schedule stands aside;
-    `update` that the state is written all the same.
-    """
-
-    scenarios: tuple[str, ...] = ()
-    dimensions: tuple[str, ...] = ()
-    explicit: str = ""
-    update: bool = False
-
-    @property
-    def narrows(self) -> bool:
-        """Whether a case must be read to know if it is wanted."""
-        return bool(self.scenarios or self.dimensions)
-
-    def keeps(self, scenario: str, dimension: str) -> bool:
-        """Whether a case of this scenario and dimension is wanted."""
-        return (not self.scenarios or scenario in self.scenarios) and (
-            not self.dimensions or dimension in self.dimensions
-        )
-
-    def check(self, scenarios: Iterable[str], dimensions: Iterable[str]) -> None:
-        """Raise RecallError for a wanted name that no case has, with the nearest ones."""
-        problems = [
-            f"{option}: {name!r} is in no case{nearest(name, known)}"
-            for option, names, known in (
-                ("--scenarios", self.scenarios, set(scenarios)),
-                ("--dimensions", self.dimensions, set(dimensions)),
-            )
-            for name in names
-            if name not in known
-        ]
-        if problems:
-            raise RecallError(*problems)
-
-
 @dataclass(kw_only=True)
 class Plan:
     """The slice of a run and all that it was chosen from.
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
-    `batch` whether calls go through batch APIs; `near` the cases that the change touches.
+    `batch` whether calls go through batch APIs; `near` the cases that the change touches. Of a `shard` the picks
+    are its part of `whole`, the slice that all shards choose; a run that goes on picks what its `rest` has left.
     """
 
     place: Place
@@ -114,6 +79,13 @@ class Plan:
     baselines: tuple[str, ...] = ()
     batch: bool = False
     near: Near = NOTHING
+    shard: Shard | None = None
+    whole: list[Pick] = field(default_factory=list)
+    rest: Rest | None = None
+    settings: tuple[str, ...] = ()
+    budget: float | None = None
+    ledger: str = ""
+    early: str = ""
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -153,7 +125,7 @@ class Plan:
     def left(self) -> Remainder:
         """What was not chosen."""
         longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
-        return remainder(self.cases, self.picks, self.rows, self.context.date, self.near.ids, longest)
+        return remainder(self.cases, self.whole, self.rows, self.context.date, self.near.ids, longest)
 
     @property
     def observed(self) -> list[Pick]:
@@ -165,6 +137,13 @@ class Plan:
         scheduled = self.cases - self.unscheduled.keys()
         return choose(scheduled, self.rows, self.near.ids, self.rubric, mode, context.date, context.seed)
 
+    @property
+    def items(self) -> set[str] | None:
+        """The cases that become items, of which collection may yet drop some; None for all that there are."""
+        if self.rest is not None:
+            return set(self.reasons)
+        return {pick.case_id for pick in self.whole} if self.scheduled else None
+
     def choose(self, more: Iterable[str] = ()) -> None:
         """Choose the slice anew, with `more` cases to choose from.
 
@@ -174,6 +153,10 @@ class Plan:
         self._reasons = None
         news = set(more)
         self.cases |= news
+        if self.rest is not None:
+            left = set(self.rest.cases)
+            self.whole = self.picks = [Pick(*pick) for pick in self.rest.header.picks if pick[0] in left]
+            return
         reasons = self.unscheduled
         if self.scheduled:
             apart = self.cases & reasons.keys()
@@ -182,16 +165,35 @@ class Plan:
         else:
             kept = self.cases if self._kept is None else self._kept | news
             self.picks = [Pick(case_id, reasons.get(case_id, EXPLICIT)) for case_id in sorted(kept)]
+        self.deal()
+
+    def settle(self, case_ids: Iterable[str]) -> None:
+        """Take these, what pytest has left of the cases that a person chose, for the slice of all shards."""
+        self._kept = set(case_ids)
+        self.choose()
+
+    def deal(self) -> None:
+        """Take this shard's part of the slice, which is all of it without a shard."""
+        self.whole = self.picks
+        if self.shard is not None:
+            own = self.shard.part(pick.case_id for pick in self.whole)
+            self.picks = [pick for pick in self.whole if pick.case_id in own]
+        self._reasons = None
 
     def restrict(self, case_ids: Iterable[str]) -> None:
         """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
         self._kept = set(case_ids)
         self._reasons = None
-        self.picks = [pick for pick in self.picks if pick.case_id in self._kept]
+        self.picks = [pick for pick in self.whole if pick.case_id in self._kept]
+        if self.shard is None:
+            self.whole = self.picks
 
     def header(self, run: str, started: str) -> Header:
-        """Return the journal's header of this run."""
+        """Return the journal's header of this run, which is the one that it began with if it goes on."""
+        if self.rest is not None:
+            return self.rest.header
         context, left = self.context, self.left
+        whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
         return Header(
             run=run,
             date=context.date.isoformat(),
@@ -224,6 +226,13 @@ class Plan:
             left_near=left.near,
             left_stale=left.stale,
             observed=tuple((pick.case_id, pick.reason) for pick in self.observed),
+            shard=str(self.shard or ""),
+            slice=whole,
+            fingerprint=fingerprint(whole) if self.shard else "",
+            settings=self.settings,
+            budget=self.budget,
+            ledger=self.ledger,
+            early=self.early,
         )
 
     @property
@@ -242,6 +251,7 @@ class Plan:
             "mode": self.mode,
             "date": context.date.isoformat(),
             "seed": context.seed,
+            **({"shard": str(self.shard)} if self.shard else {}),
             "state": f"sha256:{self.digest}",
             "chosen": len(self.picks),
             "of": len(self.cases),
@@ -278,12 +288,15 @@ def make_plan(
     base_state: Path | None = None,
     reset_on_swap: bool = False,
     near: Sources | None = None,
+    shard: Shard | None = None,
+    rest: Rest | None = None,
 ) -> Plan:
     """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
     says that `paths` are all there are, so that a row without a case has lost it. `near` says
-    how to find the cases that are near the change, where the slice depends on it. Raises
+    how to find the cases that are near the change, where the slice depends on it. A `shard`
+    takes its part of the slice, and with the `rest` of a run that is all there is to do. Raises
     RecallError for whatever is wrong in any of the files.
     """
     rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
@@ -316,12 +329,17 @@ def make_plan(
         complete=complete,
         reset=reset_on_swap,
         swapped=stale,
+        shard=shard,
     )
+    if rest is not None:
+        known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}
+        found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
+        plan.rest = rest.with_cases({case.id: case.fingerprint for case in found})
     kept = kept_ids(files.values(), wanted)
     if near is not None:
         plan.near = near_cases(near, plan, rows_of.values(), kept)
     plan.choose(kept)
-    unread = {pick.case_id for pick in plan.picks} | (plan.cases - rows.keys())
+    unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
     for file in files.values():
         file.cases(unread)
     return plan

@@ -2,7 +2,7 @@
 
 The first line is the header, each further one a trial, the last one the end mark. A line
 is flushed as it is written, so that a process killed at any byte loses only the trial
-that it was writing.
+that it was writing. A run that goes on writes a mark of that, and then further lines.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -22,19 +22,52 @@ from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.series import Rule
 from pytest_recall.core.trial import Trial
-from pytest_recall.store.files import read_text
+from pytest_recall.store.files import read_text, write_bytes
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing tells a run that goes on from one that was killed.
+    fcntl = None  # type: ignore[assignment]
 
 NAME = "trials.jsonl"
 VERSION = 1
 
 
 class Journal:
-    """A journal that is being written; a context manager that closes the file."""
+    """A journal that is being written; a context manager that closes the file.
+
+    Its process holds a lock on the file, where there are such, and the lock dies with it.
+    """
 
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
-        self._file = (folder / NAME).open("xb")
-        self._write({"kind": "run", "version": VERSION, **header._asdict()})
+        self._file: IO[bytes] = (folder / NAME).open("xb")
+        _hold(self._file)
+        self._write(_first(header))
+
+    @classmethod
+    def continued(cls, folder: Path) -> Journal:
+        """Return the journal of a run that goes on, without a last line that was cut off, held by nobody else.
+
+        Raises RecallError if another process is writing it, or OSError.
+        """
+        journal = cls.__new__(cls)
+        journal.folder = folder
+        journal._file = (folder / NAME).open("r+b")
+        if not _hold(journal._file):
+            journal._file.close()
+            raise RecallError(f"{folder.name}: still runs, or a process that it has begun does; let it end first")
+        journal._file.truncate(journal._file.read().rfind(b"\n") + 1)
+        journal._file.seek(0, 2)
+        return journal
+
+    def resume(self, started: str, budget: float | None, ledger: str, early: str) -> None:
+        """Write that the run goes on, with its budget and the files beside the journal. Raises OSError."""
+        self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger, "early": early})
+
+    def close(self) -> None:
+        """Let go of the file; one that has no end mark is of a run that was cut off."""
+        self._file.close()
 
     def append(self, trial: Trial) -> None:
         """Write one trial through to the operating system. Raises OSError."""
@@ -48,10 +81,10 @@ class Journal:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
         self._write({"kind": "amend", "version": VERSION, **header._asdict()})
 
-    def end(self, exit_code: int) -> None:
-        """Write the end mark and close. Raises OSError."""
-        self._write({"kind": "end", "exit_code": exit_code})
-        self._file.close()
+    def end(self, exit_code: int, why: str = "") -> None:
+        """Write the end mark, and why some cases were not run if that is known, and close. Raises OSError."""
+        self._write(_last(exit_code, why))
+        self.close()
 
     def _write(self, record: dict[str, Any]) -> None:
         self._file.write(_line(record) + b"\n")
@@ -63,7 +96,7 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self.close()
 
 
 def read_journal(folder: Path) -> Record:
@@ -81,6 +114,7 @@ def read_journal(folder: Path) -> Record:
     trials: list[Trial] = []
     calls: list[Call] = []
     exit_code: int | None = None
+    why = ""
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
@@ -96,14 +130,49 @@ def read_journal(folder: Path) -> Record:
                 calls += map(Call.from_json, record["calls"])
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
+            elif kind == "resume":
+                exit_code, why = None, ""
+                beside = {key: record[key] for key in ("budget", "ledger", "early")}
+                header = header and header._replace(**typed(Header, beside))
             elif kind == "end":
-                exit_code = int(record["exit_code"])
+                exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise RecallError(
                 f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
             ) from None
     assert header is not None
-    return Record(header=header, trials=tuple(trials), exit_code=exit_code, calls=tuple(calls))
+    return Record(header=header, trials=tuple(trials), exit_code=exit_code, calls=tuple(calls), why=why)
+
+
+def write_journal(folder: Path, record: Record) -> None:
+    """Replace the journal in `folder` by one that reads as `record`. Raises OSError."""
+    records = [_first(record.header), *({"kind": "trial", **trial.to_json()} for trial in record.trials)]
+    if record.calls:
+        records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
+    if record.exit_code is not None:
+        records.append(_last(record.exit_code, record.why))
+    write_bytes(folder / NAME, b"".join(_line(one) + b"\n" for one in records), durable=True)
+
+
+def _first(header: Header) -> dict[str, Any]:
+    return {"kind": "run", "version": VERSION, **header._asdict()}
+
+
+def _last(exit_code: int, why: str) -> dict[str, Any]:
+    return {"kind": "end", "exit_code": exit_code, **({"why": why} if why else {})}
+
+
+def _hold(file: IO[bytes]) -> bool:
+    """Lock the file for this process, and return whether it has it now, or nobody can tell."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # A file system without locks.
+        return True
+    return True
 
 
 def _line(record: dict[str, Any]) -> bytes:
@@ -122,6 +191,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         **typed(Header, record),
         picks=tuple(_pairs(record["picks"])),
         observed=tuple(_pairs(record.get("observed", ()))),
+        slice=tuple(_pairs(record.get("slice", ()))),
     )
     date.fromisoformat(header.date)
     return header

@@ -47,13 +47,17 @@ class Appended:
         """Append an object. Raises OSError."""
         self._file.write(json.dumps(value).encode("ascii") + b"\n")
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        self.close()
 
 
 def appended(path: Path) -> Iterator[tuple[int, Any]]:

@@ -1,0 +1,203 @@
+"""Portion: what part of a run this session does, one shard of its slice or what a killed one has left."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import CASE_ID
+
+if TYPE_CHECKING:
+    from pytest_recall.core.record import Record
+    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.core.shard import Shard
+    from pytest_recall.core.trial import Trial
+    from pytest_recall.plugin.recording import Recording
+    from pytest_recall.plugin.session import Run
+    from pytest_recall.run.context import Context
+    from pytest_recall.run.place import Place
+    from pytest_recall.run.plan import Plan
+    from pytest_recall.run.wanted import Wanted
+
+LATEST = "latest"
+
+
+class Resumed(NamedTuple):
+    """A run that goes on: its folder, and its journal as it was found."""
+
+    folder: Path
+    record: Record
+
+    def context(self, now: Context) -> Context:
+        """Return the context of the run: its own date, seed and mode, whatever they would be `now`."""
+        from datetime import date
+
+        header = self.record.header
+        mode: Any = header.mode if header.scheduled else now.mode
+        return now._replace(date=date.fromisoformat(header.date), seed=header.seed, mode=mode, pr=header.pr)
+
+    def wanted(self) -> Wanted:
+        """Return what the run was narrowed to."""
+        from pytest_recall.run.wanted import Wanted
+
+        header = self.record.header
+        return Wanted(
+            scenarios=header.scenarios,
+            dimensions=header.dimensions,
+            explicit="" if header.scheduled else f"the run {header.run}",
+            update=header.writes,
+        )
+
+
+def shard_of(config: pytest.Config) -> Shard | None:
+    """Return the shard that the command line asks for. Raises RecallError."""
+    given = config.option.recall_shard
+    if given is None:
+        return None
+    from pytest_recall.core.shard import of_environment, parse
+
+    return of_environment(os.environ) if given.strip() == "auto" else parse(given)
+
+
+def resumed(config: pytest.Config, place: Place) -> Resumed | None:
+    """Return the run that is to go on. Raises RecallError if there is none, or something else is asked for as well."""
+    option = config.option
+    if option.recall_resume is None:
+        return None
+    try:
+        folder = place.artifacts.find(option.recall_resume)
+    except RecallError as error:
+        taken = config.invocation_params.dir / option.recall_resume
+        hint = f"; to run what is in `{option.recall_resume}`, write --recall-resume={LATEST}" if taken.exists() else ""
+        raise RecallError(f"--recall-resume: {error}{hint}") from None
+    from pytest_recall.store.journal import read_journal
+
+    record = read_journal(folder)
+    header = record.header
+    if header.merged:
+        raise RecallError(f"--recall-resume: {header.run} was joined from shards; resume the shard that was cut off")
+    shard = shard_of(config)
+    settled: list[tuple[str, object, object]] = [
+        ("--recall-date", option.recall_date, header.date),
+        ("--recall-mode", option.recall_mode, header.mode),
+        ("--recall-seed", option.recall_seed, header.seed),
+        ("--recall-pr", option.recall_pr, header.pr),
+        ("--recall-shard", shard and str(shard), header.shard),
+        ("--scenarios", options.wanted(config).scenarios or None, header.scenarios),
+        ("--dimensions", options.wanted(config).dimensions or None, header.dimensions),
+    ]
+    others = [name for name, given, had in settled if given is not None and given != had]
+    others += [shown for name, shown in (*options.EXPLICIT_OPTIONS, ("markexpr", "-m")) if getattr(option, name, None)]
+    others += ["node ids"] if any("::" in argument for argument in config.args) else []
+    others += [
+        shown
+        for name, shown in (("recall_base_state", "--recall-base-state"), ("recall_update", "--recall-update"))
+        if getattr(option, name)
+    ]
+    if others:
+        raise RecallError(
+            f"--recall-resume: the cases of {header.run} are chosen, and {', '.join(others)} would choose others; leave"
+            " that out"
+        )
+    return Resumed(folder, record)
+
+
+def settle(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | None) -> None:
+    """Note in the plan what decides its verdicts. Raises RecallError where a run that goes on had something else."""
+    from pytest_recall.core.rest import changes, settings
+
+    option = config.option
+    plan.settings = settings(
+        rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"mode", "baselines"}),
+        model=plan.context.model,
+        judge=tuple(option.recall_judge or ()),
+        appellate_judge=option.recall_appellate_judge,
+        memory=option.recall_memory,
+        baselines=plan.baselines,
+        batch=plan.batch or None,
+    )
+    if kept is None:
+        return
+    changed = changes(kept.record.header.settings, plan.settings)
+    if changed:
+        raise RecallError(
+            f"--recall-resume: {', '.join(changed)} changed since {kept.record.header.run} began, so that its verdicts"
+            " would not be of one kind; change that back, or begin a new run"
+        )
+
+
+def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording:
+    """Return the recording with what a run that goes on has left beside its journal: its ledger and its early trials.
+
+    The ledger of a killed run also has the calls of the cases that it was asking. Where that is gone, as in
+    another checkout, its journal says what the others have cost.
+    """
+    if kept is None or plan.rest is None:
+        return recording
+    header, folder = kept.record.header, plan.place.artifacts.folder
+    from pytest_recall.core.trial import Trial
+    from pytest_recall.store.ledger import Ledger
+    from pytest_recall.store.lines import appended
+
+    name = Path(header.early).name
+    if name and recording.mode == "off":
+        trials = (Trial.from_json(one) for _, one in appended(folder / name))
+        plan.rest = plan.rest.with_early(trials, partial(_fingerprint, plan))
+        recording = recording._replace(early=name)
+    budget = header.budget if recording.budget is None else recording.budget
+    if budget is None:
+        return recording
+    if header.ledger and (folder / Path(header.ledger).name).exists():
+        return recording._replace(budget=budget, ledger=Path(header.ledger).name)
+    recording = recording._replace(budget=budget, ledger=recording.ledger or f".spent-{recording.run}")
+    ledger = Ledger(folder / recording.ledger)
+    paid = (*kept.record.trials, *plan.rest.early.values())
+    calls = [*(call for trial in paid for call in trial.calls), *kept.record.calls]
+    for cost in (call.cost for call in calls if call.source == "live"):
+        ledger.add(cost)
+    return recording
+
+
+def _fingerprint(plan: Plan, case_id: str) -> str:
+    """Return the fingerprint of a case of the files; empty for any other."""
+    found = (case for file in plan.files.values() if case_id in file.lines for case in file.cases([case_id]))
+    return next((case.fingerprint for case in found), "")
+
+
+def early(plan: Plan, case_id: str, arm: str) -> Trial | None:
+    """Return what came of a case before the run was cut off, but not to its turn; None if nothing did."""
+    return None if plan.rest is None else plan.rest.early.get((case_id, arm))
+
+
+def drop(run: Run, items: list[pytest.Item]) -> None:
+    """Drop the items whose cases were not chosen, fall to another shard, or came to a verdict before."""
+    plan = run.plan
+    if plan.shard is not None and not plan.scheduled:
+        run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
+    chosen = plan.reasons
+    done = {} if plan.rest is None else plan.rest.done
+
+    def is_left(item: pytest.Item) -> bool:
+        case_id = item.stash.get(CASE_ID, None)
+        return case_id is None or (case_id in chosen and (case_id, getattr(item, "arm", "")) not in done)
+
+    dropped = [item for item in items if not is_left(item)]
+    if dropped:
+        items[:] = [item for item in items if is_left(item)]
+        run.config.hook.pytest_deselected(items=dropped)
+
+
+def line(plan: Plan) -> str:
+    """Return what is left of a run that goes on."""
+    from pytest_recall.render.sentences import plural
+
+    assert plan.rest is not None
+    header = plan.rest.header
+    left = plural(len(plan.picks), "case")
+    return f"recall: {header.run} goes on: {left} left of {len(header.picks):,} chosen, as of {header.date}"

@@ -1,0 +1,462 @@
+"""`--recall-resume`: a run that was killed goes on, pays for nothing twice, and is one run in the end."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+
+import pytest
+
+from pytest_recall.store.journal import NAME, Journal, read_journal
+from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.talking import agent, asking, talking
+from tests.helpers.upstream import Upstream
+
+Workers = tuple[str, ...]
+NAMES = [f"c{number}" for number in range(12)]
+RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 50000, output: 100000}}\n"
+"""A call reads 10 tokens and writes 5: one dollar each."""
+DYING = """\
+answered = openai_sync(question)
+if question == os.environ.get("KILLED_AT"):
+    os.kill(int(os.environ.get("KILLED", os.getpid())), 9)
+return answered
+"""
+
+
+def talkative(upstream: Upstream, body: str = DYING, rubric: str = RUBRIC) -> Project:
+    """Return a project whose run is killed when the answer to the case in KILLED_AT has come."""
+    made = talking(upstream, agent(body)).with_cases(*map(asking, NAMES))
+    source = made.files["eval/conftest.py"]
+    return made.with_files({"eval/conftest.py": f"import os\n{source}", "eval/rubric.yaml": rubric})
+
+
+def judged(checkout: Checkout) -> set[str]:
+    """Return the cases with a verdict in the newest journal."""
+    return {trial.case_id for trial in checkout.journal().trials if trial.outcome.is_verdict}
+
+
+def killed(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, at: str, *args: str, body: str = "") -> None:
+    """Run until the agent kills the run at the case `at`."""
+    monkeypatch.setenv("KILLED_AT", at)
+    assert checkout.run_apart("eval", "--recall-mode=all", *args).ret == -signal.SIGKILL
+    monkeypatch.delenv("KILLED_AT")
+
+
+class TestKilled:
+    """SIGKILL in the middle of a run whose upstream counts."""
+
+    def test_nothing_is_bought_twice_but_what_was_in_flight(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c5")
+        assert judged(checkout) == set(NAMES) & {"c0", "c1", "c2", "c3", "c4"}
+        result = checkout.run("eval", "--recall-resume")
+        result.assert_outcomes(passed=7)
+        assert result.ret == 0
+        result.stdout.fnmatch_lines([f"recall: * goes on: 7 cases left of 12 chosen, as of {DAY}"])
+        assert Counter(upstream.prompts) == {**dict.fromkeys(NAMES, 1), "c5": 2}
+        assert len(checkout.artifacts.runs()) == 1
+        assert judged(checkout) == set(NAMES)
+        card = checkout.scorecard()
+        assert card["counts"] == {"passed": 12}
+        assert card["complete"] is True
+        assert card["partial"] is None
+        assert card["exit_code"] == 0
+        assert checkout.boxes() == dict.fromkeys(NAMES, 1)
+
+    def test_with_workers(self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
+        body = DYING.replace('os.environ.get("KILLED", os.getpid())', "os.getppid()")
+        checkout = talkative(upstream, body).at(pytester)
+        killed(checkout, monkeypatch, "c8", "-n2")
+        before = judged(checkout)
+        assert before
+        checkout.run("eval", "--recall-resume", "-n2").assert_outcomes(passed=12 - len(before))
+        asked = Counter(upstream.prompts)
+        assert asked.keys() == set(NAMES)
+        assert all(asked[case_id] == 1 for case_id in before)
+        # Each of the two workers was at one case, and may have had the next one begun when its pipe broke.
+        assert sum(asked.values()) <= 12 + 4
+        assert checkout.boxes() == dict.fromkeys(NAMES, 1)
+
+    def test_with_cases_at_once(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c10", "--recall-concurrency=3")
+        before = judged(checkout)
+        checkout.run("eval", "--recall-resume", "--recall-concurrency=3").assert_outcomes(passed=12 - len(before))
+        asked = Counter(upstream.prompts)
+        assert asked.keys() == set(NAMES)
+        assert all(asked[case_id] == 1 for case_id in before)
+        # Of those that were done before their turn the answers are kept.
+        assert sum(asked.values()) <= 12 + 3
+
+    def test_what_was_done_before_its_turn_is_not_bought_twice(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # The first case waits for its answer until the run is killed, and all others have theirs by then.
+        body = """\
+if question == "c0" and "KILLED_AT" in os.environ:
+    while len(asked_for) < 11:
+        time.sleep(0.01)
+    time.sleep(0.5)
+    os.kill(os.getpid(), 9)
+answered = openai_sync(question)
+asked_for.append(question)
+return answered
+"""
+        made = talkative(upstream, body)
+        source = f"import time\n\nasked_for = []\n{made.files['eval/conftest.py']}"
+        checkout = made.with_files({"eval/conftest.py": source}).at(pytester)
+        killed(checkout, monkeypatch, "c0", "--recall-concurrency=4", "--budget=20")
+        assert judged(checkout) == set()
+        assert upstream.count == 11
+        result = checkout.run("eval", "--recall-resume", "--recall-concurrency=4")
+        result.assert_outcomes(passed=12)
+        assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
+        result.stdout.fnmatch_lines(["budget $20.00: $12.00 spent"])
+        assert list(checkout.artifacts.folder.glob(".early*")) == []
+
+    def test_time_and_again(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c2")
+        for at in ("c5", "c9"):
+            monkeypatch.setenv("KILLED_AT", at)
+            assert checkout.run_apart("eval", "--recall-resume").ret == -signal.SIGKILL
+        monkeypatch.delenv("KILLED_AT")
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=3)
+        assert Counter(upstream.prompts) == {**dict.fromkeys(NAMES, 1), "c2": 2, "c5": 2, "c9": 2}
+        assert checkout.boxes() == dict.fromkeys(NAMES, 1)
+
+    def test_a_run_that_was_applied_meanwhile_is_folded_once(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c5")
+        checkout.recall("apply", "latest")
+        assert len(checkout.boxes()) == 5
+        checkout.run("eval", "--recall-resume")
+        assert checkout.boxes() == dict.fromkeys(NAMES, 1)
+
+    def test_a_line_that_was_cut_off_is_asked_again(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c5")
+        journal = checkout.artifacts.runs()[-1] / NAME
+        journal.write_bytes(journal.read_bytes()[:-20])
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=8)
+        assert judged(checkout) == set(NAMES)
+
+    @WORKERS
+    def test_marked_tests_are_left_as_well(self, pytester: pytest.Pytester, workers: Workers) -> None:
+        tests = "\n\n".join(
+            f'@pytest.mark.recall("m{number}")\ndef test_{number}():\n    at("m{number}")\n' for number in range(4)
+        )
+        pid = "os.getppid()" if workers else "os.getpid()"
+        at = f"""
+import os
+import pathlib
+import time
+
+import pytest
+
+
+def at(name):
+    with open("asked.txt", "a") as log:
+        log.write(f"{{name}}\\n")
+    if name == "m3" and "KILLED_AT" in os.environ:
+        for _ in range(200):
+            if any("trial" in path.read_text() for path in pathlib.Path("_artifacts").glob("*/trials.jsonl")):
+                break
+            time.sleep(0.05)
+        os.kill({pid}, 9)
+
+
+"""
+        checkout = BARE.with_files({"test_marked.py": at + tests}).at(pytester)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KILLED_AT", "1")
+            assert checkout.run_apart("--recall-mode=all", "--recall-dir=.", *workers).ret == -signal.SIGKILL
+        (journal,) = (checkout.path / "_artifacts").glob(f"*/{NAME}")
+        before = {trial.case_id for trial in read_journal(journal.parent).trials}
+        assert before
+        checkout.run("--recall-dir=.", "--recall-resume", *workers)
+        asked = Counter((checkout.path / "asked.txt").read_text().split())
+        assert asked.keys() == {"m0", "m1", "m2", "m3"}
+        assert all(asked[name] == 1 for name in before)
+        record = read_journal(journal.parent)
+        assert {trial.case_id for trial in record.trials} == dict(record.header.picks).keys() == asked.keys()
+
+
+class TestBudget:
+    """A budget is that of the run, and not of one of its parts."""
+
+    @pytest.mark.parametrize("again", [("--budget=9",), ()], ids=["said again", "not said again"])
+    def test_it_holds_over_both_parts(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, again: Workers
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c5", "--budget=9")
+        assert upstream.count == 6
+        result = checkout.run("eval", "--recall-resume", *again)
+        # The answer to c5 was paid for and is lost with the process: its price is in the ledger all the same.
+        assert upstream.count == 9
+        result.stdout.fnmatch_lines(["budget $9.00: $9.00 spent; the budget of $9.00 is spent"])
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+        card = checkout.scorecard()
+        assert card["counts"] == {"passed": 8, "not run": 4}
+        assert card["partial"] == "partial: 4 of 12 chosen cases not run: the budget of $9.00 is spent"
+        assert list(checkout.artifacts.folder.glob(".spent*")) == []
+
+    def test_a_run_that_it_has_ended_goes_on_with_a_higher_one(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        assert checkout.run("eval", "--recall-mode=all", "--budget=4").ret == pytest.ExitCode.INTERRUPTED
+        result = checkout.run("eval", "--recall-resume", "--budget=20")
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["budget $20.00: $12.00 spent"])
+        assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
+
+    @pytest.mark.parametrize("options", [("-n2",), ("--recall-concurrency=3",)], ids=["n2", "at once"])
+    def test_it_is_passed_by_no_more_than_the_calls_in_flight(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, options: Workers
+    ) -> None:
+        body = DYING.replace('os.environ.get("KILLED", os.getpid())', "os.getppid()") if "-n2" in options else DYING
+        checkout = talkative(upstream, body).at(pytester)
+        killed(checkout, monkeypatch, "c4", "--budget=8", *options)
+        checkout.run("eval", "--recall-resume", *options)
+        assert upstream.count <= 8 + 3 + 2
+
+    def test_without_the_ledger_the_journal_knows(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c5", "--budget=9")
+        (ledger,) = checkout.artifacts.folder.glob(".spent*")
+        ledger.unlink()
+        checkout.run("eval", "--recall-resume")
+        assert upstream.count == 6 + 4
+
+
+class TestSeries:
+    """Cases that are asked several times."""
+
+    def test_a_series_goes_on_where_it_was(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = """
+import os
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(question)
+        if os.environ.get("KILLED_AT") and pathlib.Path(__file__).with_name("asked.txt").read_text().count("\\n") == 4:
+            os._exit(9)
+        return question
+
+    return answer
+"""
+        checkout = BARE.with_agent(source).with_cases(case("a", trials=5), case("b")).at(pytester)
+        monkeypatch.setenv("KILLED_AT", "1")
+        assert checkout.run_apart("eval", "--recall-mode=all").ret == 9
+        monkeypatch.delenv("KILLED_AT")
+        assert checkout.recall("score", "latest").ret == 0
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=2)
+        assert Counter(checkout.asked()) == {"a": 6, "b": 1}
+        (told,) = checkout.scorecard()["several_trials"]
+        assert (told["trials"], told["passes"]) == (5, 5)
+        assert [trial.repeat for trial in checkout.journal().trials if trial.case_id == "a"] == [1, 2, 3, 4, 5]
+
+    def test_fails_before_it_was_cut_off_count(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        source = """
+import os
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        asked(question)
+        count = pathlib.Path(__file__).with_name("asked.txt").read_text().count("\\n")
+        if os.environ.get("KILLED_AT") and count == 3:
+            os._exit(9)
+        return question if count > 3 else "wrong"
+
+    return answer
+"""
+        checkout = BARE.with_agent(source).with_cases(case("a", trials="2of3")).at(pytester)
+        monkeypatch.setenv("KILLED_AT", "1")
+        assert checkout.run_apart("eval", "--recall-mode=all").ret == 9
+        monkeypatch.delenv("KILLED_AT")
+        result = checkout.run("eval", "--recall-resume")
+        result.assert_outcomes(failed=1)
+        result.stdout.fnmatch_lines(["1 of 3 trials passed (pass 2of3)"])
+
+
+class TestEnded:
+    """Runs that ended, but not with a verdict on each case."""
+
+    def test_errors_are_asked_again(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(case("a"), case("crash")).at(pytester)
+        assert checkout.run("eval", "--recall-mode=all").ret == 1
+        ECHOING.with_agent("@pytest.fixture\ndef agent():\n    return lambda question: question\n").at(pytester)
+        result = checkout.run("eval", "--recall-resume")
+        result.assert_outcomes(passed=1)
+        assert result.ret == 0
+        assert [trial.attempt for trial in checkout.journal().trials if trial.case_id == "crash"] == [1, 2]
+        assert checkout.boxes() == {"a": 1, "crash": 1}
+
+    def test_a_fail_of_the_first_part_is_one_of_the_run(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(failing("a"), case("b"), case("c")).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "-x")
+        assert result.ret == 1
+        card = checkout.scorecard()
+        assert card["partial"] == "partial: 2 of 3 chosen cases not run: stopping after 1 failures"
+        result.stdout.fnmatch_lines([card["partial"]])
+        result = checkout.run("eval", "--recall-resume")
+        result.assert_outcomes(passed=2)
+        assert result.ret == 1
+        assert checkout.scorecard()["counts"] == {"failed": 1, "passed": 2}
+
+    def test_a_run_with_nothing_left_asks_nothing(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(case("a")).at(pytester)
+        checkout.run("eval")
+        result = checkout.run("eval", "--recall-resume")
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["recall: * goes on: 0 cases left of 1 chosen, as of *"])
+        assert checkout.asked() == ["a"]
+
+    def test_a_run_may_be_named(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(failing("a"), case("b")).at(pytester)
+        checkout.run("eval", "--recall-mode=all", "-x")
+        checkout.run("eval", "--recall-mode=all", "-x")
+        first = checkout.artifacts.runs()[0]
+        checkout.run("eval", f"--recall-resume={first.name}").assert_outcomes(passed=1)
+        assert checkout.asked() == ["a", "a", "b"]
+
+    def test_baselines_that_were_not_asked_are(self, pytester: pytest.Pytester) -> None:
+        source = "\n\n@pytest.fixture\ndef agent_other():\n    return lambda question: question\n"
+        plain = "@pytest.fixture\ndef agent():\n    return lambda question: question\n"
+        project = BARE.with_agent(plain + source).with_cases(case("a"), case("b"))
+        checkout = project.at(pytester)
+        checkout.run("eval", "--recall-mode=all", "--baselines=other")
+        folder = checkout.artifacts.runs()[-1]
+        lines = (folder / NAME).read_bytes().splitlines(keepends=True)
+        (folder / NAME).write_bytes(b"".join(lines[:2]))
+        (folder / "applied.json").unlink()
+        checkout.run("eval", "--recall-resume", "--baselines=other")
+        assert Counter((trial.case_id, trial.arm) for trial in checkout.journal().trials) == dict.fromkeys(
+            [("a", ""), ("a", "other"), ("b", ""), ("b", "other")], 1
+        )
+
+    def test_a_shard_goes_on_as_one(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(*map(case, NAMES)).with_state(**{name: row(2) for name in NAMES}).at(pytester)
+        checkout.run("eval", "--recall-shard=1/2", "--maxfail=1", "-p", "no:cacheprovider")
+        folder = checkout.artifacts.runs()[-1]
+        lines = (folder / NAME).read_bytes().splitlines(keepends=True)
+        (folder / NAME).write_bytes(b"".join(lines[:3]))
+        result = checkout.run("eval", "--recall-resume")
+        result.assert_outcomes(passed=4)
+        assert checkout.journal().header.shard == "1/2"
+        assert checkout.boxes() == dict.fromkeys(NAMES, 2)
+        assert checkout.recall("merge", "eval/_artifacts").ret == 2
+
+
+class TestRefused:
+    """What would make two kinds of verdicts of one run."""
+
+    @pytest.fixture
+    def checkout(self, pytester: pytest.Pytester) -> Checkout:
+        """A run that was cut short after the first case."""
+        checkout = ECHOING.with_cases(failing("a"), case("b"), case("c")).at(pytester)
+        checkout.run("eval", "--recall-mode=all", "-x")
+        return checkout
+
+    @pytest.mark.parametrize(
+        ("args", "told"),
+        [
+            (("--recall-mode=pr",), "--recall-mode"),
+            (("--recall-seed=2",), "--recall-seed"),
+            (("--recall-shard=1/2",), "--recall-shard"),
+            (("--scenarios=one",), "--scenarios"),
+            (("-k", "b"), "-k"),
+            (("-m", "b"), "-m"),
+            (("eval/cases.yaml::b",), "node ids"),
+            (("--recall-update",), "--recall-update"),
+        ],
+    )
+    def test_another_choice(self, checkout: Checkout, args: Workers, told: str) -> None:
+        result = checkout.run(*(() if "::" in args[0] else ("eval",)), "--recall-resume=latest", *args)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        (line,) = [line for line in result.errlines if line]
+        assert line.startswith("ERROR: --recall-resume: the cases of ")
+        assert f"are chosen, and {told} would choose others" in line
+        assert checkout.asked() == ["a"]
+
+    def test_another_day(self, checkout: Checkout) -> None:
+        assert checkout.run("eval", "--recall-resume", day="2026-03-11").ret == pytest.ExitCode.USAGE_ERROR
+        checkout.run("eval", "--recall-resume", day=None).assert_outcomes(passed=2)
+        assert checkout.state()["b"].last_tested.isoformat() == DAY
+
+    @pytest.mark.parametrize(
+        ("rubric", "args", "told"),
+        [
+            ("owner: ana\nconfirm: 2of3\n", (), "rubric.confirm"),
+            ("owner: ana\nmodel_primary: m2\n", (), "model, rubric.model_primary"),
+            ("owner: ana\n", ("--model=m2",), "model"),
+            ("owner: ana\n", ("--judge=openai:gpt-4o-mini",), "judge"),
+        ],
+    )
+    def test_other_judges_models_or_rules(self, checkout: Checkout, rubric: str, args: Workers, told: str) -> None:
+        (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
+        result = checkout.run("eval", "--recall-resume", *args)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
+        assert checkout.asked() == ["a"]
+
+    def test_what_decides_no_verdict_may_change(self, checkout: Checkout) -> None:
+        (checkout.path / "eval/rubric.yaml").write_text("owner: bob\nprices: {m: {input: 1, output: 1}}\n")
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=2)
+
+    def test_a_case_that_was_changed_is_asked_again(self, checkout: Checkout) -> None:
+        ECHOING.with_cases(case("a"), case("b"), case("c")).at(checkout.pytester)
+        result = checkout.run("eval", "--recall-resume")
+        result.assert_outcomes(passed=3)
+        assert result.ret == 0
+        assert checkout.scorecard()["counts"] == {"passed": 3}
+
+    def test_a_run_that_still_runs(self, checkout: Checkout) -> None:
+        folder = checkout.artifacts.runs()[-1]
+        pytest.importorskip("fcntl")
+        with Journal.continued(folder):
+            result = checkout.run("eval", "--recall-resume")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any("still runs, or a process that it has begun does" in line for line in result.errlines)
+        assert checkout.asked() == ["a"]
+
+    def test_a_folder_that_was_taken_for_a_run(self, checkout: Checkout) -> None:
+        result = checkout.run("--recall-resume", "eval")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any("to run what is in `eval`, write --recall-resume=latest" in line for line in result.errlines)
+
+    def test_no_run_at_all(self, pytester: pytest.Pytester) -> None:
+        result = ECHOING.with_cases(case("a")).at(pytester).run("eval", "--recall-resume")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any("no run yet" in line for line in result.errlines)
+
+    def test_a_run_that_was_joined_from_shards(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(case("a"), case("b")).at(pytester)
+        checkout.run("eval", "--recall-shard=1/2")
+        checkout.recall("merge", "eval/_artifacts")
+        result = checkout.run("eval", "--recall-resume")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any("resume the shard that was cut off" in line for line in result.errlines)
