@@ -140,7 +140,7 @@ def test_every_unknown_name_at_once(project: Path, inside: Recall) -> None:
     assert len(done.err.splitlines()) == 3
 
 
-@pytest.mark.parametrize("given", [["--base-state", "gone.yaml"], ["--base-state", "eval"]])
+@pytest.mark.parametrize("given", [["--base-state", "gone.yaml"], ["--base-state", "eval/gone"]])
 def test_no_such_base_state(project: Path, given: list[str], inside: Recall) -> None:
     done = inside(project, *ON, *given)
     assert (done.code, done.out) == (2, "")
