@@ -132,7 +132,7 @@ class TestImport:
         assert told["as_regraded"] == {"passed": 3, "failed": 0, "case_defects": 1}
         for folder in (checkout.artifacts.folder, checkout.artifacts.runs()[-1]):
             assert json.loads((folder / "scorecard.json").read_text())["regraded"] == told
-            assert "## Looked at again" in (folder / "scorecard.md").read_text()
+            assert "<summary>Looked at again</summary>" in (folder / "scorecard.md").read_text()
         assert checkout.state_text() == state
         assert (checkout.artifacts.runs()[-1] / "trials.jsonl").read_bytes() == journal
 

@@ -43,7 +43,7 @@ def test_the_scorecard_becomes_a_comment(ran: Path, host: GitHub, job: Path, ins
     assert inside(ran, "post", "comment") == (0, f"{REPO}#7: wrote a comment\n", "")
     (body,) = host.bodies(7)
     assert body.startswith("<!-- recall:scorecard -->\n# Recall scorecard: 1 passed, 1 failed, 1 error, 1 skipped\n")
-    assert "| `worse` | **regression** |" in body
+    assert "- **`worse`**" in body
     run = "https://github.com/museum/desk/actions/runs/12"
     assert body.endswith(f"\n\nFor commit {HEAD[:12]}. [The run that wrote this]({run}).")
     assert inside(ran, "post", "comment").out == f"{REPO}#7: the comment says so already\n"

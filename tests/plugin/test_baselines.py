@@ -226,7 +226,7 @@ def test_the_scorecard_has_the_agents_side_by_side(pytester: pytest.Pytester, up
     }
     assert (found["arms"]["no-memory"]["calls"], found["agent"]["calls"]) == (2, 0)
     page = (checkout.artifacts.folder / "scorecard.md").read_text()
-    assert "## Baselines" in page
+    assert "<summary>Baselines</summary>" in page
     assert "| no-memory | 1 | 1 | 50.0 % |" in page
     assert list(checkout.scorecard()["cost"]["scenarios"]) == ["(baselines)"]
 

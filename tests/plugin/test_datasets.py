@@ -183,7 +183,7 @@ def test_the_scorecard_has_the_table_of_a_membench(
         ]
     )
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
-    assert f"\n## Datasets\n\n`{FILE}`: 22 questions\n\n| category | n | error | not judged |" in page
+    assert f"<summary>Datasets</summary>\n\n`{FILE}`: 22 questions\n\n| category | n | error | not judged |" in page
     capsys.readouterr()
     assert main(["membench", "run", "--dataset", "locomo", "sample", "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)

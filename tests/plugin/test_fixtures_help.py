@@ -21,6 +21,7 @@ OPTIONS = (
     "--recall-model",
     "--recall-baselines",
     "--recall-base-state",
+    "--recall-near",
     "--recall-update",
     "--recall-reset-on-model-swap",
     "--recall-dir",
@@ -31,10 +32,13 @@ OPTIONS = (
     "--recall-budget",
     "--recall-batch",
     "--recall-concurrency",
+    "--recall-shard",
+    "--recall-resume",
     "--recall-record",
     "--recall-replay",
     "--recall-replay-max-age",
     "--recall-trust-replays",
+    "--recall-dry-run",
 )
 
 

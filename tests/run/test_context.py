@@ -103,10 +103,10 @@ def test_what_is_no_date(bad: str) -> None:
     ("bad", "said"),
     [
         ("nigthly", "; did you mean `nightly`?"),
-        ("weekly", "; known: all, nightly, pr"),
-        ("explicit", "; known: all, nightly, pr"),
-        ("", "; known: all, nightly, pr"),
-        ("PR", "; known: all, nightly, pr"),
+        ("weekly", "; known: all, nightly, observe, pr"),
+        ("explicit", "; known: all, nightly, observe, pr"),
+        ("", "; known: all, nightly, observe, pr"),
+        ("PR", "; known: all, nightly, observe, pr"),
     ],
 )
 def test_what_is_no_mode(bad: str, said: str) -> None:

@@ -82,7 +82,7 @@ def _change(place: Place, args: argparse.Namespace) -> int:
         told = f"{args.case_id}: in quarantine since {since}, {owner} looks at it"
     if rubric.state == "events":
         apart = Apart(args.case_id, row.quarantined, row.owner)
-        write_events(place.events, Events(f"{now:%Y-%m-%dT%H%M%S}", today, "quarantine", apart=(apart,)))
+        write_events(place.events, Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,)))
     else:
         write_state(place.state, state.updated({args.case_id: row}))
     print(told)
