@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import socket
@@ -15,6 +16,9 @@ import pytest
 pytest_plugins = "pytester"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 FEW_PLUGINS = Path(__file__).parent / "tests/helpers/autoload/few_plugins.py"
+
+# What is imported and collected stays: to walk over it again and again is a fifth of what collection costs.
+gc.set_threshold(200_000)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +36,14 @@ def _no_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("connect", "connect_ex"):
             patch.setattr(socket.socket, name, refusing(getattr(socket.socket, name)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _bytecode() -> Iterator[None]:
+    """Let the processes that tests start keep what they compile: each would compile all of us again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield
 
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -75,9 +76,15 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return what a module says."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the dotted names that a module imports, also within functions, with their lines."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -156,7 +163,7 @@ def test_core_asks_no_clock() -> None:
         f"{name_of(path)}:{node.lineno}"
         for path in MODULES
         if folder_of(path) in ("core", "metrics")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
         and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in clocks
     ]
@@ -256,7 +263,7 @@ def test_a_module_says_what_it_owns() -> None:
     silent = [
         name_of(path)
         for path in MODULES
-        if not (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0].endswith(".")
+        if not (ast.get_docstring(parsed(path)) or "").partition("\n")[0].endswith(".")
     ]
     assert silent == []
 
@@ -264,7 +271,7 @@ def test_a_module_says_what_it_owns() -> None:
 def test_annotations_stay_cheap() -> None:
     dear = []
     for path in MODULES:
-        code = ast.parse(path.read_text(encoding="utf-8")).body[1:]  # after the docstring
+        code = parsed(path).body[1:]  # after the docstring
         if code and ast.unparse(code[0]) != "from __future__ import annotations":
             dear.append(name_of(path))
     assert dear == []

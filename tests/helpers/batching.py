@@ -271,9 +271,13 @@ def batched(*, more: str = "", **settings: float) -> str:
 
 
 def project(service: Service, body: str, *names: str, rubric: str = "", source: str = "") -> Project:
-    """Return a project whose agent has this `body`, or this `source`, with a case for each of `names`."""
+    """Return a project whose agent has this `body`, or this `source`, with a case for each of `names`.
+
+    Without a `rubric`, a batch is full and goes when each of these cases has asked once; where not all of them
+    ask it waits for long.
+    """
     made = talking(service, source or agent(body), key="sk-none").with_cases(*map(asking, names or NAMES))
-    return made.with_files({"eval/rubric.yaml": rubric or batched()})
+    return made.with_files({"eval/rubric.yaml": rubric or batched(requests=len(names or NAMES), quiet=5)})
 
 
 def run(checkout: Checkout, *options: str) -> pytest.RunResult:

@@ -55,6 +55,24 @@ def anthropic_client(cls="Anthropic", **more):
     return getattr(anthropic, cls)(base_url=URL, api_key=KEY, **more)
 
 
+# By the APIs and without the SDKs, which each process that a test starts would import.
+
+
+def plain_sync(question):
+    import httpx
+    done = httpx.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT), timeout=60)
+    return done.raise_for_status().json()["choices"][0]["message"]["content"]
+
+
+def plain_messages(question):
+    import httpx
+    done = httpx.post(URL + "/v1/messages", json=dict(messages=said(question), **CLAUDE), timeout=60)
+    return done.raise_for_status().json()["content"][0]["text"]
+
+
+# Through the SDKs, and the clients beneath them.
+
+
 def openai_sync(question, **more):
     with openai_client(**more) as client:
         return client.chat.completions.create(messages=said(question), **GPT).choices[0].message.content

@@ -58,23 +58,18 @@ def ends(result: pytest.RunResult) -> str:
 
 
 SHIPPED = "raw,tail-window,compaction,no-memory"
+EARLY = ("passed", "passed", "failed", "passed", "failed")
+"""How the case `early` ends with the agent, and with each of those that are shipped."""
 
 
-@WORKERS
 def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(
-    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     checkout = remembering(upstream).at(pytester)
-    result = checkout.run("eval", "--baselines", SHIPPED, "--model", model(upstream), *workers)
+    result = checkout.run("eval", "--baselines", SHIPPED, "--model", model(upstream))
     assert result.ret == 0
     assert ends(result) == "2 baseline failed, 2 baseline passed, 1 passed"
-    assert outcomes(checkout) == {
-        "": "passed",
-        "raw": "passed",
-        "tail-window": "failed",
-        "compaction": "passed",
-        "no-memory": "failed",
-    }
+    assert outcomes(checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
     calls = {arm: len(trial.calls) for (_, arm), trial in trials(checkout).items()}
     assert (calls["raw"], calls["tail-window"], calls["no-memory"]) == (1, 1, 1)
     assert calls["compaction"] > 2
@@ -260,6 +255,7 @@ def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
     checkout = project.at(pytester)
     args = ("eval", "--baselines", SHIPPED, "--model", model(upstream), "--recall-mode=all", *concurrency)
     checkout.run(*args, "--record")
+    assert outcomes(checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
     recorded = {key: trial.answer for key, trial in trials(checkout).items()}
     assert len(recorded) == 10
     assert sorted(finished(checkout)) == sorted(
@@ -282,12 +278,9 @@ def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
     )
 
 
-@WORKERS
-def test_a_recording_that_is_missing_fails_the_run(
-    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
-) -> None:
+def test_a_recording_that_is_missing_fails_the_run(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = remembering(upstream).at(pytester)
-    args = ("eval", "--model", model(upstream), "--recall-mode=all", *workers)
+    args = ("eval", "--model", model(upstream), "--recall-mode=all")
     checkout.run(*args, "--baselines=no-memory", "--record")
     result = checkout.run(*args, "--baselines=no-memory,raw", "--replay")
     assert result.ret == 1
@@ -368,20 +361,19 @@ def test_a_miss_in_a_series_fails_the_run_as_well(pytester: pytest.Pytester, ups
     assert "1 error" in ends(result)
 
 
-@WORKERS
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("tail-windw", "the baseline `tail-windw` is unknown; did you mean `tail-window`?; to add it, write a fixture"),
-        ("always_lat", "the baseline `always_lat` is unknown; did you mean `always_late`?"),
-        ("raw,raw", "--baselines: the baseline `raw` is named twice; name it once"),
-        ("always-late,always_late", "--baselines: the baseline `always_late` is named twice, as `always-late`"),
-        ("opnai:m", "--baselines: 'opnai:m': no model is selected like this; did you mean `openai`?"),
-        (" , ", "--baselines: names nothing"),
-    ],
-)
+UNKNOWN = [
+    ("tail-windw", "the baseline `tail-windw` is unknown; did you mean `tail-window`?; to add it, write a fixture"),
+    ("always_lat", "the baseline `always_lat` is unknown; did you mean `always_late`?"),
+    ("raw,raw", "--baselines: the baseline `raw` is named twice; name it once"),
+    ("always-late,always_late", "--baselines: the baseline `always_late` is named twice, as `always-late`"),
+    ("opnai:m", "--baselines: 'opnai:m': no model is selected like this; did you mean `openai`?"),
+    (" , ", "--baselines: names nothing"),
+]
+
+
+@pytest.mark.parametrize(("given", "said", "workers"), [*((*one, ()) for one in UNKNOWN), (*UNKNOWN[0], ("-n", "2"))])
 def test_what_is_unknown_ends_the_run_before_anything_is_asked(
-    pytester: pytest.Pytester, workers: Workers, given: str, said: str
+    pytester: pytest.Pytester, given: str, said: str, workers: Workers
 ) -> None:
     checkout = OWNING.with_cases(case("a")).at(pytester)
     result = checkout.run("eval", "--baselines", given, *workers)

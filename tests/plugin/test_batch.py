@@ -55,7 +55,7 @@ def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, 
 
 @WORKERS
 def test_each_worker_makes_its_own(pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]) -> None:
-    checkout = project(service, "return openai_sync(question)").at(pytester)
+    checkout = project(service, "return plain_sync(question)", rubric=batched()).at(pytester)
     result = run(checkout, *workers)
     result.assert_outcomes(passed=6)
     assert sum(service.sizes) == 6
@@ -73,7 +73,7 @@ if question < "c4":
     return openai_sync(question)
 return openai_client().chat.completions.create(messages=said(question), model="gpt-5").choices[0].message.content
 """
-    checkout = project(service, body).at(pytester)
+    checkout = project(service, body, rubric=batched(requests=2, quiet=5)).at(pytester)
     run(checkout).assert_outcomes(passed=6)
     assert service.sizes == [2, 2, 2]
 
@@ -154,7 +154,7 @@ if question == "c1":
     return httpx2_sync(question)
 return openai_sync(question)
 """
-    checkout = project(service, body).at(pytester)
+    checkout = project(service, body, rubric=batched(requests=4, quiet=5)).at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=6)
     assert service.sizes == [4]
@@ -174,7 +174,7 @@ def test_other_hosts_are_left_alone(pytester: pytest.Pytester, service: Service)
 
 
 def test_a_batch_that_is_full_goes_at_once(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question)", rubric=batched(requests=2, quiet=0.5)).at(pytester)
+    checkout = project(service, "return openai_sync(question)", rubric=batched(requests=2, quiet=300)).at(pytester)
     run(checkout).assert_outcomes(passed=6)
     assert service.sizes == [2, 2, 2]
 
@@ -193,8 +193,8 @@ def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
     pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]
 ) -> None:
     cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in NAMES]
-    rubric = batched(more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
-    checkout = project(service, "return openai_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
+    rubric = batched(requests=6, more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
+    checkout = project(service, "return plain_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
     result = run(checkout, *workers)
     result.assert_outcomes(passed=6)
     assert sum(service.sizes) == 12
@@ -216,13 +216,13 @@ def test_what_is_recorded_is_replayed_without(pytester: pytest.Pytester, service
 def test_what_is_recorded_already_is_not_asked(pytester: pytest.Pytester, service: Service) -> None:
     checkout = project(service, "return openai_sync(question)", *NAMES[:3]).at(pytester)
     run(checkout, "--record").assert_outcomes(passed=3)
-    checkout = project(service, "return openai_sync(question)").at(pytester)
+    checkout = project(service, "return openai_sync(question)", rubric=batched(requests=3)).at(pytester)
     run(checkout, "--record=missing").assert_outcomes(passed=6)
     assert service.sizes == [3, 3]
 
 
 def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, LOOP.format(way="openai_sync")).at(pytester)
+    checkout = project(service, LOOP.format(way="openai_sync"), rubric=batched(requests=6)).at(pytester)
     result = run(checkout, "--budget=2")
     first, *more = service.sizes
     went_on = sum(more)  # Those that woke up while less than $2 of the six calls was counted.
@@ -287,7 +287,7 @@ def test_a_case_that_is_asked_several_times_waits_once_and_then_asks_directly(
     pytester: pytest.Pytester, service: Service
 ) -> None:
     cases = [asking(name, trials="3of3") for name in NAMES[:3]]
-    checkout = project(service, "return openai_sync(question)").with_cases(*cases).at(pytester)
+    checkout = project(service, "return openai_sync(question)", *NAMES[:3]).with_cases(*cases).at(pytester)
     result = run(checkout)
     assert [trial.outcome.value for trial in checkout.journal().trials] == ["passed"] * 9
     assert service.sizes == [3]
@@ -329,7 +329,7 @@ def module():
 
 
 def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service) -> None:
-    made = project(service, "return openai_sync(question)", rubric=batched(quiet=2))
+    made = project(service, "return openai_sync(question)", rubric=batched(requests=6, quiet=5, poll=0.3))
     ini = made.files["pytest.ini"] + "recall_progress = 0.3\n"
     result = run(made.with_files({"pytest.ini": ini}).at(pytester))
     result.assert_outcomes(passed=6)

@@ -19,7 +19,7 @@ pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
 SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
-LOOP = 'return openai_sync(f"tell me more of {openai_sync(question)}")'
+LOOP = 'return plain_sync(f"tell me more of {plain_sync(question)}")'
 ASKED_ONCE = dict.fromkeys(NAMES, 1)
 SWALLOWS = "try:\n    return {way}(question)\nexcept Exception:\n    return 'sorry'"
 
@@ -110,7 +110,7 @@ class TestWhole:
         self, pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]
     ) -> None:
         service.failing = "the model does not do batches"
-        checkout = project(service, SWALLOWS.format(way="openai_sync")).at(pytester)
+        checkout = project(service, SWALLOWS.format(way="plain_sync"), rubric=batched()).at(pytester)
         run(checkout, *workers).assert_outcomes(errors=6)
         assert all("failed: line 1: the model does not do batches; correct that" in error for error in errors(checkout))
 
@@ -146,7 +146,7 @@ class TestWhole:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        rubric = batched(wait=1)
+        rubric = batched(wait=1, requests=6, quiet=5)
         checkout = project(service, SWALLOWS.format(way="openai_sync"), rubric=rubric).at(pytester)
         result = run(checkout)
         result.assert_outcomes(errors=6)
@@ -165,7 +165,7 @@ class TestKilled:
     """Runs that end before their batches do."""
 
     def test_a_killed_run_has_paid_for_the_next_one(self, pytester: pytest.Pytester, service: Service) -> None:
-        checkout = killed(pytester, service, "return openai_sync(question)")
+        checkout = killed(pytester, service, "return plain_sync(question)")
         result = run(checkout)
         result.assert_outcomes(passed=6)
         assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
@@ -188,7 +188,7 @@ class TestKilled:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        checkout = project(service, "return anthropic_sync(question)").at(pytester)
+        checkout = project(service, "return plain_messages(question)", rubric=batched()).at(pytester)
         process = started(pytester, "-n", "2")
         wait_until(lambda: len(noted(checkout)) >= 2)
         process.kill()
@@ -202,7 +202,7 @@ class TestKilled:
 
     def test_ctrl_c_says_which_go_on(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        checkout = project(service, "return openai_sync(question)").at(pytester)
+        checkout = project(service, "return plain_sync(question)").at(pytester)
         process = started(pytester)
         wait_until(lambda: len(noted(checkout)) == 1)
         process.send_signal(signal.SIGINT)
@@ -216,7 +216,7 @@ class TestKilled:
         assert service.prompts == ASKED_ONCE
 
     def test_ctrl_c_before_a_batch_is_made_buys_nothing(self, pytester: pytest.Pytester, service: Service) -> None:
-        body = "print('asked', file=sys.__stdout__, flush=True)\nreturn openai_sync(question)"
+        body = "print('asked', file=sys.__stdout__, flush=True)\nreturn plain_sync(question)"
         made = project(service, "", rubric=batched(quiet=300), source=f"import sys\n\n{agent(body)}")
         checkout = made.at(pytester)
         process = started(pytester, "-s")
@@ -231,7 +231,7 @@ class TestKilled:
 
     def test_two_runs_at_once_take_nothing_from_each_other(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        checkout = project(service, "return openai_sync(question)").at(pytester)
+        checkout = project(service, "return plain_sync(question)").at(pytester)
         first = started(pytester)
         wait_until(lambda: len(noted(checkout)) == 1)
         second = started(pytester)
@@ -246,7 +246,7 @@ class TestKilled:
     def test_a_batch_that_is_not_there_any_more_is_asked_anew(
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
-        checkout = killed(pytester, service, "return openai_sync(question)")
+        checkout = killed(pytester, service, "return plain_sync(question)")
         service.batches["batch_7"] = service.batches.pop("batch_1")
         run(checkout).assert_outcomes(passed=6)
         assert set(service.prompts.values()) == {2}

@@ -50,7 +50,7 @@ class TestSpent:
     def test_it_is_passed_by_no_more_than_the_calls_in_flight(
         self, pytester: pytest.Pytester, upstream: Upstream, options: Workers
     ) -> None:
-        checkout = project(upstream).at(pytester)
+        checkout = project(upstream, "return plain_sync(question)").at(pytester)
         result = checkout.run("eval", "--recall-mode=all", "--budget=2", *options)
         assert 2 <= upstream.count <= (3 if "-n" in options else 5)
         assert len(checkout.journal().trials) == upstream.count
@@ -85,7 +85,7 @@ class TestEnough:
 
     @WORKERS
     def test_it_is_said_what_was_spent(self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
-        checkout = project(upstream).at(pytester)
+        checkout = project(upstream, "return plain_sync(question)").at(pytester)
         result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5", *workers)
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK

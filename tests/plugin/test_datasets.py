@@ -42,6 +42,7 @@ def test_each_question_is_an_item(pytester: pytest.Pytester, workers: tuple[str,
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=14, failed=4, skipped=4)
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
+    assert checkout.state_text() is None
     assert {trial.reason for trial in checkout.journal().trials} == {"dataset"}
     trial = next(one for one in checkout.journal().trials if one.case_id == "conv-1:q1")
     assert (trial.scenario, trial.where) == ("conv-1", f"{FILE}:1")
@@ -75,7 +76,7 @@ def test_questions_that_were_answered_are_not_asked_again(pytester: pytest.Pytes
 def test_the_state_is_left_alone(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = WITH_CASES.with_state(plain=row(2)).at(pytester)
     before = checkout.state_text()
-    checkout.run(FILE, *workers)
+    checkout.run(FILE)
     assert checkout.state_text() == before
     checkout.run(f"{FILE}::conv-1:q1", "--recall-update")
     assert checkout.state_text() == before
@@ -167,12 +168,11 @@ def test_what_breaks_is_no_score(pytester: pytest.Pytester) -> None:
     assert (trial.outcome.value, trial.error) == ("error", "memory recall: ConnectionError: down")
 
 
-@WORKERS
 def test_the_scorecard_has_the_table_of_a_membench(
-    pytester: pytest.Pytester, workers: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checkout = PROJECT.at(pytester)
-    result = checkout.run(FILE, *workers)
+    result = checkout.run(FILE)
     result.stdout.fnmatch_lines(
         [
             f"{FILE}: 22 questions",

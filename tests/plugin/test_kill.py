@@ -52,6 +52,11 @@ class TestWholeRun:
         assert finished(checkout) == {f"c{number}" for number in range(6)}
         assert checkout.journal().exit_code is None
         assert checkout.state_text() == before
+        checkout.recall("apply", "latest")
+        card = checkout.scorecard()
+        assert card["counts"] == {"passed": 6, "not run": 1}, "`apply` writes the scorecard that the run could not"
+        assert card["exit_code"] is None
+        assert card["complete"] is False
 
     def test_apply_folds_it_exactly_once(self, pytester: pytest.Pytester) -> None:
         # Two passes take a new case to box 2, so that folding twice would show.
@@ -73,15 +78,6 @@ class TestWholeRun:
         checkout = dying(f"import subprocess, sys; {apply}").without("eval/recall.yaml").at(pytester)
         checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=7)
         assert checkout.boxes() == {"die": 1, **{f"c{number}": 1 for number in range(6)}}
-
-    def test_apply_writes_the_scorecard_that_the_run_could_not(self, pytester: pytest.Pytester) -> None:
-        checkout = dying(DYING["sigkill"]).at(pytester)
-        checkout.run_apart("eval")
-        checkout.recall("apply", "latest")
-        card = checkout.scorecard()
-        assert card["counts"] == {"passed": 6, "not run": 1}
-        assert card["exit_code"] is None
-        assert card["complete"] is False
 
     def test_a_line_that_was_cut_off_is_left_out(self, pytester: pytest.Pytester) -> None:
         checkout = dying(DYING["sigkill"]).at(pytester)
@@ -142,15 +138,11 @@ class TestWorker:
         assert "the worker died" in told["note"]
         result.stdout.fnmatch_lines(["no verdict (1), no box moved:", "  error: die: the worker died: *"])
         assert "INTERNALERROR" not in result.stdout.str()
-
-    def test_it_is_counted_under_its_scenario(self, pytester: pytest.Pytester) -> None:
-        checkout = dying(DYING["exit"]).at(pytester)
-        checkout.run("eval", "-n2")
         assert checkout.scorecard()["by_scenario"] == {"one": {"passed": 6, "error": 1}}
 
     def test_a_new_case_stays_new(self, pytester: pytest.Pytester) -> None:
         checkout = dying(DYING["exit"], count=2).without("eval/recall.yaml").at(pytester)
-        checkout.run("eval", "-n2")
+        checkout.run("eval", "-n1")
         assert checkout.boxes() == {"c0": 1, "c1": 1}
 
     def test_a_verdict_that_had_arrived_stands(self, pytester: pytest.Pytester) -> None:
@@ -165,7 +157,7 @@ def agent(request):
         os._exit(9)
 """
         checkout = dying("pass").with_agent(source).at(pytester)
-        checkout.run("eval", "-n2")
+        checkout.run("eval", "-n1")
         assert checkout.outcomes()["die"] == "passed"
         assert checkout.boxes() == {"die": 5, **{f"c{number}": 3 for number in range(6)}}
 

@@ -34,11 +34,10 @@ MIXED = ECHOING.with_cases(*(case(f"r{number}") for number in range(6))).with_fi
 )
 
 
-@WORKERS
-def test_they_share_the_budget_of_the_rows(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_they_share_the_budget_of_the_rows(pytester: pytest.Pytester) -> None:
     checkout = MIXED.at(pytester)
-    result = checkout.run("eval", "--recall-seed=3", *workers)
-    result.assert_outcomes(passed=5, deselected=0 if workers else 6)
+    result = checkout.run("eval", "--recall-seed=3")
+    result.assert_outcomes(passed=5, deselected=6)
     assert checkout.asked() == sorted(checkout.slice()) == sorted(checkout.boxes())
     assert {name[0] for name in checkout.asked()} == {"m", "r"}
     assert set(checkout.slice().values()) == {"new"}
@@ -51,16 +50,19 @@ def test_rows_and_marked_tests_are_one_draw_with_and_without_workers(pytester: p
     checkout = MIXED.at(pytester)
     slices = []
     for workers in ((), ("-n2",)):
-        checkout.run("eval", *workers)
+        checkout.run("eval", *workers).assert_outcomes(passed=5, deselected=0 if workers else 6)
+        header = checkout.journal().header
+        assert checkout.asked() == sorted(checkout.slice()) == sorted(checkout.boxes())
+        assert (header.total, dict(header.picks)) == (12, checkout.slice())
         slices.append((checkout.today(), checkout.state_text(), checkout.scorecard()["by_reason"]))
         checkout.forget()
+        (checkout.path / "eval/asked.txt").unlink()
     assert slices[0] == slices[1]
 
 
-@WORKERS
-def test_they_need_no_eval_folder(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_they_need_no_eval_folder(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_files({"test_marked.py": marked(["a", "b"])}).at(pytester)
-    result = checkout.run(*workers)
+    result = checkout.run()
     result.assert_outcomes(passed=2)
     assert checkout.boxes() == {"a": 1, "b": 1}
     assert checkout.slice() == {"a": "new", "b": "new"}
@@ -71,8 +73,13 @@ def test_they_need_no_eval_folder(pytester: pytest.Pytester, workers: Workers) -
 @WORKERS
 def test_the_sample_holds_without_an_eval_folder_too(pytester: pytest.Pytester, workers: Workers) -> None:
     checkout = BARE.with_files({"test_marked.py": marked(f"m{number}" for number in range(9))}).at(pytester)
-    checkout.run(*workers).assert_outcomes(passed=5, deselected=0 if workers else 4)
-    assert len(checkout.boxes()) == len(checkout.asked()) == 5
+    result = checkout.run(*workers)
+    result.assert_outcomes(passed=5, deselected=0 if workers else 4)
+    assert checkout.boxes() == dict.fromkeys(checkout.asked(), 1)
+    assert checkout.outcomes() == dict.fromkeys(checkout.asked(), "passed")
+    assert checkout.slice() == dict.fromkeys(checkout.asked(), "new")
+    assert len(checkout.asked()) == 5
+    result.stdout.fnmatch_lines(["*= recall scorecard =*", "eval/recall.yaml: 5 rows changed"])
 
 
 @WORKERS
@@ -179,14 +186,10 @@ def test_a_bad_mark_is_a_usage_error(pytester: pytest.Pytester, mark: str, sente
 
 
 @pytest.mark.parametrize(
-    "workers",
-    [
-        (),
-        ("-n", "2"),
-    ],
-    ids=["alone", "n2"],
+    ("files", "workers"),
+    [({}, ()), ({"eval/rubric.yaml": "owner: us\n"}, ()), ({"eval/rubric.yaml": "owner: us\n"}, ("-n", "2"))],
+    ids=["no-eval-folder", "schedule", "schedule-n2"],
 )
-@pytest.mark.parametrize("files", [{}, {"eval/rubric.yaml": "owner: us\n"}], ids=["no-eval-folder", "schedule"])
 def test_two_tests_with_one_id_are_a_usage_error(
     pytester: pytest.Pytester, files: dict[str, str], workers: Workers
 ) -> None:

@@ -20,8 +20,9 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("fault", SAID)
-@WORKERS
+@pytest.mark.parametrize(
+    ("fault", "workers"), [*((fault, ()) for fault in SAID), ("prose", ("-n", "2"))], ids=[*SAID, "prose-n2"]
+)
 def test_a_judge_that_cannot_judge_moves_no_box(
     pytester: pytest.Pytester, fault: str, workers: tuple[str, ...]
 ) -> None:

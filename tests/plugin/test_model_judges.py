@@ -64,7 +64,7 @@ def test_the_version_is_of_the_prompt_and_not_of_the_case(pytester: pytest.Pytes
 @WORKERS
 def test_the_command_line_comes_before_the_rubric(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = judged(asks("a", "wrong"), preflight="off").at(pytester)
-    checkout.run("eval", "--judge", model("generous"), *workers).assert_outcomes(passed=1)
+    checkout.run("eval", "--judge", model("generous")).assert_outcomes(passed=1)
     assert times_asked(checkout) == []
     more = ("--judge", model("third"), "--appellate-judge", model("second"), "--recall-mode", "all")
     checkout.run("eval", *more, *workers).assert_outcomes(failed=1)
@@ -83,9 +83,14 @@ def test_a_judge_that_no_case_asks_is_told_at_the_end(pytester: pytest.Pytester,
     # One worker has no case that asks a model, and the other has one.
     result = checkout.run("eval", "--recall-mode", "all", *both, *workers)
     assert not [line for line in result.outlines if "had no effect" in line]
-    assert not [line for line in checkout.run(*others, *workers).outlines if "had no effect" in line]
-    result = checkout.run(*others, "--judge", model("third"), *workers)
-    assert result.outlines.count(told.replace(" and --appellate-judge", "")) == 1
+
+
+def test_what_had_no_effect_is_what_was_given(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "right"), case("b")).at(pytester)
+    other = "eval/cases.yaml::b"
+    told = "--judge had no effect: no case of this run asks a model to judge"
+    assert not [line for line in checkout.run(other).outlines if "had no effect" in line]
+    assert checkout.run(other, "--judge", model("third")).outlines.count(told) == 1
 
 
 def test_a_judge_that_a_test_asks_for_as_it_runs_has_an_effect(pytester: pytest.Pytester) -> None:
@@ -224,18 +229,18 @@ class TestWithoutAModel:
         JUDGED.with_cases(case("a")).at(pytester).run("eval").assert_outcomes(passed=1)
 
     @pytest.mark.parametrize(
-        ("rubric", "sentence"),
+        ("rubric", "workers", "sentence"),
         [
-            ({"judge": ["none"]}, "python:judge.py:none: judge.py has no name `none`*"),
-            ({"judge": ["oracle", "oracle"]}, "*is named twice; to ask it several times, set `votes` in*"),
-            ({"appellate_judge": "oracle"}, "the appellate judge * is a primary one as well; name another model"),
-            ({"audit_passes": 0.1}, "*`audit_passes` has no effect without an appellate judge; give*"),
-            ({"appeal": "never"}, "*`appeal` has no effect without an appellate judge; give*"),
+            ({"judge": ["none"]}, (), "python:judge.py:none: judge.py has no name `none`*"),
+            ({"judge": ["none"]}, ("-n", "2"), "python:judge.py:none: judge.py has no name `none`*"),
+            ({"judge": ["oracle", "oracle"]}, (), "*is named twice; to ask it several times, set `votes` in*"),
+            ({"appellate_judge": "oracle"}, (), "the appellate judge * is a primary one as well; name another model"),
+            ({"audit_passes": 0.1}, (), "*`audit_passes` has no effect without an appellate judge; give*"),
+            ({"appeal": "never"}, (), "*`appeal` has no effect without an appellate judge; give*"),
         ],
     )
-    @WORKERS
     def test_what_would_have_no_effect_is_refused(
-        self, pytester: pytest.Pytester, rubric: dict[str, Any], sentence: str, workers: tuple[str, ...]
+        self, pytester: pytest.Pytester, rubric: dict[str, Any], workers: tuple[str, ...], sentence: str
     ) -> None:
         checkout = judged(asks("a", "right"), **rubric).at(pytester)
         result = checkout.run("eval", *workers)

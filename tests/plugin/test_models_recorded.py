@@ -34,7 +34,7 @@ def test_what_a_model_replied_is_replayed_without_it(
     pytester: pytest.Pytester, upstream: Upstream, form: str, workers: tuple[str, ...]
 ) -> None:
     checkout = with_model(upstream, form.format(url=upstream.url), "one", "two").at(pytester)
-    checkout.run("-p", "recall", "eval", "--record", *workers).assert_outcomes(passed=2)
+    checkout.run("-p", "recall", "eval", "--record").assert_outcomes(passed=2)
     recorded = answers(checkout)
     (call,) = trial(checkout, "one").calls
     assert (call.model, call.tokens and call.tokens.output) == ("m", 5)

@@ -67,8 +67,9 @@ def told(checkout: Checkout) -> dict[str, Any]:
 class TestSomebodysOwn:
     """Who else adds a short name gets it, whenever they come."""
 
-    @WORKERS
-    @pytest.mark.parametrize("place", PLACES)
+    @pytest.mark.parametrize(
+        ("place", "workers"), [*((place, ()) for place in PLACES), ("folder", ("-n", "2")), ("later", ("-n", "2"))]
+    )
     def test_each_name_gets_its_own_value(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
         file, plugins = PLACES[place]
         checkout = probed({file: THEIRS}).at(pytester)
@@ -134,9 +135,12 @@ class TestNobodys:
     GIVEN = ("--model", "m-1", "--judge=codex", "--judge", "command:a b", "--recall-judge=claude", "--judge=python:c d")
     FOUND = {"recall_model": "m-1", "recall_judge": ["codex", "command:a b", "claude", "python:c d"]}  # noqa: RUF012
 
-    @WORKERS
     @pytest.mark.usefixtures("every_plugin")
-    @pytest.mark.parametrize("plugins", [(), ("-p", "recall")], ids=["entry point", "-p recall"])
+    @pytest.mark.parametrize(
+        ("plugins", "workers"),
+        [((), ()), ((), ("-n", "2")), (("-p", "recall"), ())],
+        ids=["entry point", "entry point-n2", "-p recall"],
+    )
     def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args, workers: Args) -> None:
         checkout = probed().at(pytester)
         checkout.run_apart(*plugins, *self.GIVEN, "checks", *workers, day=None).assert_outcomes(passed=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, DAY, ECHOING, RECORDING, WORKERS, Project, case
+from tests.helpers.project import BARE, DAY, ECHOING, RECORDING, Project, case
 from tests.helpers.talking import asking
 from tests.helpers.upstream import Upstream
 
@@ -36,8 +36,9 @@ def without_input(project: Project) -> Project:
     return project.with_files({"eval/cases.yaml": text})
 
 
-@WORKERS
-@pytest.mark.parametrize("option", ["--model", "--recall-model"])
+@pytest.mark.parametrize(
+    ("option", "workers"), [("--model", ()), ("--recall-model", ()), ("--recall-model", ("-n", "2"))]
+)
 def test_cases_and_a_model_are_a_whole_eval(
     pytester: pytest.Pytester, upstream: Upstream, option: str, workers: Workers
 ) -> None:

@@ -115,10 +115,9 @@ def agent(module):
                               if line.startswith("asked") else line for line in lines]  # fmt: skip
 
 
-@WORKERS
-def test_k_chooses_as_ever(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_k_chooses_as_ever(pytester: pytest.Pytester) -> None:
     checkout = due(ECHOING, "one", "two", "six").at(pytester)
-    checkout.run("eval", "-k", "two or six", "--recall-concurrency=4", *workers).assert_outcomes(passed=2)
+    checkout.run("eval", "-k", "two or six", "--recall-concurrency=4").assert_outcomes(passed=2)
     assert checkout.asked() == ["six", "two"]
 
 

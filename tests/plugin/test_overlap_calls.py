@@ -123,7 +123,7 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
 def test_only_what_is_missing_is_recorded(
     pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
 ) -> None:
-    checkout = asking_project(upstream, agent("return openai_sync(question)")).at(pytester)
+    checkout = asking_project(upstream, agent("return plain_sync(question)")).at(pytester)
     files = record(checkout)
     before = alike(checkout)
     for name in IDS[::2]:
@@ -141,7 +141,7 @@ def test_only_what_is_missing_is_recorded(
 def test_a_miss_is_that_of_its_own_case(
     pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
 ) -> None:
-    checkout = asking_project(upstream, agent("return openai_sync(question)")).at(pytester)
+    checkout = asking_project(upstream, agent("return plain_sync(question)")).at(pytester)
     record(checkout)
     upstream.close()
     rows = [asking(name, f"echo {name}" + (" changed" if name == IDS[3] else "")) for name in IDS]

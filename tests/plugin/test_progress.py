@@ -47,10 +47,9 @@ def lines(result: pytest.RunResult) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-@WORKERS
-def test_a_slow_case_does_not_silence_it(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_slow_case_does_not_silence_it(pytester: pytest.Pytester) -> None:
     project = waiting(case("a", input="recall: 0 of 1 case"))
-    result = project.at(pytester).run_apart("eval", *workers)
+    result = project.at(pytester).run_apart("eval")
     result.assert_outcomes(passed=1)
     assert lines(result)[0] == "recall: 0 of 1 case"
 

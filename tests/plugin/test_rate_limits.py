@@ -19,7 +19,7 @@ AT_ONCE = "--recall-concurrency=8"
 JUDGE = (
     "\n\n@pytest.fixture\ndef judge_asked():\n"
     "    async def judge(answer, case):\n"
-    "        return '#' in await openai_async('is it right: ' + answer.text)\n"
+    "        return '#' in await httpx_async('is it right: ' + answer.text)\n"
     "    return judge\n"
 )
 MORE = """\
@@ -40,10 +40,10 @@ async def aiohttp_async(question):
 def project(upstream: Upstream, way: str, limit: str = "requests_per_minute: 300", judge: str = "") -> Project:
     """Return a project that may ask five times a second, at an upstream that takes six within two fifths of one."""
     upstream.allowed = (6, 0.4)
-    body = f"return {way}(question)" if not judge else f"return {way}(question, max_retries=0)"
     cases = [asking(name, judges=[judge or {"regex": "."}]) for name in NAMES[: 4 if judge else 8]]
     rubric = f"owner: ana\nrate_limits:\n  {upstream.url.removeprefix('http://')}: {{{limit}}}\n"
-    return talking(upstream, MORE + agent(body) + JUDGE).with_cases(*cases).with_files({"eval/rubric.yaml": rubric})
+    source = MORE + agent(f"return {way}(question)") + JUDGE
+    return talking(upstream, source).with_cases(*cases).with_files({"eval/rubric.yaml": rubric})
 
 
 def assert_none_refused(checkout: Checkout, upstream: Upstream, result: pytest.RunResult) -> None:
@@ -77,7 +77,7 @@ def test_without_a_limit_calls_are_refused(pytester: pytest.Pytester, upstream: 
 
 @WORKERS
 def test_agents_and_judges_wait_in_one_line(pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
-    checkout = project(upstream, "openai_sync", judge="asked").at(pytester)
+    checkout = project(upstream, "httpx_sync", judge="asked").at(pytester)
     result = checkout.run("eval", "--recall-mode=all", AT_ONCE, *workers)
     result.assert_outcomes(passed=4)
     assert (upstream.count, upstream.refused) == (8, 0)

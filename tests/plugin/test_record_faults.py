@@ -16,7 +16,7 @@ from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules
 from pytest_recall.store.cassette import Cassette
 from pytest_recall.store.library import Library
-from tests.helpers.project import Checkout, Project
+from tests.helpers.project import Project
 from tests.helpers.talking import (
     agent,
     answers,
@@ -287,6 +287,7 @@ class TestSharedFixtures:
         result = checkout.run("eval", "--record", "--recall-mode=all", workers)
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        own = {name: numbers(text)[3:] for name, text in answers(checkout).items()}
         upstream.close()
         files = finished(checkout)
         assert len(files) == 7
@@ -302,6 +303,8 @@ class TestSharedFixtures:
             result = checkout.run("eval", "--replay", "--recall-mode=all", others)
             assert result.ret == pytest.ExitCode.OK, result.stdout.str()
             assert all(set(numbers(text)[:3]) < said for text in answers(checkout).values())
+            assert {name: numbers(text)[3:] for name, text in answers(checkout).items()} == own
+            assert set(sources(checkout).values()) == {"replayed"}
             assert finished(checkout) == files
         assert met == []
 
@@ -467,13 +470,3 @@ def test_four_processes_that_record_thirty_calls_each_into_one_fixture_keep_them
     found = Cassette(library.of_fixture("talk", "session", ""), "talk", Rules())
     found.verify()
     assert len({exchange.request.body for exchange in found.exchanges()}) == len(found) == 120
-
-
-def test_two_workers_record_and_replay_cases(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout: Checkout = asks(upstream, "httpx2_async", *NAMES).at(pytester)
-    checkout.run("eval", "--record", "--recall-mode=all", "-n2").assert_outcomes(passed=6)
-    before = answers(checkout)
-    upstream.close()
-    checkout.run("eval", "--replay", "--recall-mode=all", "-n2").assert_outcomes(passed=6)
-    assert answers(checkout) == before
-    assert set(sources(checkout).values()) == {"replayed"}

@@ -1,7 +1,15 @@
-"""Imports `few_plugins` when Python starts: a worker of pytest-xdist is given another path before it looks for it."""
+"""What a process that a test starts does before anything else, since its path names this folder.
+
+It imports `few_plugins`: a worker of pytest-xdist is given another path before it looks for it. And it
+collects garbage seldom: half of what it costs to import a model's SDK is the walk over what stays.
+"""
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 
 importlib.import_module("few_plugins")
+gc.set_threshold(1_000_000)
+atexit.register(gc.freeze)
