@@ -172,7 +172,7 @@ def test_junitxml_holds_every_case(pytester: pytest.Pytester, workers: Workers) 
     checkout.run("eval", "--junitxml=report.xml", *workers)
     suite = ElementTree.parse(checkout.path / "report.xml").getroot()[0]
     found = {
-        entry.get("name"): [one.get("message") for one in entry if one.tag != "properties"]
+        entry.get("name"): [str(one.get("message")) for one in entry if one.tag != "properties"]
         for entry in suite.iter("testcase")
     }
     assert found.pop("a") == []
