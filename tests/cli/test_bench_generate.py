@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from pytest_recall.cli import main
+from pytest_recall.core.horizon.dialogue import read_turns
 from pytest_recall.core.horizon.question import CATEGORIES
 from pytest_recall.store import strictyaml
 from tests.cli.samples import environment, recall
@@ -392,10 +393,24 @@ class TestConversations:
         upstream = said(chat(json.dumps(turns)))
         assert bench("generate-conversations", *model(upstream), "--days", "1").code == 2
 
-    def test_nobody_is_asked_without_a_model(self, bench: Command) -> None:
-        done = bench("generate-conversations", "--model", "offline")
-        told = "recall: --model: 'offline' asks nobody, and this needs somebody who understands; name a model\n"
+    def test_without_a_model_the_notes_are_the_answers(self, bench: Command, persona: Path) -> None:
+        assert bench("generate-conversations", "--model", "offline", "--dry-run").out == "10 days: no call\n"
+        done = bench("generate-conversations", "--model", "offline", "--format", "json")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.endswith("10 days written, 0 were there, 0 left out; no call was made\n")
+        for path in sorted(persona.glob("conversations*/conv-*.json")):
+            turns = read_turns(path.read_text(encoding="utf-8"))
+            notes = (persona / "memories-10d" / path.name.replace("conv", "day").replace("json", "md")).read_text()
+            assert all(line in notes for turn in turns[1::2] for line in turn.content.splitlines())
+        kept = bench("generate-conversations", "--model", "offline:2", "--format", "json")
+        assert "0 days written, 10 were there" in kept.out
+
+    def test_an_option_for_models_has_no_effect_without_one(self, bench: Command) -> None:
+        done = bench("generate-conversations", "--model", "offline", "--temperature", "0.5")
+        told = "recall: --temperature is for models, and has no effect with --model offline; remove it\n"
         assert (done.code, done.err) == (2, told)
+
+    def test_a_day_that_is_not_there(self, bench: Command) -> None:
         assert bench("generate-conversations", "--model", "openai", "--start", "11").code == 2
 
 
@@ -408,6 +423,16 @@ def calling(asked: Asked) -> Answer:
 
 
 class TestToolCalls:
+    def test_without_a_model_what_has_a_figure_is_kept(self, bench: Command, persona: Path) -> None:
+        assert bench("generate-tool-calls", "--model", "offline").code == 0
+        found = [yaml.safe_load(path.read_text()) for path in sorted(persona.glob("tools*/day-*.yaml"))]
+        assert [one["day"] for one in found] == list(range(1, 11))
+        for one in found:
+            notes = (persona / "memories-10d" / f"day-{one['day']:04}.md").read_text()
+            assert one["calls"]
+            assert all(call["content"].partition(": ")[2] in notes for call in one["calls"])
+            assert all(f"# session: {call['session']}" in notes for call in one["calls"])
+
     """What would have been saved."""
 
     def test_the_published_form(self, bench: Command, said: Any, persona: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.bench_author import say, spent, spent_line
+from pytest_recall.cli.bench_author import check_effect, say, spent, spent_line
 from pytest_recall.cli.bench_corpus import (
     ASKING,
     RANGE,
@@ -49,13 +49,15 @@ def daily(
     path: Callable[[Corpus, int], Path],
     prompts: Callable[[Corpus, int], tuple[str, str]],
     write: Callable[[Corpus, Sequence[int], Work, Asking], list[LeftOut]],
+    retold: Callable[[Corpus, int, str], str],
 ) -> int:
     """Have the days written that are not there, or only say what it would take, and return the exit code.
 
     `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
-    file is.
+    file is, and `retold` its text by the author who asks no model, of a seed.
     """
     from pytest_recall.horizon.covered import alone
+    from pytest_recall.horizon.passes.author import seed_of
     from pytest_recall.horizon.passes.daily import Asking, reasons
     from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
     from pytest_recall.render.sentences import plural
@@ -65,8 +67,13 @@ def daily(
     days = days_of(args, profile, corpus)
     folder = path(corpus, days[0]).parent
     say_unused(args, profile, *RANGE, *ASKING)
+    selector = selector_of(args, profile, *kinds)
+    if (seed := seed_of(selector)) is not None:
+        options = {f"--{name.replace('_', '-')}": getattr(args, name) for name in (*ASKING, "timeout")}
+        check_effect(selector, {**options, "--concurrency": None if args.concurrency == 1 else args.concurrency})
+        return _offline(args, corpus, days, path, lambda day: retold(corpus, day, seed))
     settled(args, profile, usual)
-    with working(selector_of(args, profile, *kinds), args) as work:
+    with working(selector, args) as work:
         if args.dry_run:
             wanted = _wanted(args, corpus, days, path)
             kept = len(days) - len(wanted)
@@ -86,6 +93,47 @@ def daily(
     else:
         told = f"{plural(done, 'day')} written, {kept:,} were there, {len(left_out):,} left out"
         print(f"{folder}: {told}; {spent_line(work)}")
+    return 2 if left_out else 0
+
+
+def _offline(
+    args: argparse.Namespace,
+    corpus: Corpus,
+    days: Sequence[int],
+    path: Callable[[Corpus, int], Path],
+    text_of: Callable[[int], str],
+) -> int:
+    """Write the days that are not there without a model, and return the exit code."""
+    from pytest_recall.horizon.covered import alone
+    from pytest_recall.horizon.passes.daily import LeftOut, reasons
+    from pytest_recall.render.sentences import plural
+    from pytest_recall.store.files import write_text
+
+    folder = path(corpus, days[0]).parent
+    if args.dry_run:
+        wanted = _wanted(args, corpus, days, path)
+        kept = len(days) - len(wanted)
+        plain = {"version": 1, "days": len(wanted), "kept": kept, "calls": 0, "usd": 0.0}
+        there = f" ({kept:,} there already)" if kept else ""
+        print(json.dumps(plain, indent=2) if args.json else f"{plural(len(wanted), 'day')}{there}: no call")
+        return 0
+    left_out = []
+    with alone(corpus.path, folder):
+        wanted = _wanted(args, corpus, days, path)
+        for day in wanted:
+            if text := text_of(day):
+                write_text(path(corpus, day), text, durable=True)
+            else:
+                left_out.append(LeftOut(day, "the day says nothing"))
+    for told in reasons(left_out):
+        say(told)
+    done, kept = len(wanted) - len(left_out), len(days) - len(wanted)
+    if args.json:
+        written = {"version": 1, "folder": str(folder), "written": done, "kept": kept, "calls": 0, "usd": 0.0}
+        print(json.dumps({**written, "left_out": [one._asdict() for one in left_out]}, indent=2, ensure_ascii=False))
+    else:
+        told = f"{plural(done, 'day')} written, {kept:,} were there, {len(left_out):,} left out"
+        print(f"{folder}: {told}; no call was made")
     return 2 if left_out else 0
 
 

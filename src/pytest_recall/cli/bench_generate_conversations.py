@@ -16,6 +16,8 @@ cannot be read is asked for once more; after that the day is left out and named.
   recall bench generate-conversations --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
   recall bench generate-conversations --profile run.yaml --days 10 --format json --concurrency 4
 
+--model offline[:SEED] asks no model: whom the agent works for asks about the topics, and the notes are the answers.
+
 Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
 """
 USUAL = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000)
@@ -32,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from functools import partial
 
-    from pytest_recall.horizon.passes.conversations import conversation_path, prompts, write_conversations
+    from pytest_recall.horizon.passes.conversations import conversation_path, prompts, retold, write_conversations
 
     return daily(
         args,
@@ -41,4 +43,5 @@ def run(args: argparse.Namespace) -> int:
         path=partial(conversation_path, form=args.format),
         prompts=prompts,
         write=partial(write_conversations, form=args.format),
+        retold=partial(retold, form=args.format),
     )

@@ -19,6 +19,8 @@ Days come one after the other, since each is shown the calls of the day before, 
 
   recall bench generate-tool-calls --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
 
+--model offline asks no model: each line of the notes with a figure, a date or somebody's words is a call.
+
 Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
 """
 USUAL = Usual(temperature=0.3, max_tokens=4_000, timeout=120_000)
@@ -34,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from functools import partial
 
-    from pytest_recall.horizon.passes.toolcalls import calls_path, prompts, write_tool_calls
+    from pytest_recall.horizon.passes.toolcalls import calls_path, prompts, retold, write_tool_calls
 
     return daily(
         args,
@@ -43,4 +45,5 @@ def run(args: argparse.Namespace) -> int:
         path=calls_path,
         prompts=prompts,
         write=partial(write_tool_calls, tell=say),
+        retold=retold,
     )

@@ -10,6 +10,7 @@ from pytest_recall.core.horizon.layout import day_file
 from pytest_recall.core.horizon.persona import Persona
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.passes.daily import Asking, LeftOut, ask, write_days
+from pytest_recall.horizon.passes.offline_daily import conversation
 from pytest_recall.horizon.passes.work import Work
 from pytest_recall.judges.fence import Part, fenced
 from pytest_recall.store.files import write_text
@@ -36,6 +37,12 @@ def prompts(corpus: Corpus, day: int) -> tuple[str, str]:
     date, weekday = corpus.calendar.date_of(day), corpus.calendar.weekday_of(day)
     notes = fenced([Part("NOTES", corpus.text(day), f"{date}, {weekday}")])
     return f"{_about(corpus.persona)}\n\n{_RULES}", f"Today is {weekday}, {date}.\n\n{notes}"
+
+
+def retold(corpus: Corpus, day: int, seed: str, form: Form) -> str:
+    """Return the text of a day's conversation as no model tells it; empty where the day says nothing."""
+    turns = conversation(corpus.text(day), seed)
+    return written(turns, form) if turns else ""
 
 
 def write_conversations(corpus: Corpus, days: Sequence[int], work: Work, asking: Asking, form: Form) -> list[LeftOut]:

@@ -10,6 +10,7 @@ from pytest_recall.core.horizon.persona import Persona
 from pytest_recall.core.horizon.saving import TOOL, SavedCall, read_calls
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.passes.daily import Asking, LeftOut, ask, stretches, write_days
+from pytest_recall.horizon.passes.offline_daily import calls
 from pytest_recall.horizon.passes.work import Work
 from pytest_recall.judges.fence import Part, fenced
 from pytest_recall.store.files import read_text, write_text
@@ -51,6 +52,12 @@ def prompts(corpus: Corpus, day: int, before: Path | None = None) -> tuple[str, 
         f"{_about(corpus.persona)}\n\n{_RULES}",
         f"Today is {weekday}, {date}. Sessions: {sessions}.\n\n{fenced(parts)}",
     )
+
+
+def retold(corpus: Corpus, day: int, seed: str) -> str:
+    """Return the text of a day's calls as no model makes them; empty where the day says nothing."""
+    found = calls(corpus.text(day))
+    return day_text(corpus, day, found) if found else ""
 
 
 def write_tool_calls(
