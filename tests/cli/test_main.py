@@ -22,6 +22,7 @@ COMMANDS = (
     "backtest",
     "status",
     "score",
+    "ratchet",
     "compare",
     "apply",
     "merge",
@@ -69,6 +70,7 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path) -> None:
         ("simulate", ["--pulls", "--drift", "--flaky", "--usd", "--bad", "--breaks", "--recall", "--seeds", "--plot"]),
         ("backtest", ["--runs", "--verdicts", "--slice", "--nightly", "--stalest", "--json"]),
         ("score", ["RUN", "--format", "--fail-on", "regression", "failure", "incomplete"]),
+        ("ratchet", ["--runs", "--add", "--pr", "--date", "--dry-run", "--json", "No gate is ever lowered"]),
         ("apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
         ("check", ["--files", "without running anything"]),
         ("schema", ["cases", "rubric", "yaml-language-server"]),
@@ -112,6 +114,7 @@ NEED_EVAL = [
     ["check"],
     ["simulate"],
     ["backtest"],
+    ["ratchet"],
 ]
 
 

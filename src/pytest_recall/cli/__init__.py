@@ -19,6 +19,7 @@ COMMANDS = (
     "backtest",
     "status",
     "score",
+    "ratchet",
     "compare",
     "apply",
     "merge",
@@ -51,6 +52,7 @@ the way through:
   recall select --mode nightly      see a slice without running it
   recall estimate                   what today's slice will cost
   recall score latest               the scorecard of the newest run, again
+  recall ratchet --dry-run          which gates of the rubric may ask for more
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall apply latest               fold in a run that was killed before its end
   recall resolve                    merge a state file that git has left with conflicts

@@ -1,0 +1,154 @@
+"""`recall ratchet`: gates are raised to what has held in real runs, in the file as people have written it."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.project import DAY, ECHOING, Checkout, case, failing
+
+CASES = [case(f"r{n}", scenario="refunds") for n in range(9)] + [failing("r9", scenario="refunds")]
+RUBRIC = """\
+# ours
+owner: us
+new_traffic_sample: 20
+gates:
+  - {scenario: refunds, at_least: 0.5, since: 2026-01-01, pr: 3}  # the shop
+  - dimension: facts
+    at_least: 0.95  # for now
+"""
+RAISED = RUBRIC.replace("0.5, since: 2026-01-01, pr: 3", "0.9, since: 2026-04-01, pr: 12")
+
+
+@pytest.fixture(autouse=True)
+def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_REF", "GITHUB_EVENT_NAME", "GITHUB_BASE_REF", "RECALL_DATE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def checkout(pytester: pytest.Pytester, rubric: str = RUBRIC) -> Checkout:
+    """Return a project with two gates."""
+    return ECHOING.with_cases(*CASES).with_files({"eval/rubric.yaml": rubric}).at(pytester)
+
+
+def nights(project: Checkout, count: int) -> None:
+    """Make runs on days in a row."""
+    for day in range(count):
+        project.run("eval", "-q", day=(date.fromisoformat(DAY) + timedelta(days=day)).isoformat())
+
+
+def rubric(project: Checkout) -> str:
+    """Return the text of the rubric."""
+    return (project.path / "eval/rubric.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("state", ["rows", "events"])
+def test_what_has_held_is_asked_for_from_now_on(pytester: pytest.Pytester, state: str) -> None:
+    project = checkout(pytester, RUBRIC + f"state: {state}\n")
+    nights(project, 3)
+    arguments = ("ratchet", "--runs", "3", "--date", "2026-04-01", "--pr", "12")
+    dry = project.recall(*arguments, "--dry-run")
+    (*_, last) = (run.name for run in project.artifacts.runs())
+    where = "lowest after {}: 90.0 %, 9 of 10 last verdicts"
+    assert dry.outlines == [
+        f"gate `refunds` would be raised from 0.5 to 0.9: it held in 3 runs; {where.format(last)}",
+        f"gate `facts` stays at 0.95: it has not held; {where.format(last)}",
+    ]
+    assert (dry.ret, rubric(project)) == (0, RUBRIC + f"state: {state}\n")
+    done = project.recall(*arguments)
+    assert (done.ret, done.outlines[0]) == (0, dry.outlines[0].replace("would be raised", "raised"))
+    assert rubric(project) == RAISED + f"state: {state}\n"
+    again = project.recall(*arguments)
+    assert (again.ret, again.outlines[0][:40]) == (0, "gate `refunds` stays at 0.9: it has held")
+    assert rubric(project) == RAISED + f"state: {state}\n"
+    # What it asks for now is what these runs would have held.
+    assert "gate `refunds` held: 90.0 %" in project.recall("score").stdout.str()
+
+
+def test_too_few_runs_raise_nothing(pytester: pytest.Pytester) -> None:
+    project = checkout(pytester)
+    assert project.recall("ratchet").outlines == [
+        "gate `refunds` stays at 0.5: too few verdicts now: 0 of 10 cases have one, 5 are needed",
+        "gate `facts` stays at 0.95: too few verdicts now: 0 of 10 cases have one, 5 are needed",
+    ]
+    nights(project, 2)
+    done = project.recall("ratchet")
+    assert done.ret == 0
+    assert done.outlines[0].startswith("gate `refunds` stays at 0.5: too few runs: 2 have asked its cases, 10 are")
+    assert rubric(project) == RUBRIC
+
+
+def test_runs_that_were_cut_off_or_chosen_by_hand_do_not_count(pytester: pytest.Pytester) -> None:
+    project = checkout(pytester)
+    nights(project, 2)
+    journal = project.artifacts.runs()[-1] / "trials.jsonl"
+    *lines, _ = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(lines), encoding="utf-8")
+    project.run("eval/cases.yaml::r1")
+    done = project.recall("ratchet", "--runs", "2")
+    assert done.outlines[0].startswith(
+        "gate `refunds` stays at 0.5: too few runs: 1 have asked its cases, 2 are needed"
+    )
+
+
+def test_a_gate_is_added_where_it_is_asked_for(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = checkout(pytester, "owner: us # x\nnew_traffic_sample: 20\n")
+    assert project.recall("ratchet").outlines == ["eval/rubric.yaml: no gates; --add writes one"]
+    nights(project, 2)
+    few = project.recall("ratchet", "--add", "scenario:refunds")
+    told = "recall: --add: no gate for refunds yet: too few runs: 2 have asked its cases, 10 are needed"
+    assert (few.ret, few.errlines) == (2, [told])
+    monkeypatch.setenv("GITHUB_REF", "refs/pull/44/merge")
+    arguments = ("ratchet", "--runs", "2", "--add", "scenario:refunds", "--add", "all", "--date", "2026-04-01")
+    told_json = json.loads(project.recall(*arguments, "--json").stdout.str())
+    assert [(gate["scenario"], gate["at_least"], gate["raised_to"], gate["runs"]) for gate in told_json["gates"]] == [
+        ("refunds", None, 0.9, 2),
+        (None, None, 0.9, 2),
+    ]
+    assert rubric(project) == (
+        "owner: us # x\nnew_traffic_sample: 20\ngates:\n"
+        "  - scenario: refunds\n    at_least: 0.9\n    since: 2026-04-01\n    pr: 44\n"
+        "  - at_least: 0.9\n    since: 2026-04-01\n    pr: 44\n"
+    )
+    again = project.recall(*arguments)
+    assert again.errlines == [
+        "recall: --add: there is a gate for refunds already; leave out --add, and it is raised",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("scenario:refund", "--add: the scenario 'refund' is in no case; did you mean `refunds`?"),
+        ("refunds", "--add: 'refunds' is no part of the cases; write `scenario:NAME`, `dimension:NAME` or `all`"),
+    ],
+)
+def test_what_is_no_part_of_the_cases_is_refused(pytester: pytest.Pytester, given: str, words: str) -> None:
+    done = checkout(pytester).recall("ratchet", "--add", given)
+    assert (done.ret, done.outlines, done.errlines) == (2, [], [f"recall: {words}"])
+
+
+def test_without_a_rubric_there_is_nothing_to_add_to(pytester: pytest.Pytester) -> None:
+    project = checkout(pytester)
+    Path(project.path / "eval/rubric.yaml").unlink()
+    assert project.recall("ratchet").outlines == ["eval/rubric.yaml: no gates; --add writes one"]
+    done = project.recall("ratchet", "--add", "all")
+    assert (done.ret, done.errlines) == (
+        2,
+        ["recall: eval/rubric.yaml: no such file; write one with `owner: <who answers for it>`"],
+    )
+
+
+def test_a_form_without_a_place_is_one_sentence_and_stays(pytester: pytest.Pytester) -> None:
+    text = "owner: us\nnew_traffic_sample: 20\nthresholds: {exact: &half 0.5}\ngates: [{at_least: *half}]\n"
+    project = checkout(pytester, text)
+    nights(project, 1)
+    for more in ([], ["--dry-run"]):
+        done = project.recall("ratchet", "--runs", "1", "--date", "2026-04-01", *more)
+        line = '`- {"at_least": 0.9, "since": "2026-04-01"}`'
+        told = f"recall: eval/rubric.yaml: its form leaves no place for the gate `all cases`; write {line} yourself"
+        assert (done.ret, done.outlines, done.errlines) == (2, [], [told])
+        assert rubric(project) == text
