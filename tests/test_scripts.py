@@ -1,9 +1,11 @@
-"""Scripts: the slice that they print is the one that a run takes, and the tables that they wrote still hold."""
+"""Scripts: the slice that they print is the one that a run takes, their tables hold, and days can be rehearsed."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SELECT = ROOT / "scripts" / "select-recall-batch.py"
+REHEARSE = ROOT / "scripts" / "rehearse-schedule.py"
+DAY = ("--days", "1", "--warm-up", "0", "--cases", "20", "--tags", "4", "--pulls", "3")
 ON = ("--date", "2026-11-21", "--seed", "42")
 
 
@@ -66,3 +70,66 @@ def test_the_tables_of_the_shipped_memories_still_hold() -> None:
     pytest.importorskip("wordllama")
     done = call(ROOT, str(ROOT / "scripts" / "memory-baselines.py"), "--check")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("--policy", "lottery", "--slice", "5"), ("--policy", "literal", "--layout", "events", "--keep-days", "0")],
+    ids=["lottery-rows", "literal-events"],
+)
+def test_a_day_is_rehearsed_in_a_real_repository(
+    given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = call(tmp_path, str(REHEARSE), *DAY, "--drift", "0.1", "--json", *given)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["faults"] == []
+    # One run of everything, a night, and three pull requests, of which one has to push again if it is caught.
+    assert found["runs"] == 5 + round((found["rehearsed"]["caught"] or 0) * found["rehearsed"]["bad"])
+    assert found["rehearsed"]["slice"] == found["simulated"]["slice"]
+    assert found["rehearsed"]["longest_night"] == found["simulated"]["longest_night"]
+    assert found["rehearsed"]["bad"] == found["simulated"]["bad"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rehearsal_tells_the_step_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = call(tmp_path, str(REHEARSE), *DAY)
+    assert done.returncode == 2
+    assert done.stderr == "`git init -q -b main` was not started: No such file or directory\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, str(REHEARSE), *DAY]
+    with subprocess.Popen(
+        command,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Who runs us in the background may have us ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "day 1 of 1\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (code, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path) -> None:
+    for given, told in (
+        (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
+        (("--policy", "literal", "--slice", "5"), "--slice: no effect without --policy lottery"),
+        (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
+        (("--tags", "30"), "--tags: 30 are more than 20 cases"),
+    ):
+        done = call(tmp_path, str(REHEARSE), *DAY, *given)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.endswith(f"error: {told}\n")

@@ -33,7 +33,7 @@ MODEL = (
 
 def lines(found: Sequence[Summary], settings: Mapping[str, Setting], notes: Sequence[str]) -> Iterator[str]:
     """Yield the table of figures, a column for each policy, what they rest on, and `notes`."""
-    yield from grid(["", *(one.policy for one in found)], [[name, *cells] for name, *cells in _rows(found)])
+    yield from table(found)
     yield ""
     rows = [[_named(name), _value(name, one), _source(one)] for name, one in settings.items()]
     first, second = (max(len(row[at]) for row in rows) for at in range(2))
@@ -42,6 +42,11 @@ def lines(found: Sequence[Summary], settings: Mapping[str, Setting], notes: Sequ
     yield ""
     yield from notes
     yield MODEL
+
+
+def table(found: Sequence[Summary]) -> Iterator[str]:
+    """Yield the table of figures alone, a column for each policy."""
+    yield from grid(["", *(one.policy for one in found)], [[name, *cells] for name, *cells in _rows(found)])
 
 
 def as_json(

@@ -76,20 +76,38 @@ class World:
         return sorted({case_id for parts in (self.tags, self.untold) for ids in parts.values() for case_id in ids})
 
 
-@dataclass
-class _Pull:
-    asked: frozenset[str]
-    trials: list[tuple[str, bool, date, bool]] = field(default_factory=list)
-    breaks: tuple[str, ...] = ()
-    is_merged: bool = True
+class Told(NamedTuple):
+    """A verdict, and whether the case was sound when it was given."""
+
+    case_id: str
+    passed: bool
+    on: date
+    sound: bool
+
+
+@dataclass(eq=False)
+class Pull:
+    """A pull request: what its slice asked and what came of it, and what it breaks once it is merged."""
+
+    number: int
+    breaks: tuple[str, ...]
+    is_merged: bool
+    asked: frozenset[str] = frozenset()
+    told: list[Told] = field(default_factory=list)
 
 
 def simulate(policy: Policy, world: World, seed: int = 0) -> Figures:
     """Return what `policy` comes to in `world`; the same seed is the same world for every policy."""
-    return _Simulation(policy, world, seed).run()
+    return Simulation(policy, world, seed).run()
 
 
-class _Simulation:
+class Simulation:
+    """What happens, day by day, and what it comes to.
+
+    A rehearsal in a real repository plays the same events: it has the methods without an underscore of its own,
+    and leaves in `rows` what the main branch knows.
+    """
+
     def __init__(self, policy: Policy, world: World, seed: int) -> None:
         self.policy = policy
         self.world = world
@@ -102,9 +120,9 @@ class _Simulation:
         self.rows: dict[str, Row] = {}
         self.broken: dict[str, tuple[float, bool]] = {}
         self.mending: set[str] = set()
-        self.ahead: list[tuple[float, int, _Pull | str]] = []  # Pull requests that close, and cases that are mended.
+        self.ahead: list[tuple[float, int, Pull | str]] = []  # Pull requests that close, and cases that are mended.
         self.order = count()
-        self.open: list[_Pull] = []
+        self.open: list[Pull] = []
         self.runs = self.asked = self.repeated = self.demoted = 0
         self.slices: list[int] = []
         self.nights: list[int] = []
@@ -113,9 +131,7 @@ class _Simulation:
 
     def run(self) -> Figures:
         world, fate, number = self.world, self.fate, 0
-        # A team begins with one run of everything.
-        for case_id in world.cases:
-            self._take(case_id, True, FIRST - timedelta(days=1), True)
+        self.begin()
         every, more = divmod(world.pulls, 1)
         for day in range(world.days):
             if not world.late:
@@ -136,6 +152,41 @@ class _Simulation:
                 self._night(day, day + 1)
         return self._figures()
 
+    def begin(self) -> None:
+        """Have one run of everything, a day before the first: nothing is broken yet, and no verdict wrong."""
+        self.keep([Told(case_id, True, FIRST - timedelta(days=1), True) for case_id in self.world.cases])
+
+    def ask_pull(self, pull: Pull, near: Collection[str], now: float) -> dict[str, bool]:
+        """Return which cases a pull request runs, and whether each passes."""
+        picks = self.policy.pull_request(self.rows, near, day_of(now), str(pull.number))
+        wrong = self.broken.keys() | set(pull.breaks)
+        return {pick.case_id: self._ask(pick.case_id in wrong, now) for pick in picks}
+
+    def ask_night(self, today: date, now: float) -> dict[str, bool]:
+        """Return which cases a night runs, and whether each passes."""
+        picks = self.policy.night(self.rows, (), today, today.isoformat())
+        return {pick.case_id: self._ask(pick.case_id in self.broken, now) for pick in picks}
+
+    def put_right(self, pull: Pull, now: float) -> None:
+        """Mend what a pull request breaks, before it is merged."""
+
+    def keep(self, told: Sequence[Told], pull: Pull | None = None) -> None:
+        """Take into the rows what a night has found, or a pull request that is merged."""
+        for one in told:
+            before = self.rows.get(one.case_id)
+            outcome = Outcome.PASSED if one.passed else Outcome.FAILED
+            trial = Trial(one.case_id, outcome, error="" if one.passed else "failed")
+            after = review(before, trial, one.on, self.world.quarantine)
+            if after is not None:
+                self.rows[one.case_id] = after
+            self._moved(one, before, after)
+
+    def abandon(self, pull: Pull) -> None:
+        """Close a pull request that is never merged."""
+
+    def mend(self, case_id: str) -> None:
+        """Make a case sound that was found broken."""
+
     def _counts(self, now: float) -> bool:
         return now >= self.world.warm_up
 
@@ -150,13 +201,15 @@ class _Simulation:
             if isinstance(what, str):
                 self.mending.discard(what)
                 self.broken.pop(what, None)
+                self.mend(what)
                 continue
             self.open.remove(what)
-            if what.is_merged:
-                for trial in what.trials:
-                    self._take(*trial)
-                for case_id in what.breaks:
-                    self.broken.setdefault(case_id, (at, False))
+            if not what.is_merged:
+                self.abandon(what)
+                continue
+            self.keep(what.told, what)
+            for case_id in what.breaks:
+                self.broken.setdefault(case_id, (at, False))
 
     def _pull(self, number: int, now: float) -> None:
         world, fate = self.world, self.fate
@@ -167,23 +220,22 @@ class _Simulation:
         lasts = math.exp(math.log(world.open_days) + fate.gauss(0, 1))
         is_bad, is_merged = fate.random() < world.bad, fate.random() >= world.abandoned
         breaks = tuple(fate.sample(touched, min(world.breaks, len(touched))))
-        today = FIRST + timedelta(days=int(now))
-        picks = [pick.case_id for pick in self.policy.pull_request(self.rows, near, today, str(number))]
-        pull = _Pull(frozenset(picks), breaks=breaks if is_bad else (), is_merged=is_merged)
+        pull = Pull(number, breaks if is_bad else (), is_merged)
+        passes = self.ask_pull(pull, near, now)
+        pull.asked = frozenset(passes)
         counts = self._counts(now)
         if counts:
             others: set[str] = set().union(*(other.asked for other in self.open))
-            self.slices.append(len(picks))
-            self.asked += len(picks)
+            self.slices.append(len(passes))
+            self.asked += len(passes)
             self.repeated += len(others & pull.asked)
         found = False
-        for case_id in picks:
+        for case_id, passed in passes.items():
             own, sound = case_id in pull.breaks, case_id not in self.broken
-            passed = self._ask(case_id, own or not sound, now)
             if own and sound and not passed:
                 found |= self.rows[case_id].quarantined is None  # One in quarantine blocks nobody.
                 passed = True  # It is put right before the merge, and the row hears of that.
-            pull.trials.append((case_id, passed, today, sound))
+            pull.told.append(Told(case_id, passed, day_of(now), sound))
             if not passed:
                 self._found(case_id, now)
         if pull.breaks and counts:
@@ -191,23 +243,22 @@ class _Simulation:
             self.caught += found
         if found:
             pull.breaks = ()
+            self.put_right(pull, now)
         self.open.append(pull)
         heapq.heappush(self.ahead, (now + lasts, next(self.order), pull))
 
     def _night(self, day: int, now: float) -> None:
         today = FIRST + timedelta(days=day)
-        picks = self.policy.night(self.rows, (), today, today.isoformat())
+        passes = self.ask_night(today, now)
         if self._counts(now):
-            self.nights.append(len(picks))
-        for pick in picks:
-            sound = pick.case_id not in self.broken
-            passed = self._ask(pick.case_id, not sound, now)
-            self._take(pick.case_id, passed, today, sound)
+            self.nights.append(len(passes))
+        self.keep([Told(case_id, passed, today, case_id not in self.broken) for case_id, passed in passes.items()])
+        for case_id, passed in passes.items():
             if not passed:
-                self._found(pick.case_id, now)
+                self._found(case_id, now)
 
-    def _ask(self, case_id: str, is_broken: bool, now: float) -> bool:
-        """Return whether the case passes; a fail is asked again where the policy says so."""
+    def _ask(self, is_broken: bool, now: float) -> bool:
+        """Return whether a case passes; a fail is asked again where the policy says so."""
         outcomes: list[Outcome] = []
         while True:
             self.runs += self._counts(now)
@@ -227,14 +278,10 @@ class _Simulation:
         if alone and self._tells(since):
             self.delays.append(now - since)
 
-    def _take(self, case_id: str, passed: bool, on: date, sound: bool) -> None:
-        before = self.rows.get(case_id)
-        outcome = Outcome.PASSED if passed else Outcome.FAILED
-        after = review(before, Trial(case_id, outcome, error="" if passed else "failed"), on, self.world.quarantine)
-        if after is not None:
-            self.rows[case_id] = after
-        if before is not None and after is not None and before.box > 1 and after.box == 1 and sound:
-            self.demoted += (on - FIRST).days >= self.world.warm_up
+    def _moved(self, told: Told, before: Row | None, after: Row | None) -> None:
+        """Count a sound case that has lost its box."""
+        if before is not None and after is not None and before.box > 1 and after.box == 1 and told.sound:
+            self.demoted += (told.on - FIRST).days >= self.world.warm_up
 
     def _figures(self) -> Figures:
         world = self.world
@@ -266,6 +313,11 @@ class _Simulation:
             delays=tuple(self.delays),
             waits=tuple(waiting),
         )
+
+
+def day_of(now: float) -> date:
+    """Return the day on which it is `now`, in days since the first."""
+    return FIRST + timedelta(days=math.floor(now))
 
 
 # Policies
