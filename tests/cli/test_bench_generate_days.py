@@ -297,6 +297,13 @@ def test_the_committed_persona_is_what_the_commands_write(tmp_path: Path, inside
     assert (done.code, done.out) == (0, "0 errors, 0 warnings\n")
 
 
+def test_the_days_that_a_model_wrote_fit_their_story(inside: Recall) -> None:
+    folder = ROOT / "eval" / "personas" / "ferry-office-lighthouse"
+    assert len(list((folder / "memories-30d").iterdir())) == 30
+    done = inside(ROOT, "bench", "check", str(folder.relative_to(ROOT)))
+    assert (done.code, done.out) == (0, "0 errors, 0 warnings\n")
+
+
 def test_nothing_of_the_committed_persona_is_taken_for_cases() -> None:
     patterns = (*DEFAULT_PATTERNS, "eval/cases.yaml", *DATASET_FILES)
     assert [one for one in find_case_files(ROOT / "eval", patterns) if "personas" in one.parts] == []
