@@ -285,3 +285,19 @@ def test_the_token_is_shown_to_the_server_and_to_nobody_else(
     git(work, "config", "--unset-all", f"http.{served.url}/.extraheader")
     inside(work, "push")
     assert shown[1:] == [[]]
+
+
+def test_a_night_moves_what_is_old_into_the_state_file(work: Path, bare: Path, inside: Recall) -> None:
+    other = clone(bare, "other")
+    path = other / "eval" / "rubric.yaml"
+    path.write_text(f"{path.read_text(encoding='utf-8')}state: events\n", encoding="utf-8")
+    git(other, "commit", "--quiet", "--all", "--message", "Events")
+    git(other, "push", "--quiet")
+    assert inside(work, "push").code == 0
+    [first] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
+    assert boxes(bare) == BEFORE
+    assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-20").code == 1
+    assert inside(work, "push").code == 0
+    [second] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
+    assert (first[12:22], second[12:22]) == (DATE, "2026-03-20")
+    assert boxes(bare) == AFTER

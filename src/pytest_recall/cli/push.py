@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from pytest_recall.cli.apply import check_writes
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.run.ci import job_of
 from pytest_recall.run.push import push
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
+    check_writes(record, folder, explicit=True)
     job = job_of(os.environ)
     if job.fork:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")

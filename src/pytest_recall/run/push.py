@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -14,10 +15,12 @@ from pytest_recall.core.record import Record
 from pytest_recall.render.sentences import plural
 from pytest_recall.run import finish
 from pytest_recall.run.place import Place
+from pytest_recall.run.state import KEEP_DAYS, compact
 from pytest_recall.store.artifacts import FOLDER
-from pytest_recall.store.files import write_text
+from pytest_recall.store.files import locked, write_text
 from pytest_recall.store.journal import NAME
 from pytest_recall.store.remote import EMAIL, GitError, Remote
+from pytest_recall.store.rubric import read_rubric
 
 TRIES = 8
 TRAILER = "Recall-Run"
@@ -93,7 +96,12 @@ def _fold(place: Place, run: Path, record: Record, folded: int) -> int:
     (copy / finish.APPLIED).unlink(missing_ok=True)
     if folded:
         write_text(copy / finish.APPLIED, json.dumps({"trials": folded}) + "\n")
-    return len(finish.apply(place, copy, record) or ())
+    rows = len(finish.apply(place, copy, record) or ())
+    if record.header.mode == "nightly" and read_rubric(place.rubric, place.name(place.rubric)).state == "events":
+        # The night is the one writer that moves older event files into the state file.
+        with locked(place.lock):
+            compact(place, date.fromisoformat(record.header.date), KEEP_DAYS, write=True)
+    return rows
 
 
 def _counts(record: Record, rows: int) -> str:
