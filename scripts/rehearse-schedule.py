@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rehearse the schedule: pull requests and nights of simulated days in a real repository, beside their simulation.
 
-    scripts/rehearse-schedule.py               60 days, 800 cases; ten days take some 50 s of processor time
+    scripts/rehearse-schedule.py               60 days, 800 cases: some five minutes
     scripts/rehearse-schedule.py --days 4 --warm-up 1 --cases 60 --tags 6 --slice 8
 
 Real are git with its branches and merges, every `pytest -p recall eval`, the state and the way to it, and the model,
