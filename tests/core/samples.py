@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -19,6 +22,22 @@ from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
 TODAY = date(2026, 3, 10)
 # A slow machine is not a failed property.
 unhurried = settings(deadline=None, database=None)
+
+
+def printed_alike(program: str) -> str:
+    """Return what a program prints, which has to be the same under two hash seeds, and so in any order of sets."""
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "1")
+    }
+    assert len(printed) == 1
+    return printed.pop()
 
 
 def days(count: int) -> timedelta:

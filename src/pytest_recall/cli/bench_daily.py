@@ -29,6 +29,7 @@ from pytest_recall.cli.bench_corpus import (
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.daily import Asking, LeftOut
+    from pytest_recall.horizon.passes.forecast import Estimate
     from pytest_recall.horizon.passes.work import Work
 
 
@@ -56,34 +57,63 @@ def daily(
     `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
     file is, and `retold` its text by the author who asks no model, of a seed.
     """
-    from pytest_recall.horizon.covered import alone
     from pytest_recall.horizon.passes.author import seed_of
-    from pytest_recall.horizon.passes.daily import Asking, reasons
-    from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.horizon.passes.daily import Asking, LeftOut
+    from pytest_recall.horizon.passes.forecast import Estimate, forecast, sizes_of
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
     days = days_of(args, profile, corpus)
-    folder = path(corpus, days[0]).parent
     say_unused(args, profile, *RANGE, *ASKING)
     selector = selector_of(args, profile, *kinds)
     if (seed := seed_of(selector)) is not None:
         options = {f"--{name.replace('_', '-')}": getattr(args, name) for name in (*ASKING, "timeout")}
         check_effect(selector, {**options, "--concurrency": None if args.concurrency == 1 else args.concurrency})
-        return _offline(args, corpus, days, path, lambda day: retold(corpus, day, seed))
+
+        def tell(wanted: Sequence[int]) -> list[LeftOut]:
+            texts = ((day, retold(corpus, day, seed)) for day in wanted)
+            return [LeftOut(day, "the day says nothing") for day, text in texts if not _write(path(corpus, day), text)]
+
+        return _pass(args, corpus, days, path, lambda _: Estimate(0, 0, 0, 0.0), tell, None)
     settled(args, profile, usual)
     with working(selector, args) as work:
-        if args.dry_run:
-            wanted = _wanted(args, corpus, days, path)
-            kept = len(days) - len(wanted)
-            estimate = forecast(work.model, sizes_of((prompts(corpus, day) for day in wanted), args.max_tokens))
-            plain = {"version": 1, "days": len(wanted), "kept": kept, **estimate._asdict()}
-            print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), estimate, kept))
-            return 0
-        with alone(corpus.path, folder):
-            wanted = _wanted(args, corpus, days, path)
-            left_out = write(corpus, wanted, work, Asking(args.temperature, args.max_tokens)) if wanted else []
+        asking = Asking(args.temperature, args.max_tokens)
+        return _pass(
+            args,
+            corpus,
+            days,
+            path,
+            lambda wanted: forecast(work.model, sizes_of((prompts(corpus, day) for day in wanted), args.max_tokens)),
+            lambda wanted: write(corpus, wanted, work, asking) if wanted else [],
+            work,
+        )
+
+
+def _pass(
+    args: argparse.Namespace,
+    corpus: Corpus,
+    days: Sequence[int],
+    path: Callable[[Corpus, int], Path],
+    estimate: Callable[[Sequence[int]], Estimate],
+    write: Callable[[Sequence[int]], list[LeftOut]],
+    work: Work | None,
+) -> int:
+    """Have `write` write the days that are not there, or only say what it would take, and return the exit code."""
+    from pytest_recall.horizon.covered import alone
+    from pytest_recall.horizon.passes.daily import reasons
+    from pytest_recall.horizon.passes.forecast import sentence
+    from pytest_recall.render.sentences import plural
+
+    folder = path(corpus, days[0]).parent
+    if args.dry_run:
+        wanted = _wanted(args, corpus, days, path)
+        kept, found = len(days) - len(wanted), estimate(wanted)
+        plain = {"version": 1, "days": len(wanted), "kept": kept, **found._asdict()}
+        print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), found, kept))
+        return 0
+    with alone(corpus.path, folder):
+        wanted = _wanted(args, corpus, days, path)
+        left_out = write(wanted)
     for told in reasons(left_out):
         say(told)
     done, kept = len(wanted) - len(left_out), len(days) - len(wanted)
@@ -96,45 +126,13 @@ def daily(
     return 2 if left_out else 0
 
 
-def _offline(
-    args: argparse.Namespace,
-    corpus: Corpus,
-    days: Sequence[int],
-    path: Callable[[Corpus, int], Path],
-    text_of: Callable[[int], str],
-) -> int:
-    """Write the days that are not there without a model, and return the exit code."""
-    from pytest_recall.horizon.covered import alone
-    from pytest_recall.horizon.passes.daily import LeftOut, reasons
-    from pytest_recall.render.sentences import plural
+def _write(path: Path, text: str) -> bool:
+    """Write a day's file; return whether there was anything to write."""
     from pytest_recall.store.files import write_text
 
-    folder = path(corpus, days[0]).parent
-    if args.dry_run:
-        wanted = _wanted(args, corpus, days, path)
-        kept = len(days) - len(wanted)
-        plain = {"version": 1, "days": len(wanted), "kept": kept, "calls": 0, "usd": 0.0}
-        there = f" ({kept:,} there already)" if kept else ""
-        print(json.dumps(plain, indent=2) if args.json else f"{plural(len(wanted), 'day')}{there}: no call")
-        return 0
-    left_out = []
-    with alone(corpus.path, folder):
-        wanted = _wanted(args, corpus, days, path)
-        for day in wanted:
-            if text := text_of(day):
-                write_text(path(corpus, day), text, durable=True)
-            else:
-                left_out.append(LeftOut(day, "the day says nothing"))
-    for told in reasons(left_out):
-        say(told)
-    done, kept = len(wanted) - len(left_out), len(days) - len(wanted)
-    if args.json:
-        written = {"version": 1, "folder": str(folder), "written": done, "kept": kept, "calls": 0, "usd": 0.0}
-        print(json.dumps({**written, "left_out": [one._asdict() for one in left_out]}, indent=2, ensure_ascii=False))
-    else:
-        told = f"{plural(done, 'day')} written, {kept:,} were there, {len(left_out):,} left out"
-        print(f"{folder}: {told}; no call was made")
-    return 2 if left_out else 0
+    if text:
+        write_text(path, text, durable=True)
+    return bool(text)
 
 
 def _wanted(
