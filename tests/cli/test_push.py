@@ -219,10 +219,16 @@ def test_a_fork_is_pushed_nowhere(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--branch", "nowhere"], "recall: git fetch: fatal: couldn't find remote ref refs/heads/nowhere\n"),
+        (
+            ["--branch", "nowhere"],
+            "recall: git: origin has no branch `nowhere`; push it first, or name another with --",
+        ),
         (["--branch", "a b"], "recall: git fetch: fatal: "),
         (["--branch", "--upload-pack=touch x"], "recall: git fetch: fatal: "),
-        (["--remote", "nowhere"], "recall: git fetch: fatal: "),
+        (
+            ["--remote", "nowhere"],
+            "recall: git: `nowhere` is no remote of this clone; add it (`git remote add`), or give",
+        ),
         (["nowhere"], "recall: no run 'nowhere'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,8 +13,12 @@ from pytest_recall.core.rubric import DEFAULT_RUBRIC, Rubric
 from pytest_recall.core.schedule import Quarantine
 from pytest_recall.core.series import Rule
 from pytest_recall.run.simulate import (
+    FIRST,
     Policy,
+    Pull,
+    Simulation,
     Sizes,
+    Told,
     World,
     confirmation,
     literal,
@@ -144,6 +149,24 @@ def test_a_case_in_quarantine_blocks_nobody() -> None:
 
     # Every verdict is wrong, and a case that lapses once is set apart for good.
     assert found.caught == 0
+
+
+def test_what_blocks_nobody_is_not_put_right_and_its_row_hears_the_fail() -> None:
+    world = replace(QUIET, bad=1.0, quarantine=Quarantine(1, "nobody"), abandoned=0)
+    heard: list[bool] = []
+
+    class SetApart(Simulation):
+        def begin(self) -> None:
+            super().begin()
+            self.rows = {name: row._replace(quarantined=FIRST) for name, row in self.rows.items()}
+
+        def keep(self, told: Sequence[Told], pull: Pull | None = None) -> None:
+            heard.extend(one.passed for one in told if pull is not None and one.case_id in pull.breaks and one.sound)
+            super().keep(told, pull)
+
+    SetApart(_lottery(world, len(world.cases))._replace(confirm=None), world, 0).run()
+    assert heard
+    assert not any(heard)
 
 
 def test_nights_are_before_the_day_or_after_it() -> None:

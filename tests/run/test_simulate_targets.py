@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pytest_recall.core.rubric import DEFAULT_RUBRIC
 from pytest_recall.core.schedule import Quarantine
 from pytest_recall.core.simulated import Summary, summed_up
+from pytest_recall.render.simulation import table
 from pytest_recall.run.simulate import TWO_OF_THREE, Policy, World, literal, lottery, simulate, usual_sizes
 
 WORLD = World(
@@ -20,6 +23,7 @@ WORLD = World(
 )
 SIZES = usual_sizes(DEFAULT_RUBRIC, len(WORLD.cases))
 SEEDS = range(5)
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "schedule.md"
 
 
 def _found(policy: Policy) -> Summary:
@@ -70,6 +74,10 @@ def test_the_boxes_alone_cost_less_and_find_it_later(boxes: Summary, drawn: Summ
     assert _value(boxes, "caught") < 0.1
     assert _value(boxes, "again") > 0.6
     assert boxes.longest_night > 400
+
+
+def test_the_page_about_the_schedule_has_these_figures(boxes: Summary, drawn: Summary) -> None:
+    assert "\n".join(table([boxes, drawn])) in PAGE.read_text(encoding="utf-8")
 
 
 def _value(found: Summary, name: str) -> float:

@@ -10,6 +10,7 @@ from pytest_recall.cli.common import Commands, command
 from pytest_recall.core.errors import RecallError
 from pytest_recall.run.teach import teach
 from pytest_recall.store.files import write_text
+from pytest_recall.store.find import find_case_files
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {
@@ -65,6 +66,9 @@ def run(args: argparse.Namespace) -> int:
     if written and not args.dry_run and not (args.github or args.gitlab):
         where = folder.as_posix()
         print(f"\nNext: `pytest -p recall {where}` runs it; then put your own agent into {where}/conftest.py.")
+    elif not args.dry_run and next(find_case_files(folder), None) is None:
+        again = "recall init" if args.dir is None else f"recall init --dir {folder.as_posix()}"
+        print(f"\nNext: {folder.as_posix()} has no cases yet; `{again}` writes first ones.")
     return 0
 
 

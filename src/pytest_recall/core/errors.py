@@ -38,6 +38,14 @@ class MissError(BaseException):
     """
 
 
+class FieldError(ValueError):
+    """What is wrong with a file as a whole, and the field at which people are shown it."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean `x`?"`` for the nearest known name, or the known ones."""
     names = sorted(set(known))

@@ -18,7 +18,7 @@ from pydantic import (
 
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Bound, Criterion, KnownVerdict, Strictness
-from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.errors import FieldError, RecallError, nearest
 from pytest_recall.core.gate import Blocks, Gate
 from pytest_recall.core.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.core.series import k_of_n
@@ -90,7 +90,6 @@ _LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near")
 
 # The fields of the providers' requests that hold the question.
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
-
 
 PerMillion = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -343,17 +342,19 @@ class Rubric(BaseModel):
     @model_validator(mode="after")
     def _has_effect(self) -> Rubric:
         if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
-            raise ValueError("`judge_kappa_bound` has no effect without `judge_min_kappa`; give both, or neither")
+            raise FieldError("judge_kappa_bound", "has no effect without `judge_min_kappa`; give both, or neither")
         return self
 
     @model_validator(mode="after")
     def _fits_its_policy(self) -> Rubric:
         if self.policy == "lottery":
-            idle = [f"`{name}`: {why}" for name, why in _LITERAL.items() if name in self.model_fields_set]
+            idle = [name for name in _LITERAL if name in self.model_fields_set]
             if idle:
-                raise ValueError(f"`policy: lottery` leaves no effect to {'; to '.join(idle)}; remove what it names")
-        elif idle := [f"`{name}`" for name in _LOTTERY if name in self.model_fields_set]:
-            raise ValueError(f"{', '.join(idle)}: no effect without `policy: lottery`; give both, or neither")
+                nor = "; nor has ".join([_LITERAL[idle[0]], *(f"`{name}`: {_LITERAL[name]}" for name in idle[1:])])
+                raise FieldError(idle[0], f"has no effect under `policy: lottery`: {nor}; remove it")
+        elif idle := [name for name in _LOTTERY if name in self.model_fields_set]:
+            nor = "".join(f", nor has `{name}`" for name in idle[1:])
+            raise FieldError(idle[0], f"has no effect without `policy: lottery`{nor}; give both, or neither")
         return self
 
     def rates(self, workers: int = 1) -> dict[Target, Rate]:

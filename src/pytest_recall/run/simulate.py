@@ -229,13 +229,11 @@ class Simulation:
             self.slices.append(len(passes))
             self.asked += len(passes)
             self.repeated += len(others & pull.asked)
-        found = False
+        own = {case_id for case_id in pull.breaks if case_id not in self.broken and not passes.get(case_id, True)}
+        found = any(self.rows[case_id].quarantined is None for case_id in own)  # One in quarantine blocks nobody.
         for case_id, passed in passes.items():
-            own, sound = case_id in pull.breaks, case_id not in self.broken
-            if own and sound and not passed:
-                found |= self.rows[case_id].quarantined is None  # One in quarantine blocks nobody.
-                passed = True  # It is put right before the merge, and the row hears of that.
-            pull.told.append(Told(case_id, passed, day_of(now), sound))
+            passed |= found and case_id in own  # It is put right before the merge, and the row hears of that.
+            pull.told.append(Told(case_id, passed, day_of(now), case_id not in self.broken))
             if not passed:
                 self._found(case_id, now)
         if pull.breaks and counts:

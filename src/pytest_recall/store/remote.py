@@ -51,8 +51,19 @@ class Remote:
     def tip(self) -> str:
         """Fetch the branch and return its newest commit."""
         depth = [f"--depth={DEPTH}"] if self._shallow else []
-        self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"refs/heads/{self.branch}")
+        try:
+            self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"refs/heads/{self.branch}")
+        except GitError as error:
+            raise GitError(self._advice(str(error))) from None
         return self.git("rev-parse", "FETCH_HEAD")
+
+    def _advice(self, said: str) -> str:
+        """Return what to do about a fetch that failed, where git's words are known; else these words."""
+        if "couldn't find remote ref" in said:
+            return f"git: {self._remote} has no branch `{self.branch}`; push it first, or name another with --branch"
+        if "does not appear to be a git repository" in said:
+            return f"git: `{self._remote}` is no remote of this clone; add it (`git remote add`), or give --remote"
+        return said
 
     @contextmanager
     def worktree(self, commit: str) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.core.errors import FieldError, RecallError, nearest
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text
 
@@ -61,7 +61,10 @@ def explain(error: ValidationError, model: type[BaseModel], name: str, line_of: 
     for problem in found[:MAX_PROBLEMS]:
         if problem["type"] == "too_short" and any(_below(problem["loc"], other["loc"]) for other in found):
             continue  # The list has elements, but they are wrong, as is said of them.
-        path = tuple(p for p in problem["loc"] if p != _A_KEY and not (isinstance(p, str) and _is_branch(p)))
+        # An error of the whole may name the field at which it is shown.
+        of = problem.get("ctx", {}).get("error")
+        loc = (*problem["loc"], of.field) if isinstance(of, FieldError) else problem["loc"]
+        path = tuple(p for p in loc if p != _A_KEY and not (isinstance(p, str) and _is_branch(p)))
         field = ".".join(str(p) for p in path)
         where = f"{name}:{line_of(path)}: "
         if (field, problem["type"] == "extra_forbidden") in said:
