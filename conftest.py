@@ -71,3 +71,9 @@ def _few_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
             path.write_text(every.partition(end)[0] + end, encoding="utf-8")
             patch.setenv("SSL_CERT_FILE", str(path))
         yield
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Take all that there is out of what is walked: pytest has looked, and the process gives it back as a whole."""
+    gc.freeze()

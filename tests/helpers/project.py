@@ -25,6 +25,7 @@ from pytest_recall.store.artifacts import Artifacts
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import State, read_state
 from tests.helpers import command
+from tests.helpers.autoload import nursery
 
 # A run in this process forgets the modules that it was the first to import, and the next one would import
 # them again and rewrite their assertions. Our own are kept, and what they import late; some of that are extras.
@@ -237,6 +238,8 @@ class Checkout:
 
 
 def _arguments(args: tuple[str, ...], day: str | None) -> list[str]:
+    if any(arg.startswith("-n") for arg in args):
+        nursery.open_one()
     # Off unless asked for: the one opens a socket in every run, the other is imported again in every run.
     reruns = () if any(arg.startswith("--reruns") for arg in args) else ("-p", "no:rerunfailures")
     return [*reruns, "-p", "no:hypothesispytest", *(("--recall-date", day) if day else ()), *args]

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
@@ -33,13 +33,14 @@ class Upstream:
     come, `held` waits for that as well, `comes` waits for `held` to come, `echo` gives the rest
     of the prompt back, `find` what its rest, a regular expression, finds in the messages before.
     If it is `allowed` so many requests in so many seconds, others are answered with 429, and
-    counted in `refused`. Paths other than those of the two APIs are answered in JSON, by the first
-    word of a field `prompt`.
+    counted in `refused`; the seconds are those of its `clock`. Paths other than those of the two
+    APIs are answered in JSON, by the first word of a field `prompt`.
     """
 
     def __init__(self) -> None:
         self.allowed: tuple[int, float] | None = None
         self.refused = 0
+        self.clock: Callable[[], float] = time.monotonic
         self._arrivals: list[float] = []
         self.bodies: list[Any] = []
         self.headers: list[dict[str, str]] = []
@@ -68,7 +69,7 @@ class Upstream:
         self._server.close()
 
     def _is_excess(self) -> bool:
-        now = time.monotonic()
+        now = self.clock()
         self._arrivals.append(now)
         if self.allowed is None:
             return False
@@ -78,7 +79,11 @@ class Upstream:
         return excess
 
     def _handle(self, handler: BaseHTTPRequestHandler) -> None:
-        data = handler.rfile.read(int(handler.headers.get("content-length", 0)))
+        length = int(handler.headers.get("content-length", 0))
+        data = handler.rfile.read(length)
+        if len(data) < length:
+            handler.close_connection = True
+            return  # Whoever began to ask was killed before the end of it: nothing was asked.
         try:
             body = json.loads(data)
         except ValueError:

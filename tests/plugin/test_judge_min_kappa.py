@@ -118,7 +118,9 @@ def test_a_broken_calibration_ends_the_run_before_anything_is_asked(
 def test_a_bound_without_a_minimum_is_refused(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("a", "right"), judge_kappa_bound="lower").at(pytester)
     result = checkout.run("eval")
-    result.stderr.fnmatch_lines(["*`judge_kappa_bound` has no effect without `judge_min_kappa`; give both, or neither"])
+    result.stderr.fnmatch_lines(
+        ["*rubric.yaml:*: judge_kappa_bound: has no effect without `judge_min_kappa`; give both, or neither"]
+    )
     assert result.ret == 4
 
 

@@ -285,13 +285,14 @@ def test_check_names_paths_of_no_file(pytester: pytest.Pytester, monkeypatch: py
     ("rubric", "said"),
     [
         (
-            "policy: lottery\nmax_due_cases: 3\n",
-            "`policy: lottery` leaves no effect to `max_due_cases`: `slice_cases` is the size of its slice;"
-            " remove what it names",
+            "policy: lottery\nmax_due_cases: 3\nnew_traffic_sample: 1\n",
+            "rubric.yaml:3: max_due_cases: has no effect under `policy: lottery`: `slice_cases` is the size of its"
+            " slice; nor has `new_traffic_sample`: new cases are within `slice_cases`; remove it",
         ),
         (
             "slice_cases: 3\nnear: {a: b}\n",
-            "`slice_cases`, `near`: no effect without `policy: lottery`; give both, or neither",
+            "rubric.yaml:2: slice_cases: has no effect without `policy: lottery`, nor has `near`; give both, or"
+            " neither",
         ),
     ],
 )

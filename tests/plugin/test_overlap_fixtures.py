@@ -161,14 +161,15 @@ def test_what_was_begun_in_vain_is_taken_down_and_not_reported(
     lines = told(checkout)
     # Trials end before any fixture is taken down, and every fixture before the wider ones.
     begun = lines.index("up inner d")
-    assert lines[begun + 1 :] == [
+    ended = lines[begun + 1 :]
+    ended[2:4] = sorted(ended[2:4])  # Of two that wait, either may hear first that it is over.
+    assert ended == [
         "down outer a",
         "down inner a",
-        *sorted(line for line in lines if line.startswith("cancelled")),
+        *("cancelled c", "cancelled d"),
         *("down outer d", "down inner d", "down outer c", "down inner c"),
         *("down outer b", "down inner b", "down module", "down session"),
     ]
-    assert len([line for line in lines if line.startswith("cancelled")]) == 2
 
 
 @pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])

@@ -9,16 +9,27 @@ PYTEST_DONT_REWRITE: it is imported before pytest is.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pytest
 
-FEW = ("xdist", "recall")
+FEW = {"xdist": "pytest-xdist", "recall": "pytest-recall"}
+"""Entry points, and the distributions that they are of: to look through all that are installed is a tenth of a run."""
+LISTING = "distributions"
 
 
 def pytest_plugin_registered(plugin_name: str, manager: pytest.PytestPluginManager) -> None:
     """Load them as pytest does, at the point at which it does: `-p no:recall` holds, conftest files come later."""
     if plugin_name == __name__:
-        for name in FEW:
-            manager.load_setuptools_entrypoints("pytest11", name=name)
+        metadata = importlib.import_module("importlib.metadata")  # Processes that are no runs have no use for it.
+        every, few = metadata.distributions, [metadata.distribution(name) for name in FEW.values()]
+        setattr(metadata, LISTING, lambda: few)
+        try:
+            for name in FEW:
+                manager.load_setuptools_entrypoints("pytest11", name=name)
+        finally:
+            setattr(metadata, LISTING, every)
+    elif plugin_name == "dsession":
+        importlib.import_module("nursery").take()  # It stands beside this, where no package is.
