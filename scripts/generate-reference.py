@@ -12,13 +12,12 @@ around it is written by hand. What a part says comes from the same strings that 
 from __future__ import annotations
 
 import argparse
+import ast
 import difflib
 import inspect
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +27,7 @@ from pydantic_core import PydanticUndefined
 
 import pytest_recall
 from pytest_recall import cli
+from pytest_recall.cli.schema import schema_of
 from pytest_recall.core.bench import BenchFile
 from pytest_recall.core.case import Case
 from pytest_recall.core.label import Label
@@ -39,6 +39,13 @@ from pytest_recall.plugin import fixtures, options, recording
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+WORDS = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "`true` or `false`",
+    "null": "`null`",
+}
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -88,11 +95,8 @@ def pytest_options() -> Recorder:
 def commands() -> list[Recorder]:
     """Return the commands of `recall`, each with its arguments."""
     recorder = Recorder()
-    for module in pkgutil.iter_modules(cli.__path__):
-        add = getattr(import_module(f"{cli.__name__}.{module.name}"), "add", None)
-        # A module such as `cassette_show` holds one of the commands below `cassette`, which adds it.
-        if add is not None and "_" not in module.name:
-            add(recorder)
+    for name in sorted(cli.COMMANDS):
+        cli.module(name).add(recorder)
     return list(_flat(recorder.commands))
 
 
@@ -116,6 +120,8 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
         return str(about.get("metavar", "{" + ",".join(about.get("choices", ())) + "}"))
     if about.get("action") == "store_true":
         return ", ".join(names)
+    if about.get("action") is argparse.BooleanOptionalAction:
+        return ", ".join((*names, f"--no-{names[0].removeprefix('--')}"))
     value = about.get("metavar") or ("{" + ",".join(about["choices"]) + "}" if "choices" in about else "")
     return f"{', '.join(names)} {value or names[0].lstrip('-').upper().replace('-', '_')}"
 
@@ -188,7 +194,7 @@ def field_part(model: type[BaseModel]) -> Iterator[str]:
     for name, field in model.model_fields.items():
         given = {} if isinstance(field.default, BaseModel) else field.default  # Its fields have a table of their own.
         default = "required" if field.default is PydanticUndefined else f"`{written(given)}`"
-        yield f"| `{name}` | {default} | {cell(' '.join((field.description or '').split()))} |"
+        yield f"| `{name}` | {default} | {cell(one_line(field.description or ''))} |"
     yield ""
 
 
@@ -199,6 +205,68 @@ def metric_part() -> Iterator[str]:
             kind = "yes or no" if metric.share else "number" if metric.within[1] > 1 else "0 to 1"
             yield f"| `{name}` | {group.needs} | {kind} | {cell(metric.about)} |"
     yield ""
+
+
+def fixture_part() -> Iterator[str]:
+    yield from ("| fixture | scope | what it is |", "| --- | --- | --- |")
+    # Read and not imported: what a fixture is made into differs between releases of pytest.
+    for one in ast.parse(inspect.getsource(fixtures)).body:
+        if isinstance(one, ast.FunctionDef) and not one.name.startswith(("_", "judge_")):
+            decorator = one.decorator_list[0]
+            given = {word.arg: word.value for word in decorator.keywords} if isinstance(decorator, ast.Call) else {}
+            scope = ast.literal_eval(given.get("scope", ast.Constant("function")))
+            about = (ast.get_docstring(one) or "").split("\n\n")[0]
+            yield f"| `{one.name}` | {scope} | {cell(one_line(about))} |"
+    yield ""
+
+
+def schema_part() -> Iterator[str]:
+    for what, title in (("cases", "A case file"), ("rubric", "The rubric"), ("dataset", "A file that names a dataset")):
+        schema = schema_of(what)
+        parts = schema.get("$defs", {})
+        yield from (f"## {title}: `recall schema {what}`", "")
+        for name, part in (("", schema), *sorted(parts.items())):
+            if "properties" not in part:
+                continue
+            if name:
+                yield from (
+                    f"### `{name}`",
+                    "",
+                    *((one_line(part["description"]), "") if "description" in part else ()),
+                )
+            yield from ("| field | value | |", "| --- | --- | --- |")
+            for field, about in part["properties"].items():
+                need = "required" if field in part.get("required", ()) else "optional"
+                yield f"| `{field}` | {cell(kind_of(about, parts))} | {need} |"
+            yield ""
+
+
+def kind_of(about: dict[str, Any], parts: dict[str, Any]) -> str:
+    """Return in words what a JSON Schema allows."""
+    if "$ref" in about:
+        name = about["$ref"].rpartition("/")[2]
+        return f"[`{name}`](#{name.lower()})" if "properties" in parts[name] else "open"
+    if "anyOf" in about:
+        return ", or ".join(dict.fromkeys(kind_of(one, parts) for one in about["anyOf"]))
+    if "enum" in about or "const" in about:
+        return " or ".join(f"`{written(value)}`" for value in about.get("enum", [about.get("const")]))
+    if isinstance(about.get("type"), list):
+        return ", or ".join(kind_of({**about, "type": one}, parts) for one in about["type"])
+    if about.get("type") == "array":
+        return f"a list of: {kind_of(about.get('items', {}), parts)}"
+    if about.get("type") == "object":
+        values = about.get("additionalProperties")
+        return f"a mapping to: {kind_of(values, parts)}" if isinstance(values, dict) else "a mapping"
+    return f"{WORDS.get(about.get('type', ''), 'open')}{limits(about)}"
+
+
+def limits(about: dict[str, Any]) -> str:
+    """Return the bounds of a number or a text."""
+    signs = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+    found = [f"{sign} {about[name]:g}" for name, sign in signs.items() if name in about]
+    if "maxLength" in about:
+        found.append(f"{about['maxLength']} characters at most")
+    return f" ({', '.join(found)})" if found else ""
 
 
 def name_part() -> Iterator[str]:
@@ -226,6 +294,8 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "metrics": metric_part,
     "retrieval-fields": lambda: field_part(Retrieval),
     "names": name_part,
+    "fixtures": fixture_part,
+    "schemas": schema_part,
 }
 
 
@@ -233,6 +303,11 @@ def sentence(text: str) -> str:
     """Return a help text as a sentence; one that starts with a name keeps it as it is."""
     first = text if re.match(r"\w+:", text) else text[0].upper() + text[1:]
     return first.rstrip(".") + "."
+
+
+def one_line(text: str) -> str:
+    """Return `text` without its line breaks."""
+    return " ".join(text.split())
 
 
 def cell(text: str) -> str:

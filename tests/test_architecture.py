@@ -40,7 +40,7 @@ OUTSIDE = {
     "forge": {"httpx"},
     "judges": {"jsonschema", "referencing", "wordllama"},
     "providers": {"anthropic", "openai"},
-    "render": {"matplotlib"},
+    "render": {"jinja2", "matplotlib"},
     "store": {"filelock", "pydantic", "pydantic_core", "yaml"},
     "memory": {
         "anyio",

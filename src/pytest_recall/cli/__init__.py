@@ -8,11 +8,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 
 from pytest_recall.core.errors import RecallError
 
 COMMANDS = (
     "init",
+    "import",
     "select",
     "estimate",
     "simulate",
@@ -21,6 +23,8 @@ COMMANDS = (
     "score",
     "ratchet",
     "compare",
+    "report",
+    "view",
     "apply",
     "merge",
     "check",
@@ -43,10 +47,11 @@ COMMANDS = (
     "post",
     "push",
 )
-"""The commands, in the order of `recall --help`; each is a module of that name here."""
+"""The commands, in the order of `recall --help`; each is a module of that name here, of `import` `imports`."""
 EXAMPLES = """\
 the way through:
   recall init                       write a first eval set, which runs offline
+  recall import promptfoo FILE      or make one of a set of promptfoo, deepeval or inspect_ai
   pytest -p recall eval             run today's slice of it and keep the schedule
   recall status                     how the cases stand, and what is due when
   recall select --mode nightly      see a slice without running it
@@ -54,6 +59,8 @@ the way through:
   recall score latest               the scorecard of the newest run, again
   recall ratchet --dry-run          which gates of the rubric may ask for more
   recall compare previous latest    what changed between two runs, and if it could be chance
+  recall report                     the newest run as a page to look at
+  recall view --open                the same, while the run goes on
   recall apply latest               fold in a run that was killed before its end
   recall resolve                    merge a state file that git has left with conflicts
   recall merge shards --apply       join the shards of a run, and fold it in
@@ -62,6 +69,7 @@ exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette
 `bench lint`, `bench verify` or `bench rescore` found what it looks for, `models check` got no reply, `memory check`
 lost a fact, `estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate` or by
 `bench audit`, or `membench run --fail-under` is not reached, or `merge-driver` has left a conflict,
+or `import` left something out,
 2 nothing was done, or a shard is missing in `merge`, or `metrics` left lines out, or a pass of `bench` days or
 questions, or questions of `bench run` have no points, and the sentence says why
 """
@@ -95,6 +103,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def module(name: str) -> ModuleType:
+    """Return the module of a command; what a statement is called, such as `import`, no module can be."""
+    return import_module(f"{__name__}.{'imports' if name == 'import' else name.replace('-', '_')}")
+
+
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     from pytest_recall import __version__
 
@@ -109,5 +122,5 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     command = next((argument for argument in given if not argument.startswith("-")), None)
     # The others are not needed to understand this one, and take longer to load than most commands take to run.
     for name in (command,) if command in COMMANDS else COMMANDS:
-        import_module(f"{__name__}.{name.replace('-', '_')}").add(commands)
+        module(name).add(commands)
     return parser

@@ -37,20 +37,12 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from dataclasses import replace
-
-    from pytest_recall.core.errors import RecallError
     from pytest_recall.core.horizon.statistics import pairing, report
-    from pytest_recall.horizon.runs import read_run
+    from pytest_recall.horizon.runs import read_answered
     from pytest_recall.render import horizon_report as render
 
     # Two folders of one name, such as a/run and b/run, must not look alike.
-    runs = [replace(read_run(path), name=str(path)) for path in args.run_dirs]
-    for path, one in zip(args.run_dirs, runs, strict=True):
-        if not one.evaluations:
-            raise RecallError(
-                f"{path}: holds no answers, but only what they came to; `recall bench heatmap` shows that"
-            )
+    runs = [read_answered(path, str(path)) for path in args.run_dirs]
     reports, pairings = [report(one) for one in runs], [pairing(runs[0], other) for other in runs[1:]]
     if args.json:
         print(json.dumps(render.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))

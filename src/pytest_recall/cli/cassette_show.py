@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, model_of, since, size, titled
-from pytest_recall.cli.cassette_text import answered, asked, whole
+from pytest_recall.cli.cassette_text import whole
 from pytest_recall.cli.common import Commands, command, context_of, place_of
 from pytest_recall.core.call import Tokens
+from pytest_recall.core.calltext import answered, asked
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange, Headers, Response
 from pytest_recall.core.matching import Rules, json_of

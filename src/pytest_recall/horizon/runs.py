@@ -21,11 +21,22 @@ from pytest_recall.horizon.runlines import (
     text_of,
     wrong_number,
 )
-from pytest_recall.store.horizon import FAILURES, PROGRESS, RESULT
+from pytest_recall.store.horizon import FAILURES, PROGRESS, QUESTIONS, RESULT
 from pytest_recall.store.lines import objects, strict_json
 from pytest_recall.store.written import MAX_PROBLEMS
 
 _HEADER = frozenset({"type", "timestamp"})
+
+
+FILES = (RESULT, PROGRESS, QUESTIONS)
+"""What the folder of a run holds; of one that goes on, the last two."""
+
+
+def run_folder(named: str) -> Path | None:
+    """Return the folder of the long-horizon run that is `named` by its folder or by a file in it; None if none is."""
+    path = Path(named)
+    folder = path.parent if path.name in FILES else path
+    return folder if any((folder / name).is_file() for name in FILES) else None
 
 
 class Rebuilt(NamedTuple):
@@ -50,6 +61,14 @@ def read_run(folder: Path) -> Run:
     if not lines.checkpoints:
         raise RecallError(f"{folder}: holds neither {RESULT} nor a checkpoint in {PROGRESS}; name the folder of a run")
     return rebuild(lines, folder.resolve().name).run
+
+
+def read_answered(folder: Path, name: str) -> Run:
+    """Return the run in `folder`, called `name`. Raises RecallError, also where its files hold no answers."""
+    run = replace(read_run(folder), name=name)
+    if not run.evaluations:
+        raise RecallError(f"{name}: holds no answers, but only what they came to; `recall bench heatmap` shows that")
+    return run
 
 
 def rebuild(lines: Lines, name: str) -> Rebuilt:

@@ -39,7 +39,7 @@ def terminal(found: Comparison) -> Iterator[str]:
         yield from (f"  {one_line(pair.case_id)}{_why(pair)}" for pair in pairs[:MAX_TERMINAL])
         if len(pairs) > MAX_TERMINAL:
             yield f"  and {len(pairs) - MAX_TERMINAL} more with --json"
-    for name, rows in _tables(found):
+    for name, rows in tables(found):
         yield ""
         yield from grid((name, *COLUMNS), rows)
     if found.by_scenario or found.by_dimension:
@@ -64,7 +64,7 @@ def markdown(found: Comparison) -> str:
             for pair in pairs[:MAX_MARKDOWN]
         ]
         lines += ["", f"… and {len(pairs) - MAX_MARKDOWN} more with --json", ""] if len(pairs) > MAX_MARKDOWN else [""]
-    for name, rows in _tables(found):
+    for name, rows in tables(found):
         lines += [f"## By {name}", "", f"| {name} | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
         lines += [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
         lines += [""]
@@ -74,6 +74,21 @@ def markdown(found: Comparison) -> str:
         if told := [f"- {cell(text)}" for text in texts]:
             lines += [f"## {title}", "", *told, ""]
     return "\n".join(lines)
+
+
+def summary(found: Comparison) -> Iterator[str]:
+    """Yield what was compared, and what it came to over all cases, a sentence each."""
+    yield from _titles(found)
+    yield _paired(found)
+    yield from _overall(found)
+    if found.by_scenario or found.by_dimension:
+        yield _family(found)
+
+
+def remarks(found: Comparison) -> Iterator[str]:
+    """Yield what stands beside the verdicts, and what to know of them."""
+    yield from _beside(found)
+    yield from _notes(found)
 
 
 # Sentences
@@ -163,9 +178,10 @@ def _times(pair: Pair) -> str:
     return "" if pair.tried is None else f" ({pair.tried[0]} → {pair.tried[1]} of {pair.tried[2]})"
 
 
-def _tables(found: Comparison) -> list[tuple[str, list[tuple[str, ...]]]]:
-    tables = (("scenario", found.by_scenario), ("dimension", found.by_dimension))
-    return [(name, [_row(*item, found) for item in groups.items()]) for name, groups in tables if groups]
+def tables(found: Comparison) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Return what it came to by scenario and by dimension, as rows under `COLUMNS`, where there are several."""
+    named = (("scenario", found.by_scenario), ("dimension", found.by_dimension))
+    return [(name, [_row(*item, found) for item in groups.items()]) for name, groups in named if groups]
 
 
 def _row(name: str, one: Change, found: Comparison) -> tuple[str, ...]:

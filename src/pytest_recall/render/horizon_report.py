@@ -14,8 +14,11 @@ from pytest_recall.render.markdown import cell
 from pytest_recall.render.sentences import listed, plural
 
 _MARK = " *"
-_HEAD = ("", "answers", "questions", "points of 6", "recall %", "hallucination %", "perfect %", "failing %")
-_FAILURES = {
+UNMEASURED = "hallucination is not measured: points are for the reference's words alone"
+BY_QUESTION = "In brackets are 95 % intervals. A question that was asked many times counts as one for them."
+STAR = f"* of fewer than {FEW} distinct questions: its interval says less than it should."
+HEAD = ("", "answers", "questions", "points of 6", "recall %", "hallucination %", "perfect %", "failing %")
+FAILURES = {
     "memory": "the memory broke",
     "timeout": "no answer in time",
     "answer": "no model answered",
@@ -37,11 +40,9 @@ def lines(
     for both, run in zip(pairings, runs[1:], strict=True):
         yield from _pairing(both, judged_alike(runs[0], run), markdown)
         yield ""
-    yield _text(
-        "In brackets are 95 % intervals. A question that was asked many times counts as one for them.", markdown
-    )
+    yield _text(BY_QUESTION, markdown)
     if any(scores.few for one in reports for scores in one.categories.values()):
-        yield _text(f"* of fewer than {FEW} distinct questions: its interval says less than it should.", markdown)
+        yield _text(STAR, markdown)
 
 
 def _run(one: Report, run: Run, markdown: bool) -> Iterator[str]:
@@ -52,22 +53,30 @@ def _run(one: Report, run: Run, markdown: bool) -> Iterator[str]:
     # Points say nothing without who gave them.
     yield _text("; ".join(f"{name}: {value}" for name, value in facts(run)), markdown)
     yield ""
-    every = one.everything
-    if every.points.value is None:
+    if one.everything.points.value is None:
         yield _text("no answer came to points", markdown)
     else:
-        named = {"all": every, **one.categories}
-        rows = [_row(name, scores, one.measured) for name, scores in named.items()]
-        yield from markdown_grid(_HEAD, rows) if markdown else grid(_HEAD, rows)
+        yield from markdown_grid(HEAD, table(one)) if markdown else grid(HEAD, table(one))
         yield ""
     for sentence in sentences(one):
         yield f"- {cell(sentence)}" if markdown else sentence
 
 
+def table(one: Report) -> list[tuple[str, ...]]:
+    """Return the rows below `HEAD`: all answers, and then those of each category."""
+    return [row(name, scores, one.measured) for name, scores in {"all": one.everything, **one.categories}.items()]
+
+
 def sentences(one: Report) -> Iterator[str]:
     """Yield what a report says beside its table, one sentence each."""
     if not one.measured:
-        yield "hallucination is not measured: points are for the reference's words alone"
+        yield UNMEASURED
+    yield from findings(one)
+    yield from lost(one)
+
+
+def findings(one: Report) -> Iterator[str]:
+    """Yield what the answers show beside their means, one sentence each."""
     if one.quartiles is not None:
         both = one.hallucination_quartiles
         made_up = f", hallucination {100 * both.first:.1f} to {100 * both.last:.1f} %" if both else ""
@@ -101,8 +110,12 @@ def sentences(one: Report) -> Iterator[str]:
             f"must not be said: leaked {_share(one.disclosures.leak)}; should have been answered: refused"
             f" {_share(one.disclosures.over_refusal)}"
         )
+
+
+def lost(one: Report) -> Iterator[str]:
+    """Yield what is in no mean, or should perhaps not be in one."""
     if one.failures:
-        told_failures = ", ".join(f"{count:,} {_FAILURES.get(name, name)}" for name, count in one.failures.items())
+        told_failures = ", ".join(f"{count:,} {FAILURES.get(name, name)}" for name, count in one.failures.items())
         yield f"no points, and in no mean: {told_failures}"
     if one.hollow:
         yield f"not in it, since no file holds their answers: the checkpoints {listed(one.hollow)}"
@@ -118,44 +131,49 @@ def _pairing(both: Pairing, alike: bool, markdown: bool) -> Iterator[str]:
     title = f"{both.second} against {both.first}"
     yield f"## {cell(title)}" if markdown else title
     yield ""
-    found = []
+    for sentence in pairing(both, alike):
+        yield f"- {cell(sentence)}" if markdown else sentence
+
+
+def pairing(both: Pairing, alike: bool) -> Iterator[str]:
+    """Yield what two runs come to side by side, one sentence each; `alike` says whether they were judged alike."""
     if both.pairs:
         equal = both.pairs - both.better - both.worse
         made_up = (
             f"{_signed(both.hallucination, 100, 1)} percentage points" if both.measured else "not measured in both"
         )
-        found.append(
+        yield (
             f"on {plural(both.pairs, 'answer')} to {plural(both.questions, 'question')} that both were asked after"
             f" the same day: {_signed(both.points)} points, hallucination {made_up};"
             f" better {both.better:,}, worse {both.worse:,}, equal {equal:,}"
         )
     else:
-        found.append("nothing was asked in both after the same day: the runs cannot be compared")
+        yield "nothing was asked in both after the same day: the runs cannot be compared"
     if both.pairs and not alike:
-        found.append("the runs were judged by different models, or in different ways: the difference may be theirs")
+        yield "the runs were judged by different models, or in different ways: the difference may be theirs"
     if both.changed:
-        found.append(f"left out, since question or reference is another one: {both.changed:,}")
+        yield f"left out, since question or reference is another one: {both.changed:,}"
     if both.apart:
-        found.append(f"asked in both, but never after the same day, and left out: {plural(both.apart, 'question')}")
-    for sentence in found:
-        yield f"- {cell(sentence)}" if markdown else sentence
+        yield f"asked in both, but never after the same day, and left out: {plural(both.apart, 'question')}"
 
 
-def _row(name: str, one: Scores, measured: bool) -> tuple[str, ...]:
+def row(name: str, one: Scores, measured: bool) -> tuple[str, ...]:
+    """Return one row of the table."""
     marked = name + (_MARK if one.few else "")
     return (
         marked,
         f"{one.points.n:,}",
         f"{one.points.clusters:,}",
-        _value(one.points, 1, 2),
-        _value(one.recall, 100, 1),
-        _value(one.hallucination, 100, 1) if measured else "not measured",
+        value(one.points, 1, 2),
+        value(one.recall, 100, 1),
+        value(one.hallucination, 100, 1) if measured else "not measured",
         # Their intervals are in JSON: the table is wide enough.
         *("–" if share.value is None else f"{100 * share.value:.1f}" for share in (one.perfect, one.failing)),
     )
 
 
-def _value(one: Clustered, unit: float, digits: int) -> str:
+def value(one: Clustered, unit: float, digits: int) -> str:
+    """Return a value with its interval in brackets, where there is one."""
     if one.value is None:
         return "–"
     if one.low is None or one.high is None:
@@ -173,7 +191,7 @@ def _signed(one: Clustered, unit: float = 1, digits: int = 2) -> str:
 
 
 def _share(one: Clustered) -> str:
-    return "– (not asked)" if one.value is None else f"{_value(one, 100, 1)} % of {plural(one.n, 'answer')}"
+    return "– (not asked)" if one.value is None else f"{value(one, 100, 1)} % of {plural(one.n, 'answer')}"
 
 
 def _text(sentence: str, markdown: bool) -> str:

@@ -51,10 +51,16 @@ def place(where: str, links: str) -> str:
     """Return where a case stands, with a link if there is somewhere to link to; empty if it is not known."""
     if not where:
         return ""
+    found = link(where, links)
+    return f", [{cell(where)}]({found})" if found else f", {cell(where)}"
+
+
+def link(where: str, links: str) -> str:
+    """Return the address of the line that `where` names, below `links`; empty if there is none."""
     path, _, line = where.rpartition(":")
     if not links or not line.isdigit() or path.startswith(("/", "..")):
-        return f", {cell(where)}"
-    return f", [{cell(where)}]({links}/{quote(path)}#L{line})"
+        return ""
+    return f"{links}/{quote(path)}#L{line}"
 
 
 def as_json(card: Scorecard, result: Result) -> dict[str, Any]:

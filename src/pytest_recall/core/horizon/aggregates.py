@@ -105,7 +105,7 @@ def metadata(run: Run) -> dict[str, Any]:
         found |= {
             "answeredBy": dict(sorted(Counter(one.answered_by for one in every if one.answered_by).items())),
             "thirdOutcomes": dict(sorted(Counter(one.failure for one in every if one.failure is not None).items())),
-            "usd": _usd(every),
+            "usd": usd(every),
         }
     return found
 
@@ -127,7 +127,7 @@ def _total(stops: Sequence[Stop], name: str) -> float | None:
     return round(sum(known), 3) if len(known) == len(found) else None
 
 
-def _usd(every: Sequence[Evaluation]) -> float | None:
+def usd(every: Sequence[Evaluation]) -> float | None:
     """Return what all of it cost; None if the price of something is not known."""
     known = [one.usd for one in every if one.usd is not None]
     return round(sum(known), 6) if len(known) == len(every) else None

@@ -222,19 +222,11 @@ def disclosures(evaluations: Iterable[Evaluation]) -> Disclosures | None:
 
 def pairing(first: Run, second: Run) -> Pairing:
     """Return how the second run does on what the first was asked too."""
-    known = {(*key(one), one.day): (one, points) for one, points in _scored(first.evaluations)}
-    pairs, changed = [], 0
-    for one, points in _scored(second.evaluations):
-        found = known.get((*key(one), one.day))
-        if found is None:
-            continue
-        asked, other = one.question, found[0].question
-        if (asked.question, asked.answer) != (other.question, other.answer):
-            changed += 1
-        else:
-            pairs.append((key(one), found[1], points))
+    found, changed = pairs_of(first, second)
+    pairs = [(key(b), a.points, b.points) for a, b in found if a.points is not None and b.points is not None]
     measured = first.measured and second.measured
-    both = {key(one) for one, _ in known.values()} & {key(one) for one in second.evaluations}
+    known = {(*key(one), one.day) for one, _ in _scored(first.evaluations)}
+    both = {one[:2] for one in known} & {key(one) for one in second.evaluations}
     met = {key(one) for one in second.evaluations if (*key(one), one.day) in known}
     return Pairing(
         first=first.name,
@@ -251,6 +243,25 @@ def pairing(first: Run, second: Run) -> Pairing:
         apart=len(both - met),
         measured=measured,
     )
+
+
+def pairs_of(first: Run, second: Run) -> tuple[list[tuple[Evaluation, Evaluation]], int]:
+    """Return what both runs were asked after the same day and gave points for, and how many of these are left out.
+
+    Those are left out whose question or reference is another one by now.
+    """
+    known = {(*key(one), one.day): one for one, _ in _scored(first.evaluations)}
+    pairs, changed = [], 0
+    for one, _ in _scored(second.evaluations):
+        before = known.get((*key(one), one.day))
+        if before is None:
+            continue
+        asked, other = one.question, before.question
+        if (asked.question, asked.answer) == (other.question, other.answer):
+            pairs.append((before, one))
+        else:
+            changed += 1
+    return pairs, changed
 
 
 def key(one: Evaluation) -> tuple[str, str]:

@@ -1,0 +1,193 @@
+// The page: filters, search, the open case and the keys. What it shows follows from the fragment of the address.
+
+import { draw } from "./charts";
+import { type Case, type Data, read } from "./data";
+import { detail } from "./detail";
+import { byId, type Child, h } from "./dom";
+import { shows } from "./filter";
+import { type Horizon, Questions } from "./horizon";
+import * as link from "./link";
+
+async function main(): Promise<void> {
+  const data = await read();
+  draw(data.charts ?? []);
+  if (data.cases) new Cases(data.cases, ofRun(data));
+  if (data.questions) new Cases((data as Horizon).questions, new Questions(data as Horizon));
+  document.documentElement.dataset.ready = "yes";
+  const { stamp } = document.documentElement.dataset;
+  if (stamp) setInterval(() => void refresh(stamp), 2000);
+}
+
+/** Load the page anew if the run has gone on; while somebody reads a case or writes, offer it instead. */
+async function refresh(stamp: string): Promise<void> {
+  const found = await fetch("stamp", { cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : stamp)).catch(() => stamp);
+  if (found === stamp) return;
+  if (document.querySelector("dialog[open]") || document.activeElement?.closest("form")) byId("fresh").hidden = false;
+  else location.reload();
+}
+
+/** What a page does with its cases: what they are called, which of them a view shows, and one of them whole. */
+interface Kind<One> {
+  readonly noun: string;
+  shows(view: link.View, one: One): boolean;
+  detail(one: One, symbol: string, view: link.View, width: number): Child[];
+}
+
+function ofRun(data: Data): Kind<Case> {
+  return {
+    noun: "case",
+    shows,
+    detail: (one, symbol, _, width) => {
+      const [kind] = one.kinds;
+      const name = one.standing && one.standing !== kind ? `${kind}, ${one.standing}` : kind;
+      return [h("p", { class: "outcome" }, h("strong", { class: kind!.replace(" ", "-") }, symbol), ` ${name}`), detail(one, data, width)];
+    },
+  };
+}
+
+class Cases<One extends { id: string }> {
+  readonly rows = [...document.querySelectorAll<HTMLTableRowElement>("#table tbody tr")];
+  readonly form = byId<HTMLFormElement>("filters");
+  readonly dialog = byId<HTMLDialogElement>("case");
+  opener: HTMLElement | null = null;
+
+  constructor(readonly cases: One[], readonly kind: Kind<One>) {
+    this.form.hidden = false;
+    this.form.addEventListener("input", () => this.filter());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.move(1);
+    });
+    this.form.addEventListener("reset", () => setTimeout(() => this.filter()));
+    this.dialog.addEventListener("close", () => this.closed());
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
+    document.addEventListener("click", (event) => this.clicked(event));
+    document.addEventListener("keydown", (event) => this.key(event));
+    addEventListener("hashchange", () => this.follow());
+    addEventListener("popstate", () => this.follow());
+    this.follow();
+  }
+
+  /** Show what the address says. */
+  follow(): void {
+    const view = link.read();
+    for (const control of this.controls()) {
+      const value = view[control.name] ?? "";
+      // A value that no case has, from a link to another run: it is there to be seen, and shows nothing.
+      if (control instanceof HTMLSelectElement && value && ![...control.options].some((one) => one.value === value)) {
+        control.append(h("option", { value }, `${value} (0)`));
+      }
+      control.value = value;
+    }
+    this.apply(view);
+    if (view.case !== undefined) this.open(view.case);
+    else if (this.dialog.open) this.dialog.close();
+  }
+
+  controls(): (HTMLInputElement | HTMLSelectElement)[] {
+    return [...this.form.querySelectorAll<HTMLInputElement | HTMLSelectElement>("input, select")];
+  }
+
+  /** Take the filters over into the address, and show what fits. */
+  filter(): void {
+    const view = Object.fromEntries(this.controls().map((control) => [control.name, control.value.trim()]));
+    link.write(view);
+    this.apply(view);
+  }
+
+  apply(view: link.View): void {
+    let count = 0;
+    this.cases.forEach((one, i) => {
+      const fits = this.kind.shows(view, one);
+      count += Number(fits);
+      this.rows[i]!.hidden = !fits;
+    });
+    const all = this.cases.length;
+    byId("shown").textContent = count === all ? `${all} ${this.kind.noun}s` : `${count} of ${all} ${this.kind.noun}s`;
+    byId("nothing").hidden = count > 0 || all === 0;
+  }
+
+  open(id: string): void {
+    const at = this.cases.findIndex((one) => one.id === id);
+    const one = this.cases[at];
+    const close = h("button", { type: "button", class: "close", "aria-label": "Close" }, "✕");
+    close.addEventListener("click", () => this.dialog.close());
+    const title = h("h2", { id: "case-h", tabindex: "-1" }, h("bdi", {}, id));
+    const head = h("div", { class: "head" }, title, close);
+    if (!one) {
+      const told = `This report has no ${this.kind.noun} with this id. It has ${this.cases.length} ${this.kind.noun}s; the link may be to another run.`;
+      this.dialog.replaceChildren(head, h("p", { class: "warn", id: "unknown" }, told));
+    } else {
+      const width = Math.min(innerWidth - 40, 760);
+      const told = this.kind.detail(one, this.symbol(at), link.read(), width);
+      this.dialog.replaceChildren(head, ...told.filter((child) => child instanceof Node));
+    }
+    if (!this.dialog.open) {
+      this.opener = document.activeElement as HTMLElement | null;
+      this.dialog.showModal();
+    }
+    this.dialog.scrollTop = 0;
+    title.focus();
+  }
+
+  symbol(at: number): string {
+    return this.rows[at]!.querySelector("[aria-hidden]")?.textContent ?? "";
+  }
+
+  closed(): void {
+    const { case: id, ...view } = link.read();
+    if (id !== undefined) link.write(view);
+    const row = this.rows[this.cases.findIndex((one) => one.id === id)];
+    const back = this.opener?.isConnected && this.opener !== document.body ? this.opener : row?.querySelector("a");
+    back?.focus();
+  }
+
+  /** Let a link to a case, or to a filter, keep the rest of the address. */
+  clicked(event: MouseEvent): void {
+    const target = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href^='#']") : null;
+    const asked = link.read(target?.getAttribute("href") ?? "");
+    if (!Object.keys(asked).length || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    link.write("case" in asked ? { ...link.read(), ...asked } : asked, true);
+    this.follow();
+    if (!("case" in asked)) byId("cases").scrollIntoView();
+  }
+
+  key(event: KeyboardEvent): void {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
+    const onRow = target.closest("#table") !== null;
+    const step = { j: 1, k: -1, ...(onRow ? { ArrowDown: 1, ArrowUp: -1 } : {}) }[event.key];
+    if (event.key === "/" && !this.dialog.open) {
+      event.preventDefault();
+      this.form.querySelector<HTMLInputElement>("[name=q]")!.focus();
+    } else if (step !== undefined) {
+      event.preventDefault();
+      this.move(step);
+    }
+  }
+
+  /** Go to the next or the previous of the shown cases. */
+  move(step: number): void {
+    const shown = this.rows.flatMap((row, i) => (row.hidden ? [] : [i]));
+    const open = this.dialog.open ? this.cases.findIndex((one) => one.id === link.read().case) : -1;
+    const here = open >= 0 ? open : this.rows.findIndex((row) => row.contains(document.activeElement));
+    const place = shown.indexOf(here);
+    const next = shown[place < 0 ? (step > 0 ? 0 : shown.length - 1) : place + step];
+    if (next === undefined) return;
+    const anchor = this.rows[next]!.querySelector("a")!;
+    if (this.dialog.open) {
+      this.opener = anchor;
+      link.write({ ...link.read(), case: this.cases[next]!.id });
+      this.open(this.cases[next]!.id);
+    } else {
+      anchor.focus();
+      anchor.scrollIntoView({ block: "nearest" });
+    }
+  }
+}
+
+main().catch((error: unknown) => {
+  const told = "DecompressionStream" in globalThis ? `This page cannot read its data (${String(error)}).` : "This browser is too old to read the details of cases.";
+  document.querySelector("header")?.append(h("p", { class: "notice warn", role: "alert" }, told));
+});

@@ -1,0 +1,1 @@
+"""Report pages: self-contained HTML, from templates and from assets that are built beforehand."""

@@ -1,0 +1,200 @@
+"""Run page: one run for people to look at, or two side by side, as a self-contained HTML file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from pytest_recall.core.record import Header
+from pytest_recall.core.report.entry import Entry
+from pytest_recall.core.report.fold import Report
+from pytest_recall.core.scorecard import NOT_RUN
+from pytest_recall.core.trial import Outcome
+from pytest_recall.render import compare, cost, gates, judges, sentences
+from pytest_recall.render.page import COLUMNS, moved, notes, observed_lines, partial
+from pytest_recall.render.regressions import link
+from pytest_recall.render.report import cases as render_cases
+from pytest_recall.render.report.charts import charts
+from pytest_recall.render.report.frame import document
+from pytest_recall.render.sentences import plural
+
+LIMIT = 2_000_000
+"""Bytes of a page with up to 1,000 cases; one with more has as many for each."""
+_CASES = 1_000
+EXCERPT = 600
+"""Characters of a text that stand in the page itself; all of it is in the case's details."""
+SYMBOLS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "–", NOT_RUN: "○"}
+"""How an outcome looks, beside its name."""
+
+
+class Facet(NamedTuple):
+    """What cases can be filtered by: its name in links, what people call it, and its values with their counts."""
+
+    name: str
+    label: str
+    values: list[tuple[str, int]]
+
+
+def page(report: Report, journal: str, links: str = "", stamp: str = "") -> str:
+    """Return the page of a run.
+
+    `journal` is where its texts are whole, as messages name it; `links` the address of the case files on the web,
+    `stamp` tells this page from a later one where a server has both, while the run goes on. Raises RecallError where
+    Jinja is not installed.
+    """
+    cases, drawn = render_cases.plain(report, links), charts(report)
+    data: dict[str, Any] = {"charts": [chart.to_json() for chart in drawn], "journal": journal}
+    values = {**_values(report, links, live=bool(stamp)), "charts": drawn, "stamp": stamp}
+    # The page without its cases says how much room there is for them.
+    bare = document("run.html", data, **values, cut=None).encode()
+    room = max(LIMIT, LIMIT * len(cases) // _CASES) - len(bare) - 500
+    kept, length = render_cases.fitted(cases, room)
+    told = f"Texts are cut after {length or 0:,} characters, to keep this page small; {journal} has all of them."
+    return document("run.html", {**data, "cases": kept}, **values, cut=told if length else None)
+
+
+def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
+    record, card = report.record, report.card
+    goes_on = live and record.exit_code is None
+    header, counts = record.header, card.counts
+    third = [entry for entry in report.entries if entry.outcome in (Outcome.ERROR.value, Outcome.SKIPPED.value)]
+    return {
+        "report": report,
+        "title": f"{header.run}: {verdict(report)}",
+        "verdict": verdict(report),
+        "mood": _mood(report),
+        "subtitle": sentences.title(header) + ("" if goes_on else partial(record)),
+        "counts": [(name, SYMBOLS[name], _counted(counts[name], name)) for name in COLUMNS if counts.get(name)],
+        "symbols": SYMBOLS,
+        "partial": _so_far(report) if goes_on else sentences.partial(record, card),
+        "chosen": f"{len(header.picks):,} of {plural(header.total, 'case')} chosen",
+        "not_chosen": sentences.not_run(header),
+        "limit": sentences.limit(header, card),
+        "gates": list(gates.lines(card)),
+        "regressions": [_regression(header, entry, links) for entry in report.regressions],
+        "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
+        "unrun": [entry for entry in report.entries if entry.result is None],
+        "apart": report.apart,
+        "notes": _notes(report),
+        "facets": list(_facets(report.entries)),
+        "rows": [_row(header, entry) for entry in report.entries],
+        "against": _against(report),
+        "missing": report.missing,
+    }
+
+
+def verdict(report: Report) -> str:
+    """Return what came of the run in a few words, the worst first."""
+    counts = report.card.counts
+    parts = [plural(len(report.regressions), "regression")] if report.regressions else ["no regression"]
+    worst_first = (*COLUMNS[1:], COLUMNS[0])
+    parts += [_counted(counts[name], name) for name in worst_first if counts.get(name)]
+    told = ", ".join(parts) if counts else "nothing run"
+    return told[0].upper() + told[1:]
+
+
+def _so_far(report: Report) -> str:
+    """Return how far a run has come that has no end; nobody knows whether it will have one."""
+    chosen, left = plural(len(report.record.header.picks), "chosen case"), len(report.card.not_run)
+    return f"no end yet: {left:,} of {chosen} are to come, unless the run was cut off"
+
+
+def _counted(count: int, outcome: str) -> str:
+    return plural(count, outcome) if outcome == Outcome.ERROR.value else f"{count:,} {outcome}"
+
+
+def _mood(report: Report) -> str:
+    """Return how the verdict looks: a run that only fails where cases have failed before is neither good nor bad."""
+    if report.regressions:
+        return "bad"
+    return "good" if all(entry.outcome in ("passed", "skipped") for entry in report.entries) else "mixed"
+
+
+def _regression(header: Header, entry: Entry, links: str) -> dict[str, Any]:
+    assert entry.result is not None
+    trial = entry.result.trial
+    return {
+        "entry": entry,
+        "move": moved(header, entry.result),
+        "note": trial.note,
+        "href": link(trial.where, links),
+        "cause": entry.result.cause,
+        "asked": entry.written and _excerpt(entry.written.asked),
+        "reference": entry.written and _excerpt(entry.written.reference),
+        "answer": _excerpt(trial.answer.text) if trial.answer is not None else None,
+        "diff": entry.difference(),
+    }
+
+
+def _excerpt(text: str) -> str:
+    if len(text) <= EXCERPT:
+        return text
+    return f"{text[:EXCERPT]}… ({len(text) - EXCERPT:,} more characters)"
+
+
+def _row(header: Header, entry: Entry) -> dict[str, Any]:
+    return {
+        "id": entry.case_id,
+        "kind": "regression" if entry.regression else entry.outcome,
+        "symbol": SYMBOLS[entry.outcome],
+        "apart": entry.result is not None and entry.result.apart,
+        "scenario": entry.scenario,
+        "dimension": entry.dimension,
+        "judges": ", ".join(entry.judges),
+        "source": entry.source,
+        "reason": entry.reason,
+        "move": moved(header, entry.result) if entry.result is not None else "",
+        "flip": entry.flip,
+        "before": entry.pair.base.outcome.value if entry.pair is not None else "",
+    }
+
+
+def _facets(entries: Iterable[Entry]) -> Iterator[Facet]:
+    """Yield what tells these cases apart."""
+    every = list(entries)
+    found = {
+        ("outcome", "Outcome"): [render_cases.kinds(entry) for entry in every],
+        ("flip", "Change"): [[entry.flip] for entry in every],
+        ("scenario", "Scenario"): [[entry.scenario] for entry in every],
+        ("dimension", "Dimension"): [[entry.dimension] for entry in every],
+        ("tag", "Tag"): [list(entry.written.tags) if entry.written else [] for entry in every],
+        ("judge", "Judge"): [list(entry.judges) for entry in every],
+        ("source", "Source"): [[entry.source] for entry in every],
+        ("reason", "Reason"): [[entry.reason] for entry in every],
+    }
+    for (name, label), values in found.items():
+        counts = Counter(value for some in values for value in some if value)
+        if len(counts) > 1 or any(count < len(every) for count in counts.values()):
+            yield Facet(name, label, sorted(counts.items()))
+
+
+def _notes(report: Report) -> list[str]:
+    record, card = report.record, report.card
+    told = [*judges.lines(card.panels), *observed_lines(record, card), *notes(record.header, card)]
+    if card.arms is not None:
+        from pytest_recall.render import baselines
+
+        told += baselines.lines(card.arms)
+    if card.regraded is not None:
+        from pytest_recall.render import audit
+
+        told += audit.lines(card.regraded)
+    return [*told, *cost.lines(report.spends)[:1]]
+
+
+def _against(report: Report) -> dict[str, Any] | None:
+    found = report.against
+    if found is None:
+        return None
+    return {
+        "base": found.base.run,
+        "head": found.head.run,
+        "verdict": compare.verdict(found),
+        "summary": list(compare.summary(found)),
+        "remarks": list(compare.remarks(found)),
+        "tables": compare.tables(found),
+        "columns": compare.COLUMNS,
+        "lost": [pair.case_id for pair in found.lost],
+        "gained": [pair.case_id for pair in found.gained],
+    }

@@ -1,0 +1,247 @@
+"""The page of a run in a real browser: filters, search, links, details, keys, sizes, and that nothing leaves it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_recall.core.trial import Outcome
+from pytest_recall.render.report.run_page import page
+from tests.browser.conftest import Open, close, soon
+from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ANSWER = "dialog section:has(> h3:text-is('Answer')) pre"
+SIZES = {"phone": {"width": 360, "height": 640}, "desk": {"width": 1280, "height": 900}}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run with a case of each kind."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page(sample(), JOURNAL), encoding="utf-8")
+    return path
+
+
+def shown(opened: Page) -> list[str]:
+    """Return the ids of the cases that are shown."""
+    return [one for one in opened.locator("#table tbody tr:visible th").all_inner_texts() if not one.startswith("<img")]
+
+
+def fragment(opened: Page) -> str:
+    return str(opened.evaluate("location.hash.slice(1)"))
+
+
+def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    assert opened.title().endswith("1 regression, 4 failed, 1 error, 1 skipped, 1 not run, 3 passed")
+    assert "could go unseen" in opened.inner_text("header")
+    assert opened.locator("#regressions article").count() == 1
+    assert "A late return costs nothing." in opened.inner_text("#regressions")
+    assert "no answer in 30 s" in opened.inner_text("#third")
+    assert "left-out" in opened.inner_text("#unrun")
+    assert "since 2026-03-10" in opened.inner_text("#apart")
+    assert opened.inner_text("#shown") == "10 cases"
+
+
+def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
+    opened = open_page(report, java_script_enabled=False)
+    assert "need JavaScript" in opened.inner_text("#cases")
+    assert "A late return costs nothing." in opened.inner_text("#regressions")
+    assert len(shown(opened)) == 9
+    assert not opened.is_visible("#filters")
+
+
+def test_charts_are_drawn_and_told(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    figures = opened.locator("figure.chart")
+    assert figures.count() == 4
+    for at in range(figures.count()):
+        figure = figures.nth(at)
+        figure.locator("svg").first.wait_for()
+        assert figure.locator("[role=img]").get_attribute("aria-label") == figure.locator("h3").inner_text()
+        assert figure.locator("table tbody tr").count() > 0
+
+
+def test_filters(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    opened.select_option("[name=scenario]", "hours")
+    soon(opened, shown, ["crashed", "no-key", "opening-hours"])
+    assert opened.inner_text("#shown") == "3 of 10 cases"
+    opened.select_option("[name=outcome]", "error")
+    soon(opened, shown, ["crashed"])
+    soon(opened, fragment, "outcome=error&scenario=hours")
+    opened.select_option("[name=tag]", "money")
+    soon(opened, shown, [])
+    assert opened.inner_text("#nothing") == "No case fits these filters."
+    opened.click("text=Clear filters")
+    opened.wait_for_selector("#shown:text-is('10 cases')")
+    soon(opened, fragment, "")
+    assert not opened.is_visible("#nothing")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("late-fee", ["late-fee"]),
+        ("WHEN DO YOU", ["opening-hours"]),
+        ("names no price", ["late-fee"]),
+        ("30 s timeouterror", ["crashed"]),
+        ("costs nothing", ["late-fee"]),
+        ("nowhere to be found", []),
+    ],
+    ids=["id", "input", "reasoning", "any order", "answer", "nothing"],
+)
+def test_search(report: Path, open_page: Open, words: str, found: list[str]) -> None:
+    opened = open_page(report)
+    opened.fill("[name=q]", words)
+    soon(opened, shown, found)
+
+
+def test_a_case_opens_with_all_that_is_known_of_it(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    opened.click("#table >> text=late-fee")
+    soon(opened, fragment, "case=late-fee")
+    told = opened.text_content("dialog")
+    assert told is not None
+    for text in (
+        "What does a late return cost?",
+        "One pound a day.",
+        "A late return costs nothing.",
+        "It names no price.",
+        "version v7",
+        "Late tools cost one pound a day.",
+        "POST https://api.example.org/v1/chat",
+        "Nothing at all.",
+        "Since its last pass, in the run 2026-03-02T120000",
+        "box 3 → 1",
+        "2026-03-01T120000",
+        "250 input",
+    ):
+        assert text in told, text
+    assert opened.locator("dialog [role=img]").get_attribute("aria-label") == "Its boxes in 3 runs, from box 2 to box 1"
+    assert opened.locator("dialog del").all_inner_texts() != []
+    close(opened)
+    soon(opened, fragment, "")
+    assert opened.evaluate("document.activeElement.textContent") == "late-fee"
+
+
+def test_a_link_opens_its_case_and_its_filters(report: Path, open_page: Open) -> None:
+    opened = open_page(report, "#case=opening-hours&scenario=hours&q=open")
+    assert opened.inner_text("#case-h") == "opening-hours"
+    assert opened.input_value("[name=scenario]") == "hours"
+    close(opened)
+    soon(opened, shown, ["opening-hours"])
+    soon(opened, fragment, "scenario=hours&q=open")
+
+
+def test_going_back_closes_the_case(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    opened.click("#regressions article a")
+    opened.wait_for_selector("dialog")
+    opened.go_back()
+    opened.wait_for_selector("dialog", state="hidden")
+
+
+def test_a_link_to_an_unknown_case_says_so(report: Path, open_page: Open) -> None:
+    opened = open_page(report, "#case=nobody")
+    assert "no case with this id" in opened.inner_text("dialog")
+
+
+def test_a_link_with_a_value_that_no_case_has_shows_it(report: Path, open_page: Open) -> None:
+    opened = open_page(report, "#scenario=gone")
+    assert opened.input_value("[name=scenario]") == "gone"
+    assert opened.is_visible("#nothing")
+
+
+def test_a_link_to_an_outcome_filters(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    opened.click(".counts .error a")
+    soon(opened, shown, ["crashed"])
+
+
+def test_whatever_an_answer_holds_is_text(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    title = opened.title()
+    opened.locator("#table tbody tr", has_text="onerror").locator("a").click()
+    # Half a surrogate pair is no character, and HTML holds no control characters: these are shown as signs for them.
+    told = HOSTILE.replace("\0", "\u2400").replace("\x1b", "\u241b")
+    answer = opened.text_content(ANSWER)
+    assert answer is not None
+    assert answer.replace("\ufffd", "\ud800") == told
+    assert opened.title() == title
+    assert opened.locator("img").count() == 0
+    assert opened.locator("script").count() == 2
+
+
+def test_a_long_text_is_folded_and_there(report: Path, open_page: Open) -> None:
+    opened = open_page(report, "#case=long")
+    answer = opened.locator(ANSWER)
+    assert len(answer.inner_text()) < 2_000
+    opened.click("text=Show all 200,000 characters")
+    told = answer.text_content()
+    assert told is not None
+    assert len(told) == 200_000
+
+
+def test_by_keyboard_alone(report: Path, open_page: Open) -> None:
+    opened = open_page(report)
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.textContent") == "Skip to the cases"
+    opened.keyboard.press("/")
+    opened.keyboard.type("fees")
+    soon(opened, fragment, "q=fees")
+    soon(opened, shown, [])
+    opened.keyboard.press("Control+a")
+    opened.keyboard.type("late")
+    opened.keyboard.press("Enter")
+    assert opened.evaluate("document.activeElement.textContent") == "late-fee"
+    opened.keyboard.press("Enter")
+    assert opened.inner_text("#case-h") == "late-fee"
+    close(opened)
+    soon(opened, fragment, "q=late")
+    opened.evaluate("location.hash = ''")
+    opened.wait_for_selector("#shown:text-is('10 cases')")
+    before = opened.evaluate("document.activeElement.textContent")
+    opened.keyboard.press("j")
+    opened.keyboard.press("ArrowDown")
+    opened.keyboard.press("k")
+    opened.keyboard.press("ArrowUp")
+    assert opened.evaluate("document.activeElement.textContent") == before
+    opened.keyboard.press("Enter")
+    first = opened.inner_text("#case-h")
+    opened.keyboard.press("j")
+    assert opened.inner_text("#case-h") != first
+    opened.keyboard.press("k")
+    assert opened.inner_text("#case-h") == first
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_it_fits_and_everybody_can_use_it(report: Path, open_page: Open, size: str, scheme: str) -> None:
+    """No sideways scrolling, and nothing that axe knows against: contrast, names, roles, landmarks."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing; install the extra `dev`")
+    for start in ("", "#case=late-fee"):
+        opened = open_page(report, start, viewport=SIZES[size], color_scheme=scheme)
+        assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        found = axe.Axe().run(opened).response["violations"]
+        told = [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
+        assert told == []
+
+
+def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:
+    ids = [f"case-{number}" for number in range(20)]
+    before = [answered(case_id, text=f"right {case_id}") for case_id in ids]
+    now = [answered(case_id, Outcome.FAILED if case_id == "case-7" else Outcome.PASSED) for case_id in ids]
+    path = tmp_path / "both.html"
+    path.write_text(page(report_of(now, base=before), JOURNAL), encoding="utf-8")
+    opened = open_page(path)
+    assert "could be chance" in opened.inner_text("#against").lower()
+    opened.select_option("[name=flip]", "lost")
+    soon(opened, shown, ["case-7"])
+    opened.click("#against >> text=case-7")
+    assert "right case-7" in (opened.text_content("dialog") or "")

@@ -1,0 +1,199 @@
+"""`recall import`: sets of other tools as cases that are in order and run.
+
+Below `foreign/`, deepeval 4.3.1 has written the goldens and talks, and inspect_ai 0.3.285 the samples in JSON Lines and
+the log, which was cut to what is read of it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import run_evals
+
+FOREIGN = Path(__file__).parent / "foreign"
+ECHO = """\
+import pytest
+
+
+@pytest.fixture
+def agent():
+    return lambda question: f"{question} Six tools, for seven days, on a shelf in the room, which is closed."
+"""
+# A model that finds every requirement met, for the judge `rubric`.
+GRADER = """\
+import json
+
+
+def grade(prompt):
+    names = [name for name in ("requirement", "requirement-2") if name in str(prompt)]
+    return json.dumps({"reasoning": "as it says", "scores": dict.fromkeys(names, 1)})
+"""
+RUBRIC = "owner: desk\njudge: python:grader.py:grade\npreflight: off\n"
+JUDGED = ("--default-judge", "token_f1")
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A project with the sets of the tools, and an agent that says what it is asked, and a sentence."""
+    shutil.copytree(FOREIGN, tmp_path / "sets")
+    (tmp_path / "eval").mkdir()
+    texts = {"eval/conftest.py": ECHO, "pytest.ini": "[pytest]\n", "grader.py": GRADER, "eval/rubric.yaml": RUBRIC}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("tool", "file", "more", "code", "checked", "ran"),
+    [
+        ("promptfoo", "promptfoo/promptfooconfig.yaml", (), 1, "9 cases", "4 failed, 5 passed"),
+        ("deepeval", "goldens.json", JUDGED, 1, "2 cases", "1 failed, 1 passed"),
+        ("deepeval", "goldens.csv", JUDGED, 1, "2 cases", "1 failed, 1 passed"),
+        ("deepeval", "goldens.jsonl", JUDGED, 1, "2 cases", "1 failed, 1 passed"),
+        ("deepeval", "talks.json", JUDGED, 1, "1 case", "1 failed"),
+        ("inspect", "samples.jsonl", JUDGED, 1, "4 cases", "4 failed"),
+        ("inspect", "samples.csv", JUDGED, 0, "2 cases", "2 failed"),
+        ("inspect", "log.json", (), 1, "4 cases", "1 failed, 3 passed"),
+    ],
+)
+def test_a_set_is_imported_checked_and_run(
+    tool: str, file: str, more: tuple[str, ...], code: int, checked: str, ran: str, sources: Path, inside: Recall
+) -> None:
+    done = inside(sources, "import", tool, f"sets/{file}", *more, "-o", "eval/cases.yaml")
+    assert (done.code, done.err) == (code, "")
+    assert f"\nwrote {checked} to eval/cases.yaml\n" in done.out
+    assert inside(sources, "check").out.startswith(checked)
+    assert run_evals(sources, "eval", "--recall-mode", "all").out.splitlines()[-1].startswith(ran)
+
+
+def test_without_output_the_cases_are_printed_and_nothing_is_written(sources: Path, inside: Recall) -> None:
+    done = inside(sources, "import", "inspect", "sets/samples.csv", "--default-judge", "exact")
+    assert done.code == 0
+    assert done.out == (
+        "- id: loan-days\n  scenario: samples\n  dimension: correctness\n  input: How long can I borrow a drill?\n"
+        '  expected: seven days\n  judges:\n    - exact\n  notes: \'metadata: {"area": "loans"}\'\n'
+        "\n- id: is-the-workshop-open-on-sunday\n  scenario: samples\n  dimension: correctness\n"
+        '  input: Is the workshop open on Sunday?\n  expected: "no"\n  judges:\n    - exact\n'
+    )
+    assert done.err == "2 cases of 2 tests; ids from id (1), input (1)\n"
+    assert inside(sources, "import", "inspect", "sets/samples.csv", "--default-judge", "exact") == done
+    assert sorted(path.name for path in (sources / "eval").iterdir()) == ["conftest.py", "rubric.yaml"]
+
+
+def test_the_report_names_what_is_left_out_and_where(sources: Path, inside: Recall) -> None:
+    done = inside(sources, "import", "deepeval", "sets/goldens.json", "--dry-run", "-o", "eval/cases.yaml")
+    assert done.out == (
+        "1 case of 4 tests; ids from input (1)\n"
+        "\nno case:\n"
+        "    3  does not say how it is judged: say with --default-judge who decides, such as --default-judge token_f1\n"
+        "\nleft out:\n"
+        "    1  `expected_tools`: no judge sees calls of tools; write one of your own\n"
+        "    1  `actual_output`: an answer of an earlier day; the agent answers anew\n"
+        "    1  `retrieval_context`: what was looked up on an earlier day; the agent looks it up anew\n"
+        "\ncarried over, not quite the same:\n"
+        "    1  `expectations`: graded with the words of the judge `rubric`, by the model that the rubric or pytest's"
+        " --judge names\n"
+        "\nwhere:\n"
+        "  sets/goldens.json:2: no case: does not say how it is judged\n"
+        "  sets/goldens.json:25: cancel-my-booking-for-the-saw: `expected_tools`\n"
+        "  sets/goldens.json:60: `actual_output`\n"
+        "  sets/goldens.json:60: `retrieval_context`\n"
+        "  sets/goldens.json:60: no case: does not say how it is judged\n"
+        "  sets/goldens.json:80: no case: does not say how it is judged\n"
+        "\nwould write 1 case to eval/cases.yaml\n"
+    )
+    assert not (sources / "eval" / "cases.yaml").exists()
+
+
+def test_the_report_as_json_counts_every_test(sources: Path, inside: Recall) -> None:
+    done = inside(sources, "import", "promptfoo", "sets/promptfoo/promptfooconfig.yaml", "--dry-run", "--json")
+    report = json.loads(done.out)
+    assert (done.code, report["found"], report["carried"], report["no_case"]) == (1, 10, 9, 1)
+    assert report["cases"][0] == {
+        "id": "loan-of-a-drill",
+        "place": "sets/promptfoo/promptfooconfig.yaml:16",
+        "id_from": "description",
+    }
+    assert {
+        "place": "sets/promptfoo/more.csv:3",
+        "case": "what-is-1-1",
+        "kind": "left out",
+        "what": "the assertion `python`",
+        "advice": "code is not carried over; write it as a judge of your own",
+    } in report["remarks"]
+
+
+def test_three_forms_of_one_set_make_the_same_cases(sources: Path, inside: Recall) -> None:
+    made = {
+        inside(sources, "import", "deepeval", f"sets/goldens.{ending}", *JUDGED).out
+        for ending in ("json", "jsonl", "csv")
+    }
+    assert len(made) == 1
+
+
+def test_a_file_that_is_there_is_left_alone(sources: Path, inside: Recall) -> None:
+    cases = sources / "eval" / "cases.yaml"
+    cases.write_text("# mine\n", encoding="utf-8")
+    done = inside(sources, "import", "inspect", "sets/log.json", "-o", "eval/cases.yaml")
+    assert (done.code, cases.read_text(encoding="utf-8")) == (2, "# mine\n")
+    assert done.err == (
+        "recall: eval/cases.yaml: is there already; give another name, or --append to put the cases below its own\n"
+    )
+
+
+@pytest.mark.parametrize("ending", ["yaml", "jsonl"])
+def test_append_keeps_what_is_there_and_refuses_ids_twice(ending: str, sources: Path, inside: Recall) -> None:
+    output = ("-o", f"eval/all.cases.{ending}")
+    assert inside(sources, "import", "inspect", "sets/log.json", *output).code == 1
+    first = (sources / output[1]).read_text(encoding="utf-8")
+    again = inside(sources, "import", "deepeval", "sets/goldens.csv", *JUDGED, *output, "--append")
+    assert (again.code, again.err) == (1, "")
+    both = (sources / output[1]).read_text(encoding="utf-8")
+    assert both.startswith(first)
+    assert inside(sources, "check").out.startswith("6 cases in 1 file")
+    twice = inside(sources, "import", "deepeval", "sets/goldens.csv", *JUDGED, *output, "--append")
+    assert twice.code == 2
+    assert "id: `drill-loan` is there already; take it out, or import into another file\n" in twice.err
+    assert (sources / output[1]).read_text(encoding="utf-8") == both
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("deepeval", "sets/none.json"), "sets/none.json: cannot be read (No such file or directory); check"),
+        (("deepeval", "sets"), "sets: is no file; give the file of the set"),
+        (("deepeval", "eval/conftest.py"), "eval/conftest.py: is code, and code is not run; save the set as JSON"),
+        (("inspect", "sets/packed.eval"), "sets/packed.eval: an .eval file is packed; write it as JSON with"),
+        (("inspect", "sets/promptfoo/schema.json"), "sets/promptfoo/schema.json:1: is neither a list of samples nor"),
+        (("promptfoo", "sets/goldens.json"), "sets/goldens.json:1: is no promptfoo config; it has `prompts`"),
+        (("inspect", "sets/samples.jsonl"), "sets/samples.jsonl: no case was made of it; see why above"),
+        (("inspect", "sets/log.json", "--default-judge", "[a"), "--default-judge:1: did not find"),
+        (
+            ("inspect", "sets/log.json", "--default-judge", "a b"),
+            "--default-judge: 'a b' is no judge; write `token_f1`",
+        ),
+        (("inspect", "sets/log.json", "--append"), "--append: to which file? name it with -o"),
+        (("inspect", "sets/log.json", "-o", "x.txt"), "x.txt: a case file ends in .yaml, .yml or .jsonl"),
+        (("inspect", "sets/log.json", "--scenario", "a b"), "--scenario: 'a b' is no word"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_in_a_sentence(
+    arguments: tuple[str, ...], sentence: str, sources: Path, inside: Recall
+) -> None:
+    (sources / "sets" / "packed.eval").write_bytes(b"PK\x03\x04\xff")
+    done = inside(sources, "import", *arguments)
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith(f"recall: {sentence}")
+
+
+def test_names_and_judges_can_be_given(sources: Path, inside: Recall) -> None:
+    names = ("--scenario", "desk", "--dimension", "facts")
+    judges = ("--default-judge", "exact", "--default-judge", "similarity: {threshold: 0.9}")
+    done = inside(sources, "import", "inspect", "sets/samples.csv", *names, *judges)
+    assert done.out.count("  scenario: desk\n  dimension: facts\n") == 2
+    assert done.out.count("  judges:\n    - exact\n    - similarity:\n        threshold: 0.9\n") == 2

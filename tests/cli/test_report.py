@@ -1,0 +1,113 @@
+"""`recall report`: the page of a run, or of two, and what is said where there is none."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Recall
+from tests.cli.samples import DATE, files, recall, run_evals
+from tests.cli.test_score import artifacts, run_of
+from tests.render.report.test_frame import unpacked
+
+
+def data_of(page: Path) -> dict[str, dict[str, object]]:
+    """Return the cases in a page, by id."""
+    packed = page.read_text(encoding="utf-8").partition('<script id="data"')[2].partition(">")[2].partition("<")[0]
+    return {case["id"]: case for case in unpacked(packed)["cases"]}
+
+
+def test_the_newest_run_goes_into_its_folder(ran: Path) -> None:
+    done = recall(ran, "report", "--date", DATE)
+    run = run_of(ran)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"eval/_artifacts/{run.name}/report.html: 4 cases, ")
+    html = (run / "report.html").read_text(encoding="utf-8")
+    assert "1 regression" in html
+    cases = data_of(run / "report.html")
+    worse = cases["worse"]
+    assert worse["kinds"] == ["regression", "failed"]
+    assert worse["asked"] == "What is the late fee?"
+    assert worse["reference"] == "one pound"
+    assert worse["answer"] == "A loan lasts one week."
+    assert worse["steps"] == [[run.name, DATE, "failed", 3, 1, "live"]]
+    assert cases["crash"]["error"] == "agent: TimeoutError: no answer"
+
+
+def test_an_earlier_run_is_part_of_a_case_s_way(ran: Path, inside: Recall) -> None:
+    run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
+    assert inside(ran, "report").code == 0
+    page = artifacts(ran) / artifacts_names(ran)[-1] / "report.html"
+    steps = data_of(page)["right"]["steps"]
+    assert isinstance(steps, list)
+    assert [step[:5] for step in steps] == [
+        [artifacts_names(ran)[0], DATE, "passed", 2, 3],
+        [artifacts_names(ran)[1], "2026-03-11", "passed", 3, 3],
+    ]
+
+
+def artifacts_names(folder: Path) -> list[str]:
+    """Return the names of the runs of a project, oldest first."""
+    return sorted(path.parent.name for path in artifacts(folder).glob("*/trials.jsonl"))
+
+
+def test_two_runs_side_by_side(ran: Path, inside: Recall) -> None:
+    run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
+    done = inside(ran, "report", "previous", "latest", "-o", "both.html")
+    assert done.code == 0, done
+    assert done.out.startswith("both.html: 5 cases, ")
+    assert data_of(ran / "both.html")["worse"]["flip"] == "same"
+    assert "McNemar" in (ran / "both.html").read_text(encoding="utf-8")
+
+
+def test_nothing_else_is_written(ran: Path, inside: Recall) -> None:
+    before = files(ran)
+    assert inside(ran, "report", "-o", "page.html").code == 0
+    after = files(ran)
+    del after[next(name for name in after if str(name).endswith("page.html"))]
+    assert after == before
+
+
+def test_to_standard_output(ran: Path, inside: Recall) -> None:
+    done = inside(ran, "report", "-o", "-")
+    assert done.out.startswith("<!doctype html>")
+    assert done.out.rstrip().endswith("</html>")
+    assert not (run_of(ran) / "report.html").exists()
+
+
+def test_it_can_be_opened(ran: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    assert inside(ran, "report", "--open").code == 0
+    assert opened == [(run_of(ran) / "report.html").as_uri()]
+
+
+def test_what_lies_around_a_run_may_be_broken(ran: Path, inside: Recall) -> None:
+    (ran / "eval" / "cases.yaml").write_text("- id: [", encoding="utf-8")
+    (ran / "eval" / "recall.yaml").write_text("version: [", encoding="utf-8")
+    done = inside(ran, "report", "-o", "page.html")
+    assert done.code == 0, done
+    html = (ran / "page.html").read_text(encoding="utf-8")
+    assert "the case files could not be read" in html
+    assert "The state could not be read" in html
+    assert "asked" not in data_of(ran / "page.html")["worse"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("latest", "latest", "latest"), "3 runs are too many for one page; name one, or two to compare them"),
+        (("nobody",), "no run 'nobody'"),
+        (("latest", "latest"), "are both the run"),
+        (("-o", "-", "--open"), "--open needs a file"),
+        (("previous",), "no run before the latest"),
+    ],
+    ids=["three", "unknown", "one twice", "no file", "no earlier one"],
+)
+def test_a_mistake_is_one_sentence(ran: Path, inside: Recall, arguments: tuple[str, ...], sentence: str) -> None:
+    done = inside(ran, "report", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1

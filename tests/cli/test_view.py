@@ -1,0 +1,110 @@
+"""`recall view`: the page on this machine's own address, and that it follows the run."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli.view import HOST, Server
+from tests.cli.conftest import Recall
+from tests.cli.samples import DATE
+from tests.cli.test_report import artifacts_names
+from tests.cli.test_score import artifacts, run_of
+from tests.helpers.horizon_runs import SMALL, write_run
+from tests.helpers.viewing import serving
+
+
+@pytest.fixture
+def server(ran: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server of the newest run."""
+    monkeypatch.chdir(ran)
+    with serving(DATE) as made:
+        yield made
+
+
+def get(server: Server, path: str, **headers: str) -> tuple[int, str]:
+    """Return the status and the body of an answer."""
+    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=30)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    found = answer.status, answer.read().decode()
+    connection.close()
+    return found
+
+
+def test_the_page_is_served_with_its_stamp(server: Server) -> None:
+    status, html = get(server, "/")
+    assert status == 200
+    assert f'data-stamp="{get(server, "/stamp")[1]}"' in html
+    assert "connect-src &#39;self&#39;" in html
+
+
+def test_a_run_that_goes_on_has_another_stamp_and_no_end(server: Server, ran: Path) -> None:
+    before = get(server, "/stamp")
+    journal = run_of(ran) / "trials.jsonl"
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(lines[:2]), encoding="utf-8")
+    assert get(server, "/stamp") != before
+    _, html = get(server, "/")
+    assert "No end yet: 3 of 4 chosen cases are to come, unless the run was cut off." in html
+    assert "cut off before its end" not in html
+
+
+def test_the_newest_run_is_the_newest_then(server: Server, ran: Path) -> None:
+    later = artifacts(ran) / "2099-01-01T000000"
+    later.mkdir()
+    (later / "trials.jsonl").write_bytes((run_of(ran) / "trials.jsonl").read_bytes())
+    assert get(server, "/stamp")[1].startswith(later.name)
+    assert artifacts_names(ran)[-1] == later.name
+
+
+def test_a_journal_that_cannot_be_read_is_one_sentence(server: Server, ran: Path) -> None:
+    (run_of(ran) / "trials.jsonl").write_text("{", encoding="utf-8")
+    status, text = get(server, "/")
+    assert status == 503
+    assert text.startswith("recall: ")
+    assert "no whole line" in text
+
+
+def test_a_long_horizon_run_is_followed_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = write_run(tmp_path / "run", SMALL)
+    (run / "result.json").unlink()
+    monkeypatch.chdir(tmp_path)
+    with serving(None, "run") as server:
+        before = get(server, "/stamp")[1]
+        assert f'data-stamp="{before}"' in get(server, "/")[1]
+        with (run / "questions.jsonl").open("a", encoding="utf-8") as lines:
+            lines.write("\n")
+        assert get(server, "/stamp")[1] != before
+
+
+def test_there_is_one_page_and_for_this_machine_alone(server: Server) -> None:
+    assert get(server, "/eval/cases.yaml")[0] == 404
+    assert get(server, "/", Host="example.org")[0] == 403
+    assert get(server, "/stamp", Host=f"localhost:{server.server_port}")[0] == 200
+
+
+def test_a_port_that_is_taken_is_one_sentence(ran: Path, inside: Recall) -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = inside(ran, "view", "--port", port)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"recall: port {port}: ")
+    assert "give another --port" in done.err
+
+
+@pytest.mark.parametrize("port", ["65536", "x", "-1"])
+def test_what_is_no_port_is_refused(ran: Path, inside: Recall, port: str) -> None:
+    done = inside(ran, "view", f"--port={port}")
+    assert done.code == 2
+    assert "is no port" in done.err
+
+
+def test_a_run_that_is_not_there_is_one_sentence(ran: Path, inside: Recall) -> None:
+    done = inside(ran, "view", "nobody")
+    assert (done.code, done.out) == (2, "")
+    assert "no run 'nobody'" in done.err

@@ -1,0 +1,1 @@
+"""Tests of report pages as text."""
