@@ -61,7 +61,17 @@ PAGES = [
     README,
     *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "changelog.d/README.md")),
     *sorted(DOCS.rglob("*.md")),
+    # Not deeper: whoever has tried an example has an environment in it.
+    *sorted((ROOT / "examples").glob("*.md")),
+    *sorted((ROOT / "examples").glob("*/*.md")),
 ]
+BESIDE = sorted(
+    page
+    for folder in ("benchmarks", "eval", "examples", ".github")
+    for page in (ROOT / folder).rglob("*.md")
+    if not {"_artifacts", ".venv", ".pytest_cache", "node_modules"} & set(page.parts)
+)
+"""Pages whose links are followed, and whose commands are no business of these tests."""
 
 TODAY = "2026-11-21"
 """The day on which the commands of a page run where they give none."""
@@ -294,11 +304,32 @@ def links(page: Path) -> Iterator[tuple[Path, str]]:
             yield (page.parent / path).resolve() if path else page, anchor
 
 
+def astray(page: Path) -> list[str]:
+    """Return the links of `page` that lead nowhere."""
+    found = []
+    for target, anchor in links(page):
+        if not target.exists():
+            found.append(f"{name_of(page)}: {target} is not there")
+        elif anchor and (target.suffix != ".md" or anchor not in anchors(target)):
+            found.append(f"{name_of(page)}: {target.name} has no heading #{anchor}")
+    return found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target, anchor in links(page):
-        assert target.exists(), f"{name_of(page)}: {target} is not there"
-        assert not anchor or anchor in anchors(target), f"{name_of(page)}: {target.name} has no heading #{anchor}"
+    assert astray(page) == []
+
+
+def test_links_of_pages_beside_the_code_lead_somewhere() -> None:
+    assert ROOT / "eval" / "README.md" in BESIDE
+    assert [fault for page in BESIDE for fault in astray(page)] == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# Here\n[a](#here) [b](#there) [c](gone.md) [d](https://example.org)\n", encoding="utf-8")
+    assert astray(page) == ["page.md: page.md has no heading #there", f"page.md: {tmp_path}/gone.md is not there"]
 
 
 def test_every_page_is_linked_from_the_index() -> None:

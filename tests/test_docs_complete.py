@@ -1,0 +1,246 @@
+"""What the documents leave out: names without a reference, and blocks that no test runs, each with its reason."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from math import comb
+from typing import Any
+
+import pytest
+
+from pytest_recall import cli
+from pytest_recall.cli.schema import schema_of
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.plugin import fixtures
+from tests.test_architecture import LAYERS
+from tests.test_docs import PAGES, REFERENCE, ROOT, Block, blocks, name_of
+
+# Blocks that nobody runs
+
+PAID = "asks a paid model"
+MEMORY = "needs a persona and its days, which would take minutes to write"
+HOST = "writes to a code host"
+WHOLE = "is run by .ci/run, in fresh environments"
+PICTURE = "is a drawing"
+SHOWN = "shows what a run says that takes long, or that breaks on the way"
+
+NOT_RUN = {
+    'README.md: python3 -m venv .venv && .venv/bin/pip install -q ".[all]"': WHOLE,
+    'CONTRIBUTING.md: python3 -m venv .venv && .venv/bin/pip install -q -e ".[dev]"': WHOLE,
+    "CONTRIBUTING.md: .venv/bin/pytest": WHOLE,
+    "CONTRIBUTING.md: plugin | cli": "is compared with the layers, below",
+    "docs/architecture.md: plugin | cli": "is compared with the layers, below",
+    "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
+    "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
+    "docs/how-to/keep-state-from-conflicting.md: recall state --at origin/main > base.yaml": "needs a remote",
+    "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --persona": MEMORY,
+    "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --apply": MEMORY,
+    "docs/how-to/long-horizon-generate.md: ferry-office/": PICTURE,
+    "docs/how-to/long-horizon-generate.md: recall bench create-persona --model anthropic": PAID,
+    "docs/how-to/long-horizon-questions.md: recall bench generate-conversations --persona robin": PAID,
+    "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --out mara --budget": PAID,
+    "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --record": PAID,
+    "docs/how-to/pick-a-slice.md: pytest -p recall eval --record=missing --recall-dry-run": PAID,
+    "docs/how-to/read-the-report.md: pip install": "installs",
+    "docs/how-to/read-the-report.md: recall view --open": "serves until it is stopped",
+    "docs/how-to/record-and-replay.md: pytest -p recall eval --record": PAID,
+    "docs/how-to/record-and-replay.md: recall cassette list": "lists commands; some want files of others",
+    "docs/how-to/recover-a-killed-run.md: partial: 3 of 12 chosen cases not run": SHOWN,
+    "docs/how-to/run-by-batch.md: pytest -p recall eval --recall-mode nightly --batch": PAID,
+    "docs/how-to/run-in-ci.md: recall push --branch main": HOST,
+    "docs/how-to/run-in-ci.md: recall: 12 of 88 cases": SHOWN,
+    "docs/how-to/run-in-ci.md: pytest -p recall eval --replay": "has nothing recorded on that page",
+    "docs/how-to/run-in-ci.md: set -e": HOST,
+    "docs/how-to/shard-a-run.md: pytest -p recall eval --recall-shard 2/4": "stands above the runs that the page makes",
+    "docs/how-to/simulate-a-schedule.md: recall backtest": "wants runs on record; with a table it is run below",
+    "docs/how-to/simulate-a-schedule.md: scripts/rehearse-schedule.py": "takes five minutes; .ci/run has a short one",
+    "docs/how-to/simulate-a-schedule.md: rehearsed     simulated    5 other worlds": "took five minutes",
+    "docs/how-to/wire-into-github.md: recall post comment": HOST,
+    "docs/how-to/wire-into-github.md: recall post issue": HOST,
+    "docs/how-to/wire-into-github.md: recall post status --commit": HOST,
+    "docs/how-to/wire-into-github.md: export GITHUB_TOKEN=…": HOST,
+    "docs/reference/datasets.md: pip install": "installs",
+    "docs/reference/memory-protocols.md: PROGRAM ARGS reset --yes": "is a pattern",
+    "docs/schedule.md: mkdir -p eval": "takes too long; tests/run/test_simulate_targets.py holds its figures",
+    "docs/schedule.md: literal            lottery": "is compared with a simulation in the same file",
+    "docs/tutorial.md: python3 -m venv .venv": "installs",
+}
+"""What is neither run nor a file that a page writes: the page and the beginning of the block, and why."""
+
+_GENERATED = re.compile(r"<!-- generated: [a-z-]+ -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def aside() -> Iterator[Block]:
+    """Yield the blocks that are neither run, nor checked as a file, nor written by the generator."""
+    for page in PAGES:
+        generated = "".join(_GENERATED.findall(page.read_text(encoding="utf-8")))
+        for block in blocks(page):
+            if block.language in ("sh", "text") and not block.title and block.text not in generated:
+                yield block
+
+
+def key(block: Block) -> str:
+    """Return the page of a block and its first line, as `NOT_RUN` begins it."""
+    return f"{name_of(block.page)}: {block.text.strip().splitlines()[0]}"
+
+
+def test_each_block_that_is_not_run_has_its_reason() -> None:
+    found = [key(block) for block in aside()]
+    assert [one for one in found if not any(one.startswith(known) for known in NOT_RUN)] == [], "run it, or say why not"
+    assert [known for known in NOT_RUN if not any(one.startswith(known) for one in found)] == [], "is not there"
+
+
+@pytest.mark.parametrize(
+    "block", [block for page in PAGES for block in blocks(page) if block.language == "json"], ids=str
+)
+def test_json_can_be_read(block: Block) -> None:
+    for text in [block.text] if block.text.startswith("[") else block.text.strip().splitlines():
+        json.loads(text)
+
+
+def lines(block: Block) -> Iterator[list[str]]:
+    """Yield the words of each command of a block, without what comes behind a pipe or goes into a file."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        for command in re.split(r"&&|\|\|?|;|\bthen\b", line):
+            # Of a template in a shell only the command's own words count.
+            try:
+                words = shlex.split(command, comments=True)
+            except ValueError:
+                continue
+            while words and ("=" in words[0] or words[0] in ("if", "then", "!")):
+                words = words[1:]
+            if words:
+                yield words[: next((at for at, word in enumerate(words) if word.startswith((">", "2>"))), None)]
+
+
+@pytest.fixture(scope="module")
+def options_of_pytest() -> set[str]:
+    printed = subprocess.run(
+        [sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    return set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", printed))
+
+
+def test_commands_that_are_not_run_exist_with_their_options(options_of_pytest: set[str]) -> None:
+    checked = 0
+    for block in aside():
+        if block.language != "sh":
+            continue
+        for words in lines(block):
+            name = words[0].rpartition("/")[2]
+            if name == "recall":
+                try:
+                    cli._parser(words[1:]).parse_args(words[1:])
+                except SystemExit:
+                    pytest.fail(f"{block}: `{shlex.join(words)}` is no command")
+                checked += 1
+            elif name == "pytest":
+                given = {word.partition("=")[0] for word in words[1:] if word.startswith("-")}
+                assert given - options_of_pytest == set(), str(block)
+                checked += 1
+    assert checked > 30
+
+
+# Figures that follow from a formula
+
+
+def test_the_shares_that_a_green_slice_leaves_open() -> None:
+    text = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([\d.]+) % \|$", text, re.MULTILINE)
+    assert {int(cases) for cases, _ in rows} == {5, 10, 25, 50, 100}
+    assert [f"{1 - 0.05 ** (1 / int(cases)):.1%}".rstrip("%") for cases, _ in rows] == [share for _, share in rows]
+    # 25 of 800 drawn, of which three are broken; and a wrong fail in a slice of 25.
+    assert f"in {1 - comb(797, 25) / comb(800, 25):.0%}".replace("%", " %") in text
+    assert f"{1 - 0.95**25:.0%} of full slices".replace("%", " %") in text
+    assert f"1 % it is {1 - 0.99**25:.0%}".replace("%", " %").replace("  ", " ") in text
+
+
+# Names without a reference
+
+
+def commands() -> list[str]:
+    """Return every command of `recall`, also those below another one, as they are written."""
+
+    def below(parser: argparse.ArgumentParser, above: str) -> Iterator[str]:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, one in action.choices.items():
+                    yield f"{above}{name}"
+                    yield from below(one, f"{above}{name} ")
+
+    return list(below(cli._parser([]), ""))
+
+
+def arguments(command: str) -> list[str]:
+    """Return the options of a command of `recall`."""
+    parser = cli._parser(command.split())
+    for word in command.split():
+        parser = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices[word]
+    return [option for action in parser._actions for option in action.option_strings if action.dest != "help"]
+
+
+def section(command: str) -> str:
+    """Return what the reference says of a command."""
+    page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    return page.partition(f"## `recall {command}`\n")[2].partition("\n## ")[0]
+
+
+def described(command: str) -> list[str]:
+    """Return the options in the reference's table of a command."""
+    return re.findall(
+        r"(?<![\w-])--?\w[\w-]*", " ".join(re.findall(r"^\| `([^`]+)` \|", section(command), re.MULTILINE))
+    )
+
+
+def properties(schema: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of all fields in a JSON Schema."""
+    for part in (schema, *schema.get("$defs", {}).values()):
+        yield from part.get("properties", {})
+
+
+def test_every_command_and_each_of_its_options_is_in_the_reference() -> None:
+    everything = commands()
+    assert {"init", "cassette import", "bench run", "post status"} <= set(everything)
+    missing = [name for name in everything if not section(name)]
+    missing += [f"{name} {one}" for name in everything for one in arguments(name) if one not in described(name)]
+    assert missing == []
+
+
+def test_every_fixture_is_in_the_reference() -> None:
+    defined = re.findall(
+        r"@pytest\.fixture.*\ndef ([a-z]\w*)\(", (ROOT / "src/pytest_recall/plugin/fixtures.py").read_text("utf-8")
+    )
+    assert {"agent", "memory", "judge_exact"} <= set(defined) <= set(vars(fixtures))
+    page = (REFERENCE / "fixtures.md").read_text(encoding="utf-8")
+    judges = (REFERENCE / "judges.md").read_text(encoding="utf-8")
+    missing = [name for name in defined if not name.startswith("judge_") and f"| `{name}` |" not in page]
+    missing += [name for name in defined if name.startswith("judge_") and f"### `{name[6:]}`" not in judges]
+    assert missing == []
+
+
+@pytest.mark.parametrize("what", ["cases", "rubric", "dataset"])
+def test_every_field_of_a_schema_is_in_the_reference(what: str) -> None:
+    page = (REFERENCE / "schemas.md").read_text(encoding="utf-8")
+    part = page.partition(f"`recall schema {what}`")[2].partition("\n## ")[0]
+    names = list(properties(schema_of(what)))
+    assert names
+    assert [name for name in names if f"| `{name}` |" not in part] == []
+
+
+def test_every_setting_of_the_rubric_is_told_in_words() -> None:
+    page = (REFERENCE / "rubric.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", page, re.MULTILINE))
+    assert [name for name in Rubric.model_fields if not rows.get(name, "").strip()] == []
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_layers_are_those_that_a_test_enforces(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    drawn = next(line for line in text.splitlines() if line.startswith("plugin | cli"))
+    assert [set(one.split(" | ")) for one in re.split(r"\s+>\s+", drawn)] == [set(line) for line in LAYERS]
