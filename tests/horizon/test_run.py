@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.providers.breaks import Break
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
 from tests.providers.endpoint import endpoint, failure
@@ -149,7 +150,8 @@ def test_a_judges_key_or_server_is_named_and_not_its_verdicts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: int, advice: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    # Who asks for so long a rest is not asked again.
+    # Who asks for so long a rest is not asked the same again, and by others after a minute.
+    monkeypatch.setattr(Break, "begin", lambda self, seconds: None)
     with endpoint(failure(status, "no such thing", retry_after="1000")) as upstream:
         write_project(tmp_path, models={"judge": f"openai:scripted;{upstream.url}/v1"})
         assert main(RUN) == 2

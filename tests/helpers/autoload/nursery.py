@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -143,6 +144,10 @@ def _serve(path: str) -> bool:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
+    for package in ("httpx","openai", "anthropic"):
+        importlib.import_module(package)
+    gc.freeze()
+    setattr(gc, "get_freeze_count", lambda: 1)  # noqa: B010 - it walks, to see whether it is zero
     # Those who press Ctrl-C end it by ending themselves; nobody waits for its children but who asked for them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
