@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.autoload import nursery
 
 pytest_plugins = "pytester"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -82,6 +83,12 @@ def _frozen() -> Iterator[None]:
         # It walks as well, and all that its callers ask is whether it is zero.
         patch.setattr(gc, "get_freeze_count", lambda: 1)
         yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Open one nursery for all workers of this run, before they are there."""
+    if config.getoption("numprocesses", None):
+        nursery.open_one()
 
 
 @pytest.hookimpl(trylast=True)

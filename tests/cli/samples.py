@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_recall.core.row import Row
 from pytest_recall.store.state import State
-from tests.helpers.command import Done
+from tests.helpers.command import Done, apart
 
 DATE = "2026-03-10"
 TODAY = date.fromisoformat(DATE)
@@ -80,16 +80,15 @@ def environment() -> dict[str, str]:
 
 def python(folder: Path, *arguments: str, **more: str) -> Done:
     """Run Python in `folder`; no command may end in a traceback."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**environment(), "PYTHONIOENCODING": "utf-8", **more},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Done(done.returncode, done.stdout, done.stderr)
+    env = {**environment(), "PYTHONIOENCODING": "utf-8", **more}
+    if arguments[0] == "-m" and "PYTHONPATH" not in more:  # Somebody may stand in for a package there.
+        done = apart(folder, *arguments[1:], env=env)
+    else:
+        asked = [sys.executable, *arguments]
+        called = subprocess.run(asked, cwd=folder, env=env, capture_output=True, encoding="utf-8", check=False)
+        done = Done(called.returncode, called.stdout, called.stderr)
+    assert "Traceback" not in done.err, done.err
+    return done
 
 
 def recall(folder: Path, *arguments: str, **more: str) -> Done:

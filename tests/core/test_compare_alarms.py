@@ -22,7 +22,7 @@ from pytest_recall.metrics.paired import power_of_drop
 from tests.core.samples import FAILED, PASSED, header, trial
 
 CASES = 200
-RUNS = 1000
+RUNS = 500
 COMPARED = 20
 """So many pairs of runs of each kind are compared as runs, too."""
 SCENARIOS, DIMENSIONS = ("fees", "loans", "visits", "tours"), ("facts", "tone", "safety")
@@ -160,7 +160,7 @@ def test_a_scenario_that_breaks_is_found_among_noise() -> None:
 
 # Cases that are tried several times
 
-TRIED_RUNS = 600
+TRIED_RUNS = 300
 TRIED_CASES = 60
 
 

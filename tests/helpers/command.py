@@ -1,15 +1,19 @@
-"""The command line `recall` within the process of the tests: what it does and prints, without the time to start."""
+"""The command line `recall` within the process of the tests, and modules in one of their own that starts at once."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cli import main
+from tests.helpers.autoload import nursery
 
 
 class Done(NamedTuple):
@@ -55,3 +59,20 @@ def run(folder: Path, *arguments: str, together: bool = False) -> Done:
     for stream in (out, err):
         stream.seek(0)
     return Done(code, out.read(), err.read())
+
+
+def apart(folder: Path, module: str, *arguments: str, env: Mapping[str, str], together: bool = False) -> Done:
+    """Run `python -m module` in `folder` in a process of its own, with no input and in this environment."""
+    nursery.open_one()
+    with Path(os.devnull).open("rb") as none, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        streams = (none, out, out if together else err)
+        told = {**env, nursery.ADDRESS: os.environ.get(nursery.ADDRESS, "")}
+        code = nursery.run_module(module, *arguments, cwd=folder, env=told, files=[one.fileno() for one in streams])
+        if code is None:
+            command = [sys.executable, "-m", module, *arguments]
+            code = subprocess.run(
+                command, cwd=folder, env=env, stdin=none, stdout=out, stderr=streams[2], check=False
+            ).returncode
+        for stream in (out, err):
+            stream.seek(0)
+        return Done(code, out.read().decode("utf-8"), err.read().decode("utf-8"))

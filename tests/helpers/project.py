@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import pkgutil
 import shutil
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -167,19 +167,30 @@ class Checkout:
         return self.pytester.runpytest_inprocess(*_arguments(args, day), no_reraise_ctrlc=True)
 
     def run_apart(self, *args: str, day: str | None = DAY) -> pytest.RunResult:
-        """Run pytest in a process of its own, for what this process would not survive."""
+        """Run pytest in a process of its own, for what this process would not survive; imports are there already."""
+        base = self.pytester.mkdir(f"run-{len(list(self.path.glob('run-*')))}")
+        return self._apart("pytest", f"--basetemp={base}", *_arguments(args, day))
+
+    def run_afresh(self, *args: str, day: str | None = DAY) -> pytest.RunResult:
+        """Run pytest in a process that starts from nothing, for what depends on what is imported, and when."""
         return self.pytester.runpytest_subprocess(*_arguments(args, day))
 
     def recall(self, *args: str) -> pytest.RunResult:
         """Run the command line `recall` in this process."""
         start = monotonic()
         done = command.run(self.path, *args)
-        told = (done.out.splitlines(), done.err.splitlines())
-        return pytest.RunResult(done.code, *told, duration=monotonic() - start)
+        return pytest.RunResult(done.code, done.out.splitlines(), done.err.splitlines(), duration=monotonic() - start)
 
     def recall_apart(self, *args: str) -> pytest.RunResult:
         """Run the command line `recall` in a process of its own."""
-        return self.pytester.run(sys.executable, "-m", "pytest_recall", *args)
+        return self._apart("pytest_recall", *args)
+
+    def _apart(self, module: str, *args: str) -> pytest.RunResult:
+        start = monotonic()
+        path = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
+        done = command.apart(Path.cwd(), module, *args, env={**os.environ, "PYTHONPATH": path})
+        print(done.out, done.err)  # pytest shows it of a test that fails.
+        return pytest.RunResult(done.code, done.out.splitlines(), done.err.splitlines(), duration=monotonic() - start)
 
     def asked(self) -> list[str]:
         """Return what the agent was asked, sorted."""

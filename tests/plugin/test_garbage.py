@@ -50,7 +50,7 @@ SET = BARE.with_cases(case("a", input="x", expected="held"))
 @pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "somebody-else's"])
 def test_what_stays_is_not_walked_while_cases_run(pytester: pytest.Pytester, before: str, after: bool) -> None:
     checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
-    done = checkout.run_apart("-s", "-W", "error")
+    done = checkout.run_afresh("-s", "-W", "error")
     assert checkout.outcomes() == {"a": "passed"}
     assert f"frozen while pytest looks: {after}" in done.outlines
     assert "collecting at the end: True" in done.outlines
@@ -67,14 +67,14 @@ def test_what_the_session_froze_is_free_when_it_is_over(pytester: pytest.Pyteste
 
 def test_what_collection_left_in_a_cycle_is_still_found(pytester: pytest.Pytester) -> None:
     checkout = SET.with_files({"eval/conftest.py": AGENT + LEFT}).at(pytester)
-    done = checkout.run_apart("-W", "error", "--tb=short")
+    done = checkout.run_afresh("-W", "error", "--tb=short")
     assert done.ret != pytest.ExitCode.OK
     assert "left in a cycle since collection" in done.stdout.str() + done.stderr.str()
 
 
 def test_what_a_test_leaves_in_a_cycle_is_found_by_itself(pytester: pytest.Pytester) -> None:
     conftest = AGENT + LEFT.replace('globals().pop("left", None)', "Left()").replace("left = Left()\n", "")
-    done = SET.with_files({"eval/conftest.py": conftest}).at(pytester).run_apart("--tb=short")
+    done = SET.with_files({"eval/conftest.py": conftest}).at(pytester).run_afresh("--tb=short")
     assert "left in a cycle since collection" in done.stdout.str() + done.stderr.str()
 
 
@@ -82,13 +82,13 @@ def test_it_was_off_before_and_stays_off(pytester: pytest.Pytester) -> None:
     agent = AGENT.replace("gc.isenabled()", "not gc.isenabled()", 1)
     files = {"conftest.py": "import gc\ngc.disable()\n", "eval/conftest.py": agent}
     checkout = SET.with_files(files).at(pytester)
-    done = checkout.run_apart("-s")
+    done = checkout.run_afresh("-s")
     assert checkout.outcomes() == {"a": "passed"}
     assert "collecting at the end: False" in done.outlines
 
 
 def test_it_is_on_again_after_a_plan_that_was_refused(pytester: pytest.Pytester) -> None:
     files = {"conftest.py": AGENT, "eval/rubric.yaml": "owner: x\nmode: nonsense\n"}
-    done = SET.with_files(files).at(pytester).run_apart("-s")
+    done = SET.with_files(files).at(pytester).run_afresh("-s")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     assert "collecting at the end: True" in done.outlines

@@ -74,7 +74,7 @@ class TestSomebodysOwn:
         file, plugins = PLACES[place]
         checkout = probed({file: THEIRS}).at(pytester)
         pytester.syspathinsert()
-        result = checkout.run_apart(*plugins, "checks", *GIVEN, *OWN, *workers, day=None)
+        result = checkout.run_afresh(*plugins, "checks", *GIVEN, *OWN, *workers, day=None)
         result.assert_outcomes(passed=1)
         assert told(checkout) == {
             "their_model": 3,
@@ -96,7 +96,7 @@ class TestSomebodysOwn:
         file, plugins = PLACES[place]
         checkout = probed({file: THEIRS}).at(pytester)
         pytester.syspathinsert()
-        result = checkout.run_apart(*plugins, "checks", "--help", day=None)
+        result = checkout.run_afresh(*plugins, "checks", "--help", day=None)
         assert result.ret == 0
         shown = [line.split()[0] for line in result.outlines if line.startswith("  --")]
         assert [name for name in shown if name.startswith(("--model", "--judge"))] == ["--model=THEIR_MODEL", "--judge"]
@@ -143,7 +143,7 @@ class TestNobodys:
     )
     def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args, workers: Args) -> None:
         checkout = probed().at(pytester)
-        checkout.run_apart(*plugins, *self.GIVEN, "checks", *workers, day=None).assert_outcomes(passed=1)
+        checkout.run_afresh(*plugins, *self.GIVEN, "checks", *workers, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     @WORKERS
@@ -155,7 +155,7 @@ class TestNobodys:
             "--strict-config", "--strict-config --model m-1 --judge=codex --judge 'command:a b'"
         )
         checkout = probed({"pytest.ini": settings}).at(pytester)
-        checkout.run_apart(*workers, day=None).assert_outcomes(passed=1)
+        checkout.run_afresh(*workers, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     @pytest.mark.skipif(pytest.version_tuple < (8, 2), reason="pytest reads no files of arguments")
@@ -232,7 +232,7 @@ class TestNobodys:
     @pytest.mark.parametrize("conftest", ["", "raise RuntimeError\n"], ids=["whole", "broken"])
     def test_help_shows_both(self, pytester: pytest.Pytester, conftest: str) -> None:
         checkout = probed({"conftest.py": conftest, "pytest.ini": "[pytest]\n"}).at(pytester)
-        result = checkout.run_apart("--help", "--model", "x", day=None)
+        result = checkout.run_afresh("--help", "--model", "x", day=None)
         assert result.ret == 0
         shown = {line.split()[0].partition("=")[0] for line in result.outlines if line.startswith("  --")}
         assert {name for name in shown if name in options.SHORT} == options.SHORT
@@ -257,12 +257,12 @@ class TestNobodys:
         self, pytester: pytest.Pytester, args: Args, said: str
     ) -> None:
         checkout = ECHOING.with_cases(case("a")).with_files({"args.txt": "eval\n--budget\n"}).at(pytester)
-        result = checkout.run_apart(*args)
+        result = checkout.run_afresh(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line.partition("error: ")[2] for line in result.errlines if "error: " in line] == [said]
 
     def test_a_mistake_with_an_option_of_somebody_else_is_his(self, pytester: pytest.Pytester) -> None:
-        result = probed({"conftest.py": THEIRS}).at(pytester).run_apart("--budget=medium", "--memory", "x", day=None)
+        result = probed({"conftest.py": THEIRS}).at(pytester).run_afresh("--budget=medium", "--memory", "x", day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines(["*error: argument --budget: invalid choice: 'medium'*"])
 
@@ -319,7 +319,7 @@ class TestEarlyReplay:
         late = "def pytest_configure():\n    httpx2_sync('configure')\n\n\n"
         checkout = talking(upstream, late + self.PLAIN).with_cases(asking("a")).with_files(files).at(pytester)
         pytester.syspathinsert()
-        checkout.run_apart("--replay", "eval").assert_outcomes(passed=1)
+        checkout.run_afresh("--replay", "eval").assert_outcomes(passed=1)
         assert upstream.prompts == ["a", "configure"]
 
     @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ class TestEarlyReplay:
     ) -> None:
         late = "def pytest_configure():\n    httpx2_sync('configure')\n\n\n"
         project = talking(upstream, source + late + self.PLAIN).with_cases(asking("a"))
-        result = project.at(pytester).run_apart(*args)
+        result = project.at(pytester).run_afresh(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line for line in result.errlines if "called outside of any case" in line]
         assert upstream.count == 0
@@ -344,7 +344,7 @@ class TestEarlyReplay:
     def test_ours_begins_before_them(self, pytester: pytest.Pytester, upstream: Upstream, args: Args) -> None:
         files = {"pytest.ini": f"{SETTINGS}testpaths = eval\n", "eval/cassettes/.keep": ""}
         checkout = talking(upstream, self.CALLING + self.PLAIN).with_cases(asking("a")).with_files(files).at(pytester)
-        result = checkout.run_apart(*args)
+        result = checkout.run_afresh(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert upstream.count == 0
 

@@ -293,11 +293,11 @@ class TestAliased:
         project = asks(upstream, "httpx_sync", "a")
         files = {"eval/conftest.py": "import httpx2\nhttpx2.alias_httpx()\n" + project.files["eval/conftest.py"]}
         checkout = project.with_files(files).at(pytester)
-        # In a process of its own: the alias stays.
-        checkout.run_apart("eval", "--record").assert_outcomes(passed=1)
+        # In a process of its own: the alias stays, and has to be there first.
+        checkout.run_afresh("eval", "--record").assert_outcomes(passed=1)
         assert upstream.count == len(calls(cassette(checkout, "a"))) == 1
         upstream.close()
-        checkout.run_apart("eval", "--replay").assert_outcomes(passed=1)
+        checkout.run_afresh("eval", "--replay").assert_outcomes(passed=1)
         assert sources(checkout) == {"a": "replayed"}
 
 

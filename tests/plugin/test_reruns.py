@@ -30,7 +30,7 @@ ROWS = SET.with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
 def test_the_last_trial_grades(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = ROWS.at(pytester)
-    result = checkout.run_apart("eval", RERUNS, *workers)
+    result = checkout.run_afresh("eval", RERUNS, *workers)
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["failed"], outcomes["rerun"]) == (2, 1, 4)
     assert checkout.boxes() == {"always": 1, "crashes-once": 3, "fails-once": 3}
@@ -42,7 +42,7 @@ def test_the_last_trial_grades(pytester: pytest.Pytester, workers: tuple[str, ..
 def test_every_attempt_is_in_the_journal(pytester: pytest.Pytester) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = ROWS.at(pytester)
-    checkout.run_apart("eval", RERUNS)
+    checkout.run_afresh("eval", RERUNS)
     trials = [(trial.case_id, trial.attempt, trial.outcome.value) for trial in checkout.journal().trials]
     assert sorted(trials) == [
         ("always", 1, "failed"),
@@ -58,7 +58,7 @@ def test_every_attempt_is_in_the_journal(pytester: pytest.Pytester) -> None:
 def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = SET.at(pytester)
-    checkout.run_apart("eval", RERUNS)
+    checkout.run_afresh("eval", RERUNS)
     assert {case_id: found.pass_streak for case_id, found in checkout.state().items()} == {
         "always": 0,
         "crashes-once": 1,

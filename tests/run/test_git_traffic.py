@@ -24,7 +24,7 @@ from tests.run.folding import journal, remember
 
 PULLS, ROWS, SLICE, NIGHTLY, LAG = 20, 800, 25, 5, 5
 RULE = Quarantine(4, "ana")
-SEEDS = pytest.mark.parametrize("seed", [1, 2, 3])
+SEEDS = pytest.mark.parametrize("seed", [1, 2])
 
 
 class Run(NamedTuple):

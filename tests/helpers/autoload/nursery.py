@@ -1,18 +1,22 @@
-"""Where the workers of pytest-xdist come from: a process that has imported what each of them would, and forks.
+"""Where the processes of tests come from: one that has imported what each of them would, and forks.
 
-A worker is a process like any other, with the same pipes, environment and exit; only what it
-imports is there. That is two thirds of what a run with two workers costs.
+These are workers of pytest-xdist, and runs in a process of their own. Each is a process like any
+other, with the same pipes, environment and exit; only what it imports is there. That is two thirds
+of what a run with two workers costs.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import importlib
+import io
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
@@ -20,15 +24,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 ADDRESS = "RECALL_TESTS_NURSERY"
 """The variable with the socket, and the session of processes that it is good for."""
+UNKEPT = "PYTHONDONTWRITEBYTECODE"
 _HELD: list[socket.socket] = []
 """In a worker: what closes when it ends, and so tells `Worker.wait`."""
 PRELOADED = ("_pytest", "xdist", "pytest_recall.plugin")
+SDKS = ("httpx", "openai", "anthropic")
 
 
 def open_one() -> None:
@@ -36,34 +43,28 @@ def open_one() -> None:
     if ADDRESS in os.environ or not hasattr(os, "fork"):
         return
     path = str(Path(tempfile.mkdtemp(prefix="nursery-")) / "s")
-    started = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    env = {key: value for key, value in os.environ.items() if key != UNKEPT}
+    env["PYTHONPATH"] = str(Path(__file__).parent)  # What is beside this is imported before anything else.
+    started = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     atexit.register(started.communicate)
     assert started.stdout is not None
     if started.stdout.readline():
-        os.environ[ADDRESS] = json.dumps([path, os.getsid(0), _interpreter()])
+        os.environ[ADDRESS] = json.dumps([path, os.getsid(0), _interpreter(os.environ)])
 
 
-def _interpreter() -> dict[str, str]:
-    # What Python looks at before anything runs. xdist gives its workers the path.
-    return {key: value for key, value in os.environ.items() if key.startswith("PYTHON") and key != "PYTHONPATH"}
+def _interpreter(env: Mapping[str, str]) -> dict[str, str]:
+    # What Python looks at before anything runs. xdist gives its workers the path, and the tests keep bytecode.
+    known = ("PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED", UNKEPT)
+    return {key: value for key, value in env.items() if key.startswith("PYTHON") and key not in known}
 
 
 class Worker:
     """A worker as execnet wants it: the ends of its pipes, and its end."""
 
     def __init__(self, path: str) -> None:
-        self._line = socket.socket(socket.AF_UNIX)
-        try:
-            self._line.connect(path)
-        except OSError:
-            self._line.close()
-            raise
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
-        where = {"cwd": str(Path.cwd()), "env": dict(os.environ)}
-        told = json.dumps({**where, "parent": os.getpid(), "group": os.getpgid(0)}).encode()
-        socket.send_fds(self._line, [len(told).to_bytes(4, "big")], [theirs_in, theirs_out, 2])
-        self._line.sendall(told)
+        self._line = _asked(path, [theirs_in, theirs_out, 2], Path.cwd(), dict(os.environ))
         os.close(theirs_in)
         os.close(theirs_out)
         self.pid = int.from_bytes(self._line.recv(4), "big")
@@ -79,6 +80,41 @@ class Worker:
         os.kill(self.pid, signal.SIGKILL)
 
 
+def run_module(name: str, *arguments: str, cwd: Path, env: dict[str, str], files: Sequence[int]) -> int | None:
+    """Run `python -m name …` with these for its input, output and errors; return its exit code.
+
+    None is returned, and nothing was run, if there is no nursery for such a process.
+    """
+    if (path := _fit(env)) is None:
+        return None
+    try:
+        line = _asked(path, files, cwd, env, [name, *arguments])
+    except OSError:
+        return None
+    with line:
+        _exactly(line, 4)  # Who it is; it is waited for, and not spoken to.
+        return int.from_bytes(_exactly(line, 4), "big", signed=True)
+
+
+def _fit(env: dict[str, str]) -> str | None:
+    path, session, interpreter = json.loads(env.get(ADDRESS) or "[null, null, null]")
+    return path if path and session == os.getsid(0) and interpreter == _interpreter(env) else None
+
+
+def _asked(path: str, files: Sequence[int], cwd: Path, env: dict[str, str], argv: Sequence[str] = ()) -> socket.socket:
+    line = socket.socket(socket.AF_UNIX)
+    try:
+        line.connect(path)
+    except OSError:
+        line.close()
+        raise
+    told = {"cwd": str(cwd), "env": env, "argv": argv, "parent": os.getpid(), "group": os.getpgid(0)}
+    text = json.dumps(told).encode()
+    socket.send_fds(line, [len(text).to_bytes(4, "big")], list(files))
+    line.sendall(text)
+    return line
+
+
 def take() -> None:
     """Let execnet take workers of this process from here, as long as few plugins are loaded."""
     from execnet import gateway_base, gateway_io
@@ -88,9 +124,8 @@ def take() -> None:
         return
 
     def create_io(spec: Any, execmodel: Any) -> Any:
-        path, session, interpreter = json.loads(os.environ.get(ADDRESS, "[null, null, null]"))
-        like = path and session == os.getsid(0) and interpreter == _interpreter() and "PYTEST_PLUGINS" in os.environ
-        if not like or not spec.popen or spec.python:
+        path = _fit(dict(os.environ))
+        if path is None or "PYTEST_PLUGINS" not in os.environ or not spec.popen or spec.python:
             return original(spec, execmodel=execmodel)
         made = gateway_io.Popen2IOMaster.__new__(gateway_io.Popen2IOMaster)
         try:
@@ -112,7 +147,7 @@ def _exactly(line: socket.socket, count: int) -> bytes:
     return read
 
 
-def _born(listening: socket.socket) -> bool:
+def _born(listening: socket.socket) -> Callable[[], object] | None:
     line, _ = listening.accept()
     length, files, _, _ = socket.recv_fds(line, 4, 3)
     told = json.loads(_exactly(line, int.from_bytes(length, "big")))
@@ -121,7 +156,7 @@ def _born(listening: socket.socket) -> bool:
         line.close()
         for file in files:
             os.close(file)
-        return False
+        return None
     listening.close()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -135,38 +170,60 @@ def _born(listening: socket.socket) -> bool:
     setattr(os, "getppid", lambda: told["parent"])  # noqa: B010 - a test kills the run from a worker of it
     with contextlib.suppress(OSError):
         os.setpgid(0, told["group"])
-    _HELD.append(line)
-    return True
+    if not (argv := told["argv"]):
+        _HELD.append(line)
+        return _work
+    if pid := os.fork():  # Somebody has to wait for it, whatever happens to its group.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        line.sendall(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]).to_bytes(4, "big", signed=True))
+        os._exit(0)
+    line.close()
+    path = told["env"].get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:1] = [told["cwd"], *filter(None, path)]
+    sys.argv[1:] = argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        assert isinstance(stream, io.TextIOWrapper)
+        stream.reconfigure(encoding="utf-8", write_through="PYTHONUNBUFFERED" in os.environ)
+    return functools.partial(runpy.run_module, argv[0], run_name="__main__", alter_sys=True)
 
 
-def _serve(path: str) -> bool:
+def _work() -> None:
+    sys.argv = ["-c"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    exec(eval(sys.stdin.readline()), vars(sys.modules["__main__"]))
+
+
+def _preload() -> None:
     for package in PRELOADED:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
-    for package in ("httpx","openai", "anthropic"):
-        importlib.import_module(package)
+    for package in SDKS:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(package)
     gc.freeze()
     setattr(gc, "get_freeze_count", lambda: 1)  # noqa: B010 - it walks, to see whether it is zero
+
+
+def _serve(path: str) -> Callable[[], object] | None:
     # Those who press Ctrl-C end it by ending themselves; nobody waits for its children but who asked for them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen(64)
-        os.write(1, b"ready\n")
+        os.write(1, b"ready\n")  # Whoever comes from now on waits until all is imported.
+        _preload()
         while True:
             ready, _, _ = select.select([listening.fileno(), 0], [], [])
             if 0 not in ready:
-                if _born(listening):
-                    return True
+                if todo := _born(listening):
+                    return todo
             else:
                 Path(path).unlink()
                 Path(path).parent.rmdir()
-                return False
+                return None
 
 
-if __name__ == "__main__" and _serve(sys.argv[1]):
-    sys.argv = ["-c"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    exec(eval(sys.stdin.readline()), vars(sys.modules["__main__"]))
+if __name__ == "__main__" and (todo := _serve(sys.argv[1])):
+    todo()
