@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # It asks its maker for updates, lists and the like otherwise.
 ALONE = (
+    *("--renderer-process-limit=1", "--in-process-gpu", "--disable-software-rasterizer"),
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions"),
 )
@@ -53,29 +54,49 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+Events = tuple["Page", list[str], list[str]]
+"""A page, what it complained of, and what it asked for."""
+
+
+@pytest.fixture(scope="module")
+def tabs(browser: Browser) -> Iterator[Callable[..., Events]]:
+    """Give a tab for pages with these options: to make one takes longer than a page in it."""
+    made: dict[str, Events] = {}
+
+    def tab(**options: Any) -> Events:
+        if (key := str(options)) not in made:
+            context = browser.new_context(**options)
+            context.set_default_timeout(PATIENCE)
+            page, complaints, asked = made[key] = context.new_page(), [], []
+            page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: asked.append(request.url))
+        return made[key]
+
+    yield tab
+    for page, _, _ in made.values():
+        page.context.close()
+
+
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Open]:
-    """Open a page in a profile of its own; at the end nothing was complained of, and nothing else was asked for."""
-    complaints: list[str] = []
-    asked: list[str] = []
-    contexts = []
+def open_page(tabs: Callable[..., Events]) -> Iterator[Open]:
+    """Open a page; at the end nothing was complained of, and nothing else was asked for."""
+    opened: list[Events] = []
 
     def open(path: Path, fragment: str = "", **options: Any) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page, complaints, asked = events = tabs(**{"viewport": {"width": 1280, "height": 900}, **options})
+        page.goto("about:blank")  # From one fragment of a page to another it would not be loaded.
+        complaints.clear()
+        asked.clear()
+        opened.append(events)
         page.goto(path.as_uri() + fragment)
         if options.get("java_script_enabled", True):
             page.wait_for_selector("html[data-ready]")
+        assert (complaints, len(asked)) == ([], 1)
         return page
 
     yield open
-    for context in contexts:
-        context.close()
-    assert complaints == []
-    assert [url for url in asked if not url.startswith("file://")] == []
-    assert len(asked) == len(contexts), asked
+    for page, complaints, asked in opened:
+        assert complaints == []
+        assert [url for url in asked if not url.startswith("file://")] == []
+        assert len(asked) == 1, (page.url, asked)
