@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def test_the_page_is_served_with_its_stamp(server: Server) -> None:
     assert status == 200
     assert f'data-stamp="{get(server, "/stamp")[1]}"' in html
     assert "connect-src &#39;self&#39;" in html
+
+
+def test_whoever_leaves_early_leaves_no_traceback(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    server.daemon_threads, server.block_on_close = False, True  # Then its end waits for what it still does.
+    for _ in range(3):
+        with socket.create_connection((HOST, server.server_port)) as line:
+            line.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}:{server.server_port}\r\n\r\n".encode())
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # Gone at once.
+    server.server_close()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_run_that_goes_on_has_another_stamp_and_no_end(server: Server, ran: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -71,6 +72,11 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """Where the page is."""
         return f"http://{HOST}:{self.server_port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Tell of what went wrong here, and not of somebody who left before the page was there."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     def stamp(self) -> str:
         """Return what changes with the journals behind the page. Raises RecallError or OSError."""
