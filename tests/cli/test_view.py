@@ -50,6 +50,8 @@ def test_whoever_leaves_early_leaves_no_traceback(server: Server, capfd: pytest.
         with socket.create_connection((HOST, server.server_port)) as line:
             line.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}:{server.server_port}\r\n\r\n".encode())
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # Gone at once.
+    assert get(server, "/stamp")[0] == 200  # They had their turn.
+    server.shutdown()
     server.server_close()
     assert capfd.readouterr().err == ""
 
