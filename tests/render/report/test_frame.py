@@ -63,4 +63,4 @@ def test_without_jinja_one_sentence_says_what_to_install(monkeypatch: pytest.Mon
     _environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(RecallError, match=r"jinja2 is missing; run `pip install 'pytest-recall\[report\]'`"):
-        document("run.html", {})
+        document("run.html", {}, lambda length: {}, count=0, journal="")

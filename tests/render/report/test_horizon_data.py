@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.core.horizon.history import histories
-from pytest_recall.render.report.frame import packed
-from pytest_recall.render.report.horizon_data import Texts, fitted, questions
+from pytest_recall.render.report.frame import fitted, packed
+from pytest_recall.render.report.horizon_data import Texts, questions
 from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, run_of
 
 LABELS = ["10d", "20d", "30d"]
@@ -72,10 +72,11 @@ def test_passages_of_any_shape_are_shown() -> None:
 def test_texts_are_cut_no_more_than_there_is_room_for() -> None:
     noise = "".join(chr(33 + (i * i * 7 + i // 3) % 90) for i in range(60_000))
     run = run_of({10: [Asked(id="a", score=RIGHT, answer=noise), Asked(id="b", score=RIGHT)]})
-    whole, length = fitted(histories(run), LABELS, 10**7)
+    every = histories(run)
+    whole, length = fitted(lambda length: questions(every, LABELS, length), 10**7)
     assert length is None
     room = len(packed(whole)) - 1
-    found, length = fitted(histories(run), LABELS, room)
+    found, length = fitted(lambda length: questions(every, LABELS, length), room)
     assert length is not None
     assert len(packed(found)) <= room
-    assert fitted(histories(run), LABELS, 1)[1] == 400
+    assert fitted(lambda length: questions(every, LABELS, length), 1)[1] == 400

@@ -15,8 +15,8 @@ from pytest_recall.core.report.entry import Taped, Upstream
 from pytest_recall.core.report.fold import Report
 from pytest_recall.core.trial import Answer, Outcome, Passage, Verdict
 from pytest_recall.render.report import cases
-from pytest_recall.render.report.frame import shown, well_formed
-from pytest_recall.render.report.run_page import EXCERPT, LIMIT, page, verdict
+from pytest_recall.render.report.frame import LENGTHS, LIMIT, fitted, shown, well_formed
+from pytest_recall.render.report.run_page import EXCERPT, page, verdict
 from tests.core.samples import FAILED, header, row, trial
 from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample, written
 from tests.render.report.test_frame import unpacked
@@ -213,7 +213,7 @@ def test_what_does_not_fit_is_cut_and_says_where_it_is_whole(monkeypatch: pytest
     draw = random.Random(7)
     noise = "".join(chr(draw.randint(0x4E00, 0x9FFF)) for _ in range(60_000))
     report = report_of([answered("a", text=noise), answered("b", text="short")])
-    monkeypatch.setattr("pytest_recall.render.report.run_page.LIMIT", 450_000)
+    monkeypatch.setattr("pytest_recall.render.report.frame.LIMIT", 450_000)
     html = page(report, JOURNAL)
     found = _Parsed(html)
     first, second = unpacked(found.data)["cases"]
@@ -226,9 +226,10 @@ def test_what_does_not_fit_is_cut_and_says_where_it_is_whole(monkeypatch: pytest
 
 
 def test_an_id_is_never_cut() -> None:
-    kept, length = cases.fitted([{"id": "x" * 5_000, "answer": "y" * 5_000}], 0)
-    assert length == cases.LENGTHS[-1]
-    assert kept == [{"id": "x" * 5_000, "answer": {"cut": "y" * length, "of": 5_000}}]
+    every = [{"id": "x" * 5_000, "answer": "y" * 5_000}]
+    found, length = fitted(lambda length: {"cases": cases.shortened(every, length)}, 0)
+    assert length == LENGTHS[-1]
+    assert found["cases"] == [{"id": "x" * 5_000, "answer": {"cut": "y" * length, "of": 5_000}}]
 
 
 def test_a_long_text_of_a_regression_is_told_to_go_on() -> None:

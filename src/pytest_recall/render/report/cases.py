@@ -16,26 +16,17 @@ from pytest_recall.core.trial import Trial, Verdict
 from pytest_recall.render import sentences
 from pytest_recall.render.page import moved
 from pytest_recall.render.regressions import link
-from pytest_recall.render.report.frame import packed, well_formed
+from pytest_recall.render.report.frame import present, well_formed
 
-LENGTHS = (100_000, 20_000, 8_000, 4_000, 2_000, 1_500, 1_000, 400)
-"""Characters that are kept of a text, the longest that fits; a few of them are whole in any case."""
 _WHOLE = frozenset({"id"})
 
 
-def fitted(cases: list[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], int | None]:
-    """Return the cases in at most `room` bytes, packed, and the length to which texts are cut; None if none is.
+def shortened(cases: list[dict[str, Any]], length: int | None) -> list[dict[str, Any]]:
+    """Return the cases with texts of at most `length` characters, None for whole ones.
 
-    A text that is cut is a mapping with its start, `cut`, and its whole length, `of`. Where even the shortest
-    ones do not fit, these are returned.
+    A text that is cut is a mapping with its start, `cut`, and its whole length, `of`.
     """
-    if len(packed(cases)) <= room:
-        return cases, None
-    for length in LENGTHS:
-        shorter = [_cut(one, length) for one in cases]
-        if length == LENGTHS[-1] or len(packed(shorter)) <= room:
-            break
-    return shorter, length
+    return cases if length is None else [_cut(one, length) for one in cases]
 
 
 def _cut(value: Any, length: int) -> Any:
@@ -48,7 +39,7 @@ def _cut(value: Any, length: int) -> Any:
 
 def plain(report: Report, links: str) -> list[dict[str, Any]]:
     """Return every case in the report's order; what is empty or unknown is left out."""
-    return [_present(_case(report.record.header, entry, links)) for entry in report.entries]
+    return [present(_case(report.record.header, entry, links)) for entry in report.entries]
 
 
 def kinds(entry: Entry) -> list[str]:
@@ -85,7 +76,7 @@ def _case(header: Header, entry: Entry, links: str) -> dict[str, Any]:
         told |= _result(header, entry.result, links)
     if entry.pair is not None:
         base = entry.pair.base
-        told["base"] = _present({"outcome": base.outcome.value, "note": base.note, "answer": _answer(base)})
+        told["base"] = present({"outcome": base.outcome.value, "note": base.note, "answer": _answer(base)})
         told["tried"] = None if entry.pair.tried is None else list(entry.pair.tried)
     return told
 
@@ -106,7 +97,7 @@ def _result(header: Header, result: Result, links: str) -> dict[str, Any]:
         "unproven": trial.unproven,
         "answer": _answer(trial),
         "passages": [
-            _present({"text": one.text, "source": one.source, "score": _number(one.score)})
+            present({"text": one.text, "source": one.source, "score": _number(one.score)})
             for one in (answer.passages if answer else ())
         ],
         "usage": {name: _number(count) for name, count in (answer.usage if answer else {}).items()},
@@ -120,7 +111,7 @@ def _result(header: Header, result: Result, links: str) -> dict[str, Any]:
 def _call(call: Call) -> dict[str, Any]:
     told = {name: getattr(call, name) for name in ("kind", "source", "model", "trouble", "batched", "retried")}
     tokens = {name: count for name, count in (call.tokens or Tokens())._asdict().items() if count is not None}
-    return _present({**told, "cost": _number(call.cost), "seconds": _number(call.seconds), "tokens": tokens})
+    return present({**told, "cost": _number(call.cost), "seconds": _number(call.seconds), "tokens": tokens})
 
 
 def _answer(trial: Trial) -> str | None:
@@ -136,11 +127,11 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         told["votes"] = [_vote(vote) for vote in verdict.judgement.votes]
         told["appeal"] = verdict.judgement.appeal and _vote(verdict.judgement.appeal)
         told["why"] = verdict.judgement.cause
-    return _present(told)
+    return present(told)
 
 
 def _vote(vote: Vote) -> dict[str, Any]:
-    return _present(
+    return present(
         {
             **{name: getattr(vote, name) for name in ("model", "replied", "passed", "reason", "error")},
             "score": _number(vote.score),
@@ -150,7 +141,7 @@ def _vote(vote: Vote) -> dict[str, Any]:
 
 
 def _taped(taped: Taped) -> dict[str, Any]:
-    return _present({**taped._asdict(), "calls": [_present(call._asdict()) for call in taped.calls]})
+    return present({**taped._asdict(), "calls": [present(call._asdict()) for call in taped.calls]})
 
 
 def _number(value: float | None) -> float | None:
@@ -160,7 +151,3 @@ def _number(value: float | None) -> float | None:
 
 def _listed(value: Any) -> Any:
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _present(plain: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in plain.items() if value is not None and value not in ("", [], {})}

@@ -7,8 +7,7 @@ from typing import Any
 
 from pytest_recall.core.horizon.evaluation import Points
 from pytest_recall.core.horizon.history import Asked, History
-from pytest_recall.render.report.cases import LENGTHS
-from pytest_recall.render.report.frame import packed, well_formed
+from pytest_recall.render.report.frame import present, well_formed
 
 _BETWEEN = "\n\n"
 _TEXTS = ("snippet", "text", "content")
@@ -40,18 +39,6 @@ class Texts:
         return {"paragraphs": list(self._paragraphs), "entries": [list(one) for one in self._entries]}
 
 
-def fitted(histories: Sequence[History], labels: Sequence[str], room: int) -> tuple[dict[str, Any], int | None]:
-    """Return the questions in at most `room` bytes, packed, and the length to which texts are cut; None if none is.
-
-    Where even the shortest ones do not fit, these are returned.
-    """
-    for length in (None, *LENGTHS):
-        found = questions(histories, labels, length)
-        if len(packed(found)) <= room:
-            break
-    return found, length
-
-
 def questions(histories: Sequence[History], labels: Sequence[str], length: int | None = None) -> dict[str, Any]:
     """Return every question in the order given, with texts of at most `length` characters.
 
@@ -65,7 +52,7 @@ def questions(histories: Sequence[History], labels: Sequence[str], length: int |
 
 def _question(one: History, places: Mapping[str, int], texts: Texts) -> dict[str, Any]:
     asked = one.question
-    return _present(
+    return present(
         {
             "id": well_formed(one.id),
             "persona": one.persona,
@@ -85,7 +72,7 @@ def _question(one: History, places: Mapping[str, int], texts: Texts) -> dict[str
 
 def _asked(one: Asked, place: int, texts: Texts) -> dict[str, Any]:
     found = one.evaluation
-    return _present(
+    return present(
         {
             "at": place,
             "day": found.day,
@@ -131,7 +118,3 @@ def _plain(plain: Mapping[str, Any]) -> str:
 
 def _text(text: str, texts: Texts) -> int | None:
     return texts.number(text) if text else None
-
-
-def _present(plain: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in plain.items() if value is not None and value not in ("", [])}

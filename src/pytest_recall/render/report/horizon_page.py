@@ -17,12 +17,10 @@ from pytest_recall.core.horizon.statistics import Report, Scores, pairing, repor
 from pytest_recall.render import horizon_report as told
 from pytest_recall.render.report.frame import document
 from pytest_recall.render.report.horizon_charts import charts
-from pytest_recall.render.report.horizon_data import fitted
-from pytest_recall.render.report.run_page import EXCERPT, LIMIT, Facet
+from pytest_recall.render.report.horizon_data import questions
+from pytest_recall.render.report.run_page import EXCERPT, Facet
 from pytest_recall.render.sentences import plural
 
-_QUESTIONS = 1_000
-"""A page of more questions has as much room for each of them."""
 _STRIP = 12
 """Up to so many checkpoints, their names stand above the points of a question."""
 SYMBOLS = {"passing": "✓", "failing": "✗", NO_POINTS: "!"}
@@ -44,13 +42,16 @@ def page(run: Run, journal: str, base: Run | None = None, stamp: str = "") -> st
         "measured": run.measured,
         "judgeVersion": run.config.get("judgeVersion"),
     }
-    values = {**_values(run, found, every, labels, base), "charts": drawn, "stamp": stamp}
-    # The page without its questions says how much room there is for them.
-    bare = document("horizon.html", data, **values, cut=None).encode()
-    room = max(LIMIT, LIMIT * len(every) // _QUESTIONS) - len(bare) - 500
-    kept, length = fitted(every, labels, room)
-    cut = f"Texts are cut after {length or 0:,} characters, to keep this page small; {journal} has all of them."
-    return document("horizon.html", {**data, **kept}, **values, cut=cut if length else None)
+    return document(
+        "horizon.html",
+        data,
+        lambda length: questions(every, labels, length),
+        count=len(every),
+        journal=journal,
+        stamp=stamp,
+        charts=drawn,
+        **_values(run, found, every, labels, base),
+    )
 
 
 def verdict(found: Report) -> str:

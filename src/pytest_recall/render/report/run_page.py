@@ -19,9 +19,6 @@ from pytest_recall.render.report.charts import charts
 from pytest_recall.render.report.frame import document
 from pytest_recall.render.sentences import plural
 
-LIMIT = 2_000_000
-"""Bytes of a page with up to 1,000 cases; one with more has as many for each."""
-_CASES = 1_000
 EXCERPT = 600
 """Characters of a text that stand in the page itself; all of it is in the case's details."""
 SYMBOLS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "–", NOT_RUN: "○"}
@@ -45,13 +42,16 @@ def page(report: Report, journal: str, links: str = "", stamp: str = "") -> str:
     """
     cases, drawn = render_cases.plain(report, links), charts(report)
     data: dict[str, Any] = {"charts": [chart.to_json() for chart in drawn], "journal": journal}
-    values = {**_values(report, links, live=bool(stamp)), "charts": drawn, "stamp": stamp}
-    # The page without its cases says how much room there is for them.
-    bare = document("run.html", data, **values, cut=None).encode()
-    room = max(LIMIT, LIMIT * len(cases) // _CASES) - len(bare) - 500
-    kept, length = render_cases.fitted(cases, room)
-    told = f"Texts are cut after {length or 0:,} characters, to keep this page small; {journal} has all of them."
-    return document("run.html", {**data, "cases": kept}, **values, cut=told if length else None)
+    return document(
+        "run.html",
+        data,
+        lambda length: {"cases": render_cases.shortened(cases, length)},
+        count=len(cases),
+        journal=journal,
+        stamp=stamp,
+        charts=drawn,
+        **_values(report, links, live=bool(stamp)),
+    )
 
 
 def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
