@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     from pytest_recall.core.errors import RecallError
     from pytest_recall.horizon.merging import merge_folders
     from pytest_recall.render.sentences import listed, plural
-    from pytest_recall.store.horizon import QUESTIONS
+    from pytest_recall.store.horizon_folder import QUESTIONS
 
     if len(args.run_dirs) < 2:
         raise RecallError(f"{args.run_dirs[0]}: is one run, which there is nothing to merge with; name another")

@@ -32,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     from pytest_recall.core.errors import RecallError
     from pytest_recall.horizon.merging import rebuild_result
     from pytest_recall.render.sentences import plural
-    from pytest_recall.store.horizon import RESULT, write_result
+    from pytest_recall.store.horizon import write_result
+    from pytest_recall.store.horizon_folder import RESULT
 
     path = args.out or args.run_dir / RESULT
     if path.exists():

@@ -261,7 +261,8 @@ def _folder(args: argparse.Namespace, parts: Parts) -> Path:
     """Return the folder of the run: the one that is named, or that of runs of this configuration."""
     from pytest_recall.core.errors import RecallError
     from pytest_recall.run.place import find_place
-    from pytest_recall.store.horizon import PROGRESS, header_of
+    from pytest_recall.store.horizon import header_of
+    from pytest_recall.store.horizon_folder import PROGRESS
 
     if args.resume is not None:
         folder: Path = args.resume.parent if args.resume.name == PROGRESS else args.resume

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.core.errors import RecallError
+from pytest_recall.store.horizon_folder import FILES, QUESTIONS, run_folder
 
 
 class Page(NamedTuple):
@@ -20,24 +21,20 @@ class Page(NamedTuple):
 
 def horizon_files(names: Sequence[str]) -> list[Path]:
     """Return the files behind the page of the long-horizon runs among `names`, as far as they are there."""
-    from pytest_recall.horizon.runs import FILES, run_folder
-
     folders = [found for name in names if (found := run_folder(name)) is not None]
     return [folder / name for folder in folders for name in FILES if (folder / name).is_file()]
 
 
 def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
     """Return the page of the long-horizon runs that are named; None if none of them is one. Raises RecallError."""
-    from pytest_recall.horizon.runs import read_answered, run_folder
-
     names: Sequence[str] = args.runs
     folders = [found for name in names if (found := run_folder(name)) is not None]
     if not folders:
         return None
     from pytest_recall.core.horizon.statistics import key
+    from pytest_recall.horizon.runs import read_answered
     from pytest_recall.render.report.horizon_page import page
     from pytest_recall.store.artifacts import relative
-    from pytest_recall.store.horizon import QUESTIONS
 
     called = [relative(folder, Path.cwd()) for folder in folders]
     if len(folders) < len(names):

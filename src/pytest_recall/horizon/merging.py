@@ -14,7 +14,8 @@ from pytest_recall.horizon.runlines import places_of, read_lines
 from pytest_recall.horizon.runs import Rebuilt, read_run, rebuild
 from pytest_recall.render.sentences import listed
 from pytest_recall.store.files import read_text, write_text
-from pytest_recall.store.horizon import FAILURES, PROGRESS, QUESTIONS, RESULT, write_result
+from pytest_recall.store.horizon import write_result
+from pytest_recall.store.horizon_folder import FAILURES, PROGRESS, QUESTIONS, RESULT
 from pytest_recall.store.lines import as_lines, objects
 
 

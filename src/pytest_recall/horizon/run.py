@@ -30,7 +30,6 @@ from pytest_recall.run.memory import Memory
 from pytest_recall.store.files import locked
 from pytest_recall.store.horizon import (
     FILLED,
-    RESULT,
     Done,
     RunFiles,
     check_same,
@@ -40,6 +39,7 @@ from pytest_recall.store.horizon import (
     starts,
     write_result,
 )
+from pytest_recall.store.horizon_folder import RESULT
 
 IN_A_ROW = 5
 """Questions one after the other without points by which a run stops: whatever broke will not mend itself."""

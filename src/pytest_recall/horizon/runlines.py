@@ -11,7 +11,7 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.published import evaluation_of
 from pytest_recall.store.files import read_text
-from pytest_recall.store.horizon import PROGRESS, QUESTIONS
+from pytest_recall.store.horizon_folder import PROGRESS, QUESTIONS
 from pytest_recall.store.lines import objects
 from pytest_recall.store.written import MAX_PROBLEMS
 

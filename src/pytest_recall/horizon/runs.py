@@ -21,22 +21,11 @@ from pytest_recall.horizon.runlines import (
     text_of,
     wrong_number,
 )
-from pytest_recall.store.horizon import FAILURES, PROGRESS, QUESTIONS, RESULT
+from pytest_recall.store.horizon_folder import FAILURES, PROGRESS, RESULT
 from pytest_recall.store.lines import objects, strict_json
 from pytest_recall.store.written import MAX_PROBLEMS
 
 _HEADER = frozenset({"type", "timestamp"})
-
-
-FILES = (RESULT, PROGRESS, QUESTIONS)
-"""What the folder of a run holds; of one that goes on, the last two."""
-
-
-def run_folder(named: str) -> Path | None:
-    """Return the folder of the long-horizon run that is `named` by its folder or by a file in it; None if none is."""
-    path = Path(named)
-    folder = path.parent if path.name in FILES else path
-    return folder if any((folder / name).is_file() for name in FILES) else None
 
 
 class Rebuilt(NamedTuple):

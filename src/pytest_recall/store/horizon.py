@@ -16,12 +16,9 @@ from pytest_recall.core.horizon.published import evaluation_of
 from pytest_recall.core.horizon.question import BenchQuestion
 from pytest_recall.core.horizon.record import failure_line, question_line
 from pytest_recall.store.files import write_text
+from pytest_recall.store.horizon_folder import FAILURES, PROGRESS, QUESTIONS
 from pytest_recall.store.lines import Appended, appended
 
-QUESTIONS = "questions.jsonl"
-FAILURES = "failures.jsonl"
-PROGRESS = "progress.jsonl"
-RESULT = "result.json"
 FILLED = ".memory-filled"
 """Is there while the memory holds what this run has told it, so that the one that goes on may empty it."""
 
