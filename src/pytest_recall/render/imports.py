@@ -9,8 +9,6 @@ from typing import Any
 from pytest_recall.core.imports.carry import Import, Remark
 from pytest_recall.render.sentences import plural
 
-_WHOLE = "no case"
-
 
 def lines(made: Import, *, every: bool = True) -> list[str]:
     """Return the report: the sum, what is left out or differs by kind, and then `every` one by its place."""

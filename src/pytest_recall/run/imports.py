@@ -14,6 +14,7 @@ from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.files import create_text, read_text, write_text
 from pytest_recall.store.foreign import Folder, read_document
 from pytest_recall.store.lines import as_lines
+from pytest_recall.store.written import MAX_PROBLEMS
 from pytest_recall.store.yamltext import block
 
 Tool = Literal["promptfoo", "deepeval", "inspect"]
@@ -59,7 +60,7 @@ def put(rows: Sequence[Mapping[str, Any]], path: Path, name: str, *, append: boo
             f"{name}:{own.lines[one]}: id: `{one}` is there already; take it out, or import into another file"
             for one in twice
         ]
-        raise RecallError(*said[:20])
+        raise RecallError(*said[:MAX_PROBLEMS])
     between = "" if path.suffix == ".jsonl" or not own.lines else "\n"
     joined = f"{held}{'' if not held or held.endswith(chr(10)) else chr(10)}{between}{text}"
     try:

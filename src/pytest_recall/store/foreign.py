@@ -15,6 +15,7 @@ from pytest_recall.core.imports.document import Path as Keys
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text
 from pytest_recall.store.lines import objects, strict_json
+from pytest_recall.store.written import MAX_PROBLEMS
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_FILES = 200
@@ -168,7 +169,7 @@ def _json_lines(text: str, name: str) -> Document:
         lines[(len(rows),)] = line
         rows.append(value)
     if problems:
-        raise RecallError(*problems[:20])
+        raise RecallError(*problems[:MAX_PROBLEMS])
     return Document(name=name, value=rows, lines=lines)
 
 

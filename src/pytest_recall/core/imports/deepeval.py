@@ -9,7 +9,7 @@ from typing import Any
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.imports.assertions import GRADED
 from pytest_recall.core.imports.carry import Draft, Import, Wanted, asked
-from pytest_recall.core.imports.document import Document, Node
+from pytest_recall.core.imports.document import Document, Node, parsed
 from pytest_recall.core.imports.naming import word
 
 _RECORDED = {
@@ -160,8 +160,5 @@ def _value(key: str, value: Any) -> Any:
     if _CAMEL.get(key, key) in _LISTS:
         return [part for part in value.split("|") if part]
     if _CAMEL.get(key, key) in _JSON and value.strip():
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+        return parsed(value)
     return value

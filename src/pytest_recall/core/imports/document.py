@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,3 +65,11 @@ class Node:
             for key, value in self.value.items():
                 if value is not None:
                     yield str(key), Node(value, self.document, (*self.path, key))
+
+
+def parsed(text: str) -> Any:
+    """Return what a text is as JSON; if it is none, the text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

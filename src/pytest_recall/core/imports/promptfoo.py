@@ -12,7 +12,7 @@ from typing import Any
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.imports.assertions import Assertion, mapped
 from pytest_recall.core.imports.carry import MAX_CASES, Draft, Import, Wanted
-from pytest_recall.core.imports.document import Document, Node
+from pytest_recall.core.imports.document import Document, Node, parsed
 from pytest_recall.core.imports.naming import slug, word
 from pytest_recall.core.imports.prompts import FILE, Prompt, Read, ask, read_prompts
 from pytest_recall.core.imports.template import NotPlainError, fill, fill_all
@@ -314,7 +314,7 @@ class _Maker:
         except NotPlainError:
             return "its value is a template that does more than name a variable; write it out"
         if kind == "is-json" and isinstance(value, str) and value.strip():
-            value = _json(value)
+            value = parsed(value)
         threshold = node.value.get("threshold")
         if threshold is not None and (type(threshold) not in (int, float) or not 0 <= threshold <= 1):
             threshold = None if kind in ("cost", "latency") else threshold
@@ -346,10 +346,3 @@ def _refers(name: str, label: str) -> bool:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

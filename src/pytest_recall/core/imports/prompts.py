@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.imports.carry import Draft, Import, asked
-from pytest_recall.core.imports.document import Document, Node
+from pytest_recall.core.imports.document import Document, Node, parsed
 from pytest_recall.core.imports.template import NotPlainError, fill, fill_all
 
 Read = Callable[[str, Document], Document]
@@ -107,10 +107,7 @@ def _messages(text: str) -> Any:
     """Return the messages of a template that is JSON, or the text."""
     if not text.lstrip().startswith("["):
         return text
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    value = parsed(text)
     fits = isinstance(value, list) and value and all(isinstance(one, Mapping) and "role" in one for one in value)
     return value if fits else text
 

@@ -16,11 +16,6 @@ class NotPlainError(Exception):
     """The template does more than name a variable."""
 
 
-def names(text: str) -> list[str]:
-    """Return the variables that a template names, in their order."""
-    return list(dict.fromkeys(_PLAIN.findall(text)))
-
-
 def fill(text: str, given: Mapping[str, Any], depth: int = 0) -> str:
     """Return a template with the values of variables, which may be templates themselves.
 
