@@ -180,8 +180,7 @@ class Checkout:
     def recall(self, *args: str) -> pytest.RunResult:
         """Run the command line `recall` in this process."""
         start = monotonic()
-        done = command.run(self.path, *args)
-        return pytest.RunResult(done.code, done.out.splitlines(), done.err.splitlines(), duration=monotonic() - start)
+        return _result(command.run(self.path, *args), start)
 
     def recall_apart(self, *args: str) -> pytest.RunResult:
         """Run the command line `recall` in a process of its own."""
@@ -192,7 +191,7 @@ class Checkout:
         path = os.pathsep.join(filter(None, (str(Path.cwd()), os.environ.get("PYTHONPATH"))))
         done = command.apart(Path.cwd(), module, *args, env={**os.environ, "PYTHONPATH": path})
         print(done.out, done.err)  # pytest shows it of a test that fails.
-        return pytest.RunResult(done.code, done.out.splitlines(), done.err.splitlines(), duration=monotonic() - start)
+        return _result(done, start)
 
     def asked(self) -> list[str]:
         """Return what the agent was asked, sorted."""
@@ -248,6 +247,10 @@ class Checkout:
     def outcomes(self) -> dict[str, str]:
         """Return the outcome of each case in the newest run's journal; the last trial counts."""
         return {trial.case_id: trial.outcome.value for trial in self.journal().trials}
+
+
+def _result(done: command.Done, start: float) -> pytest.RunResult:
+    return pytest.RunResult(done.code, done.out.splitlines(), done.err.splitlines(), duration=monotonic() - start)
 
 
 def _arguments(args: tuple[str, ...], day: str | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.imports.naming import Namer
+from pytest_recall.core.imports.naming import Namer, word
 
 MAX_CASES = 20_000
 MAX_DEPTH = 40
@@ -75,6 +76,19 @@ class Draft:
     def changed(self, what: str, advice: str, place: str = "") -> None:
         """Note something that is carried over, and not quite the same."""
         self.remarks.append(Remark(place=place or self.place, what=what, advice=advice, left=False))
+
+    def describe(self, metadata: Mapping[str, Any]) -> None:
+        """Take scenario, dimension and tags from what a test says of itself, and note the rest."""
+        kept = {}
+        for key, value in metadata.items():
+            if key in ("scenario", "dimension") and isinstance(value, str) and (name := word(value)):
+                self.fields[key] = name
+            elif key == "tags" and isinstance(value, list) and all(word(str(tag)) for tag in value):
+                self.tags += [word(str(tag)) for tag in value]
+            else:
+                kept[key] = value
+        if kept:
+            self.notes.append(f"metadata: {json.dumps(kept, ensure_ascii=False)}")
 
     def drop(self, what: str, advice: str) -> None:
         """Let this test be no case at all; the first reason stands."""

@@ -161,18 +161,8 @@ def _noted(draft: Draft, sample: Mapping[str, Any]) -> None:
             metadata = json.loads(metadata)
         except (ValueError, RecursionError):
             draft.notes.append(f"metadata: {metadata}")
-    if not isinstance(metadata, Mapping):
-        return
-    kept = {}
-    for key, value in metadata.items():
-        if key in ("scenario", "dimension") and isinstance(value, str) and (name := word(value)):
-            draft.fields[key] = name
-        elif key == "tags" and isinstance(value, list) and value and all(word(str(tag)) for tag in value):
-            draft.tags += [word(str(tag)) for tag in value]
-        else:
-            kept[key] = value
-    if kept:
-        draft.notes.append(f"metadata: {json.dumps(kept, ensure_ascii=False)}")
+    if isinstance(metadata, Mapping):
+        draft.describe(metadata)
 
 
 def _score(draft: Draft, scorer: Node, target: str | list[str]) -> None:

@@ -211,16 +211,7 @@ class _Maker:
                 draft.left(f"`options.{key}`", _JUDGED_BY, node.place)
             elif key not in _OPTIONS:
                 draft.left(f"`options.{key}`", "let the agent do it", node.place)
-        kept = {}
-        for key, node in metadata.items():
-            if key in ("scenario", "dimension") and isinstance(node.value, str) and (name := word(node.value)):
-                draft.fields[key] = name
-            elif key == "tags" and isinstance(node.value, list) and all(word(str(tag)) for tag in node.value):
-                draft.tags += [word(str(tag)) for tag in node.value]
-            else:
-                kept[key] = node.value
-        if kept:
-            draft.notes.append(f"metadata: {json.dumps(kept, ensure_ascii=False)}")
+        draft.describe({key: node.value for key, node in metadata.items()})
 
     # Assertions
 
