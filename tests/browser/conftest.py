@@ -54,6 +54,25 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+def figures_are_told(opened: Page, count: int) -> None:
+    """See that so many figures are drawn, each with a name and a table of its numbers."""
+    figures = opened.locator("figure.chart")
+    assert figures.count() == count
+    for at in range(count):
+        figure = figures.nth(at)
+        figure.locator("svg").first.wait_for()
+        assert figure.locator("[role=img]").get_attribute("aria-label") == figure.locator("h3").inner_text()
+        assert figure.locator("table tbody tr").count() > 0
+
+
+def everybody_can_use(opened: Page) -> None:
+    """See that nothing scrolls sideways, and that axe knows nothing against it: contrast, names, roles, landmarks."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing; install the extra `dev`")
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    found = axe.Axe().run(opened).response["violations"]
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found] == []
+
+
 Events = tuple["Page", list[str], list[str]]
 """A page, what it complained of, and what it asked for."""
 

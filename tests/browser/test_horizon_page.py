@@ -11,7 +11,7 @@ import pytest
 from pytest_recall.core.horizon.evaluation import Points
 from pytest_recall.core.horizon.published import Run
 from pytest_recall.render.report.horizon_page import page
-from tests.browser.conftest import Open, close, soon
+from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
 from tests.browser.test_run_page import SIZES, fragment
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, Asked, run_of
 from tests.helpers.reports import HOSTILE
@@ -82,13 +82,7 @@ def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: O
 
 def test_figures_are_drawn_and_told(report: Path, open_page: Open) -> None:
     opened = open_page(report)
-    figures = opened.locator("figure.chart")
-    assert figures.count() == 6
-    for at in range(figures.count()):
-        figure = figures.nth(at)
-        figure.locator("svg").first.wait_for()
-        assert figure.locator("[role=img]").get_attribute("aria-label") == figure.locator("h3").inner_text()
-        assert figure.locator("table tbody tr").count() > 0
+    figures_are_told(opened, 6)
 
 
 def test_squares_say_what_they_hold_without_colour(report: Path, open_page: Open) -> None:
@@ -177,15 +171,10 @@ def test_whatever_an_answer_holds_is_text(report: Path, open_page: Open) -> None
 
 @pytest.mark.parametrize(("size", "scheme"), [("phone", "dark"), ("desk", "light")])
 def test_it_fits_and_everybody_can_use_it(report: Path, open_page: Open, size: str, scheme: str) -> None:
-    """No sideways scrolling, and nothing that axe knows against: contrast, names, roles, landmarks."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing; install the extra `dev`")
     for start in ("", "#case=q001&checkpoint=30d"):
         opened = open_page(report, start, viewport=SIZES[size], color_scheme=scheme)
         opened.locator("figure.heatmap svg").first.wait_for(state="attached")
-        assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        found = axe.Axe().run(opened).response["violations"]
-        told = [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
-        assert told == []
+        everybody_can_use(opened)
 
 
 def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:
