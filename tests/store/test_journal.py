@@ -61,6 +61,7 @@ headers = st.builds(
     next_due=st.none() | st.dates().map(str),
     orphans=names,
     swapped=counts,
+    budget=st.none() | st.floats(0, 10**6, exclude_min=True),
 )
 
 
