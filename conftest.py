@@ -50,10 +50,10 @@ def _bytecode() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _few_plugins() -> Iterator[None]:
-    """Let the runs that tests start, and their workers, load no other plugins than `few_plugins` does."""
+    """Let the runs that tests start, and their workers, load no other plugins than `few_plugins` does, and use ours."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.setenv("PYTEST_PLUGINS", FEW_PLUGINS.stem)
+        patch.setenv("PYTEST_PLUGINS", f"{FEW_PLUGINS.stem},recall")
         patch.setenv("PYTHONPATH", str(FEW_PLUGINS.parent), prepend=os.pathsep)
         patch.syspath_prepend(FEW_PLUGINS.parent)
         importlib.import_module(FEW_PLUGINS.stem)

@@ -1,4 +1,4 @@
-"""Startup: what the plugin costs a project that has no eval case."""
+"""Startup: what the plugin costs a project that does not switch it on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from suites import INSIDE, plain_suite, pytest_command
 NAME = "startup"
 ABOUT = "the plugin on an unrelated suite of one test, against the same without it; the plugin's import alone"
 
-MILLISECONDS = 15
+MILLISECONDS = 3
 
 
 def lines(folder: Path, quick: bool) -> Iterator[Line]:
@@ -23,7 +23,7 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
     suite = plain_suite(folder / "unrelated")
     found = alternate(
         {
-            "with": lambda: run(pytest_command(plugins=("recall",)), suite),
+            "with": lambda: run(pytest_command(plugins=("recall",), on=False), suite),
             "without": lambda: run(pytest_command(), suite),
         },
         rounds,

@@ -71,6 +71,7 @@ def recall_suite(folder: Path, count: int, suffix: str = ".yaml") -> Path:
     """Make a folder in which pytest-recall runs `count` cases with an agent that repeats its input."""
     write_cases(folder / "eval" / f"cases{suffix}", count)
     (folder / "pytest.ini").write_text(_INI, encoding="utf-8")
+    (folder / "eval" / "rubric.yaml").write_text("owner: us\n", encoding="utf-8")
     shutil.copy(INSIDE / "echo_conftest.py", folder / "eval" / "conftest.py")
     return folder
 
@@ -91,14 +92,15 @@ def plain_suite(folder: Path) -> Path:
     return folder
 
 
-def pytest_command(*arguments: str, plugins: tuple[str, ...] = ()) -> list[str]:
-    """Return pytest's command with these installed `plugins` and no other one.
+def pytest_command(*arguments: str, plugins: tuple[str, ...] = (), on: bool = True) -> list[str]:
+    """Return pytest's command with these installed `plugins` and no other one; ours is `on`, or only installed.
 
     They are blocked by name, so that both sides look through the same entry points.
     """
     installed = dict.fromkeys(point.name for point in entry_points(group="pytest11"))
     blocked = [part for name in installed if name not in plugins for part in ("-p", f"no:{name}")]
-    return [sys.executable, "-m", "pytest", *blocked, *arguments]
+    switch = ["-p", "recall"] if on and "recall" in plugins else []
+    return [sys.executable, "-m", "pytest", *blocked, *switch, *arguments]
 
 
 def forget(folder: Path, state: Path | None = None) -> None:

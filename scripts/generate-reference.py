@@ -35,7 +35,8 @@ from pytest_recall.core.measure import GROUPS
 from pytest_recall.core.retrieval import Retrieval
 from pytest_recall.core.rubric import Batching, Rubric
 from pytest_recall.judges import asked, benchmark, evidence, number, schema, similarity, text
-from pytest_recall.plugin import fixtures, options, recording
+from pytest_recall.plugin import fixtures, options, recording, switch
+from pytest_recall.plugin.short_options import Group
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -67,7 +68,7 @@ class Recorder:
 
     add_argument = addoption
 
-    def addini(self, name: str, help: str, type: str = "string") -> None:
+    def addini(self, name: str, help: str, type: str = "string", default: object = None) -> None:
         self.settings.append((name, help, type))
 
     def add_parser(self, name: str, **about: Any) -> Recorder:
@@ -87,8 +88,9 @@ class Recorder:
 def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
-    options.add(cast(pytest.Parser, recorder))
-    recording.add(cast(pytest.Parser, recorder))
+    options.add_settings(cast(pytest.Parser, recorder))
+    options.add(cast(Group, recorder))
+    recording.add(cast(Group, recorder))
     return recorder
 
 
@@ -129,7 +131,7 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
 def option_part() -> Iterator[str]:
     for (name,), about in pytest_options().arguments:
         short = name.replace("--recall-", "--", 1)
-        yield f"### `{shown((short, name) if short in options.SHORT else (name,), about)}`"
+        yield f"### `{shown((short, name) if short in switch.SHORT else (name,), about)}`"
         yield ""
         yield sentence(about["help"])
         yield ""

@@ -51,6 +51,7 @@ from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.rubric import read_rubric
 from pytest_recall.store.state import read_state
 from tests.helpers import command as recall
+from tests.helpers.autoload import nursery
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -161,7 +162,8 @@ def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
         "PYTHONUNBUFFERED": "1",
         # What else is installed here must not show in the pages.
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTEST_ADDOPTS": "-p recall",
+        "PYTEST_PLUGINS": "few_plugins",
+        "PYTHONPATH": str(Path(nursery.__file__).parent),
         "RECALL_DATE": TODAY,
         "GIT_CONFIG_NOSYSTEM": "1",
         **{f"GIT_{role}_NAME": "A. N. Other" for role in ("AUTHOR", "COMMITTER")},
@@ -362,8 +364,9 @@ def test_reference_is_what_the_code_says() -> None:
 def test_every_option_and_setting_is_documented() -> None:
     printed = subprocess.run([sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True)
     own = printed.stdout.partition("\neval cases on a schedule")[2].partition("\n\n")[0]
-    found = set(re.findall(r"^  (--[a-z-]+)", own, re.MULTILINE))
-    found |= set(re.findall(r"^  (recall_[a-z_]+)", printed.stdout, re.MULTILINE))
+    names = (line.partition("   ")[0] for line in own.splitlines() if line.startswith("  --"))
+    found = {name for line in names for name in re.findall(r"--[a-z-]+", line)}
+    found |= set(re.findall(r"^  (recall[a-z_]*)", printed.stdout, re.MULTILINE))
     assert {"--scenarios", "--recall-mode", "recall_files"} <= found
     page = (REFERENCE / "options.md").read_text(encoding="utf-8")
     # Short names share a heading with the long ones.

@@ -122,7 +122,7 @@ def lines(block: Block) -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def options_of_pytest() -> set[str]:
     printed = subprocess.run(
-        [sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "pytest", "-p", "recall", "--help"], capture_output=True, text=True, check=True
     ).stdout
     return set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", printed))
 

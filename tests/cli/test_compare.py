@@ -53,6 +53,7 @@ def _three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     cases = [CASE.format(scenario=scenario, number=n) for scenario in ("fees", "loans") for n in range(12)]
     (folder / "eval" / "cases.yaml").write_text("\n".join(cases), encoding="utf-8")
+    (folder / "eval" / "rubric.yaml").write_text("owner: us\n", encoding="utf-8")
     (folder / "eval" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     for wrong, options in (
         ("loans 1,loans 2", ()),

@@ -39,6 +39,7 @@ DAY = "2026-03-10"
 """The day on which runs are, unless they say otherwise."""
 IN = {0: DAY, 1: "2026-03-11", 3: "2026-03-13", 7: "2026-03-17", 14: "2026-03-24", 30: "2026-04-09"}
 
+RUBRIC = "eval/rubric.yaml"
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "n2"])
 """Run a test in one process, and again with two workers of pytest-xdist."""
 
@@ -120,8 +121,9 @@ class Project:
         return replace(self, files={name: text for name, text in self.files.items() if name not in names})
 
     def with_cases(self, *cases: Mapping[str, Any], file: str = "eval/cases.yaml") -> Project:
-        """Return the project with these cases in `file`."""
-        return self.with_files({file: cases_yaml(*cases)})
+        """Return the project with these cases in `file`, and with a rubric, without which they would not be run."""
+        rubric = {} if RUBRIC in self.files else {RUBRIC: "owner: us\n"}
+        return self.with_files({**rubric, file: cases_yaml(*cases)})
 
     def with_agent(self, source: str) -> Project:
         """Return the project with this eval/conftest.py, which has `pytest` and `asked(question)` to use."""
@@ -168,7 +170,7 @@ class Checkout:
 
     def run_apart(self, *args: str, day: str | None = DAY) -> pytest.RunResult:
         """Run pytest in a process of its own, for what this process would not survive; imports are there already."""
-        if "PYTEST_PLUGINS" not in os.environ:  # All that are installed are asked for.
+        if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ:  # All that are installed are asked for.
             return self.run_afresh(*args, day=day)
         base = self.pytester.mkdir(f"run-{len(list(self.path.glob('run-*')))}")
         return self._apart("pytest", f"--basetemp={base}", *_arguments(args, day))

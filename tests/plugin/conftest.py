@@ -21,7 +21,14 @@ def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def every_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs and their workers load whatever is installed, as pytest does by itself."""
+    """Let runs and their workers load whatever is installed, as pytest does by itself, and use the plugin."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    monkeypatch.setenv("PYTEST_PLUGINS", "recall")
+
+
+@pytest.fixture
+def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs load the plugin without using it, beside all that is installed."""
     for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
         monkeypatch.delenv(name)
 

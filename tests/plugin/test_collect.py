@@ -32,7 +32,8 @@ def test_node_ids_do_not_depend_on_an_ini_file(pytester: pytest.Pytester) -> Non
 def test_case_files_have_these_names(pytester: pytest.Pytester, name: str) -> None:
     rows = json.dumps(case("a")) + "\n" if name.endswith("jsonl") else cases_yaml(case("a"))
     agent = {"conftest.py": ECHOING.files["eval/conftest.py"]}
-    checkout = BARE.with_files({name: rows, **agent}).at(pytester)
+    rubric = {f"{name.rpartition('/')[0] or '.'}/rubric.yaml": "owner: us\n"}
+    checkout = BARE.with_files({name: rows, **agent, **rubric}).at(pytester)
     assert node_ids(checkout.run("--collect-only", "-q")) == [f"{name}::a"]
 
 

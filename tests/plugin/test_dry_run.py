@@ -112,7 +112,7 @@ def test_what_a_dry_run_found_is_near(pytester: pytest.Pytester, upstream: Upstr
     rubric = {"eval/rubric.yaml": "owner: us\npolicy: lottery\nslice_cases: 1\n"}
     checkout = talking(upstream, talker()).with_cases(*cases).with_files(rubric).at(pytester)
     checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
-    talking(upstream, talker("b")).with_cases(*cases, asking("late")).at(pytester)
+    talking(upstream, talker("b")).with_files(rubric).with_cases(*cases, asking("late")).at(pytester)
     checkout.run(*DRY)
     result = checkout.run("eval", "--replay", "--recall-near", "file:eval/_artifacts/changed.json")
     assert checkout.slice() == {"b": "near"}

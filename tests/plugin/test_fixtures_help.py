@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import pytest
 
 from pytest_recall.plugin import fixtures
-from pytest_recall.plugin.options import SHORT
+from pytest_recall.plugin.switch import SHORT
 from tests.helpers.project import BARE, ECHOING
 
 JUDGES = ("exact", "contains", "regex", "json_schema", "numeric", "token_f1", "rubric", "memory", "pairwise")
@@ -71,12 +72,19 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
     lines = BARE.at(pytester).run("--help").outlines
     start = lines.index("eval cases on a schedule (pytest-recall):")
     group = lines[start + 1 : lines.index("", start)]
-    names = [line.split("=")[0].split(" ")[2] for line in group if line.startswith("  --")]
-    short = [name.replace("recall-", "") for name in OPTIONS if name.replace("recall-", "") in SHORT]
-    assert names == [*OPTIONS, *short]
-    assert len(short) == len(SHORT)
-    settings = [line.split(" ")[2] for line in lines if line.startswith("  recall_")]
-    assert settings == ["recall_concurrency", "recall_dir", "recall_files", "recall_datasets", "recall_progress"]
+    names = [re.findall(r"--[a-z-]+", line.partition("   ")[0]) for line in group if line.startswith("  --")]
+    assert [long for long, *_ in names] == list(OPTIONS)
+    assert {short for _, *shorts in names for short in shorts} == SHORT
+    settings = [line.split(" ")[2] for line in lines if line.startswith("  recall")]
+    assert settings == [
+        "recall",
+        "recall_concurrency",
+        "recall_dir",
+        "recall_files",
+        "recall_datasets",
+        "recall_progress",
+        "recall_short_options",
+    ]
 
 
 def test_the_mark_is_listed(pytester: pytest.Pytester) -> None:

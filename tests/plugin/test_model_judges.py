@@ -274,11 +274,3 @@ def test_a_wrong_argument_is_no_verdict(pytester: pytest.Pytester, judge: Any, s
     result.assert_outcomes(errors=1)
     assert checkout.boxes() == {}
     result.stdout.fnmatch_lines([f"*: judge *{sentence.replace('[', '[[]')}"])
-
-
-def test_another_plugin_may_own_the_short_name(pytester: pytest.Pytester) -> None:
-    owner = "def pytest_addoption(parser):\n    parser.addoption('--judge', action='store_true')\n"
-    checkout = JUDGED.with_cases(asks("a", "right")).with_files({"owner.py": owner}).at(pytester)
-    pytester.syspathinsert()
-    result = checkout.run("eval", "-p", "owner", "--judge", "--recall-judge", model("oracle"))
-    result.assert_outcomes(passed=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, DAY, ECHOING, RECORDING, Project, case
+from tests.helpers.project import BARE, ECHOING, RECORDING, Project, case
 from tests.helpers.talking import asking
 from tests.helpers.upstream import Upstream
 
@@ -120,14 +120,3 @@ def test_marked(recall_model):
     checkout = BARE.with_files({"test_marked.py": test}).at(pytester)
     checkout.run("--model", f"openai:m;{upstream.url}/v1").assert_outcomes(passed=1)
     checkout.run("--recall-mode=all").assert_outcomes(errors=1)
-
-
-def test_another_owner_of_the_short_name_keeps_it(pytester: pytest.Pytester) -> None:
-    plugin = "def pytest_addoption(parser):\n    parser.getgroup('other').addoption('--model', dest='theirs')\n"
-    checkout = ECHOING.with_cases(case("a")).with_files({"other.py": plugin}).at(pytester)
-    pytester.syspathinsert()
-    result = checkout.pytester.runpytest_subprocess(
-        "-p", "other", "eval", "--recall-model=m-1", "--model=x", f"--recall-date={DAY}"
-    )
-    result.assert_outcomes(passed=1)
-    assert checkout.state()["a"].last_model == "m-1"

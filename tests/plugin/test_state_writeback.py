@@ -218,7 +218,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "seed": "2026-03-10",
         "pr": None,
         "model": None,
-        "owner": "nobody",
+        "owner": "us",
         "writes_state": True,
         "exit_code": 1,
         "complete": True,

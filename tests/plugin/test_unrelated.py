@@ -1,4 +1,4 @@
-"""Suites without an eval case: the plugin is silent there, and leaves nothing behind."""
+"""Suites that the plugin is not switched on for, and suites without an eval case: it does nothing there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,23 @@ import sys
 
 import pytest
 
-from tests.helpers.project import BARE, WORKERS
+from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, case, cases_yaml, crashing, row
+
+Args = tuple[str, ...]
+MARKED = """\
+import pytest
+
+
+@pytest.mark.recall("ordinary", scenario="one")
+def test_marked(judge_contains, recall_kind):
+    with recall_kind("judge"):
+        pass
+
+
+@pytest.mark.recall("asks-a-model")
+def test_asks(judge_rubric):
+    raise AssertionError("a model would have been asked")
+"""
 
 SUITE = BARE.with_files(
     {
@@ -41,23 +57,173 @@ def said(result: pytest.RunResult) -> list[str]:
     return [re.sub(r"in [0-9.]+s", "in a while", line) for line in lines]
 
 
-@pytest.mark.parametrize("args", [(), ("-v",), ("-q",), ("-k", "fails"), ("-m", "not slow"), ("--collect-only",)])
-def test_the_output_is_the_same_without_the_plugin(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
-    checkout = SUITE.at(pytester)
-    ours = checkout.run("-p", "no:cacheprovider", *args, day=None)
-    theirs = checkout.run("-p", "no:cacheprovider", "-p", "no:recall", *args, day=None)
-    assert said(ours) == said(theirs)
-    assert ours.ret == theirs.ret
-    assert "recall" not in "\n".join(said(ours))
+@pytest.mark.usefixtures("switched_off")
+class TestOff:
+    """Installed and not switched on, the plugin reads, collects, patches and writes nothing."""
+
+    @pytest.mark.parametrize("args", [(), ("-v",), ("-q",), ("-k", "fails"), ("--collect-only",), ("--fixtures",)])
+    def test_the_output_is_the_same_without_the_plugin(self, pytester: pytest.Pytester, args: Args) -> None:
+        checkout = SUITE.at(pytester)
+        ours = checkout.run("-p", "no:cacheprovider", *args, day=None)
+        theirs = checkout.run("-p", "no:cacheprovider", "-p", "no:recall", *args, day=None)
+        if args == ("--fixtures",):
+            assert set(said(theirs)) < set(said(ours))
+        else:
+            assert said(ours) == said(theirs)
+            assert "recall" not in "\n".join(said(ours))
+        assert ours.ret == theirs.ret
+
+    @WORKERS
+    def test_files_of_evals_are_left_alone(self, pytester: pytest.Pytester, workers: Args) -> None:
+        evals = ECHOING.with_cases(case("a"), crashing("b")).with_state(a=row(2)).files
+        checkout = SUITE.with_files({**evals, "eval/recall.yaml": "<<<<<<< broken\n"}).at(pytester)
+        before = {path: path.read_bytes() for path in checkout.path.rglob("*") if path.is_file()}
+        result = checkout.run("-p", "no:cacheprovider", *workers, day=None)
+        result.assert_outcomes(passed=2, failed=1, skipped=1)
+        after = {path: path.read_bytes() for path in checkout.path.rglob("*") if path.is_file()}
+        assert {path: text for path, text in after.items() if "__pycache__" not in path.parts} == before
+        assert "recall" not in "\n".join(said(result)).replace("recall-", "")
+
+    def test_nothing_of_ours_is_imported_but_the_plugin(self, pytester: pytest.Pytester) -> None:
+        checkout = (
+            ECHOING.with_cases(case("a")).with_files({"test_unit.py": "def test_unit():\n    pass\n"}).at(pytester)
+        )
+        script = (
+            "import sys, pytest\n"
+            "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', '-p', 'no:rerunfailures',"
+            " '-p', 'no:hypothesispytest'])\n"
+            "print(sorted(name for name in sys.modules if name.startswith(('pytest_recall', 'pydantic', 'yaml'))))\n"
+            "sys.exit(code)\n"
+        )
+        result = checkout.pytester.run(sys.executable, "-c", script)
+        assert result.ret == 0
+        plugin = [f"pytest_recall.plugin.{name}" for name in ("fixtures", "options", "stash", "switch")]
+        assert result.outlines[-1] == str(["pytest_recall", "pytest_recall.plugin", *plugin])
+
+    @WORKERS
+    def test_marked_tests_are_ordinary_tests(self, pytester: pytest.Pytester, workers: Args) -> None:
+        checkout = ECHOING.with_files({"eval/rubric.yaml": "owner: us\n", "test_marked.py": MARKED}).at(pytester)
+        result = checkout.run("test_marked.py", "-rs", *workers, day=None)
+        result.assert_outcomes(passed=1, skipped=1)
+        assert [line for line in result.outlines if "pytest-recall is off; add `-p recall`" in line]
+        assert not checkout.artifacts.folder.exists()
+        assert checkout.state_text() is None
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("--replay",), "--replay: an option of pytest-recall"),
+            (("tests", "--recall-mode", "all"), "--recall-mode: an option of pytest-recall"),
+            (("--scenarios=fees",), "--scenarios: an option of pytest-recall"),
+            (("eval",), "eval: an eval directory of pytest-recall"),
+            (("eval/cases.yaml",), "eval/cases.yaml: a case file of pytest-recall"),
+            (("eval/cases.yaml::a", "-n2"), "eval/cases.yaml::a: a case file of pytest-recall"),
+        ],
+    )
+    def test_what_asks_for_it_is_told_how(self, pytester: pytest.Pytester, args: Args, said: str) -> None:
+        result = SUITE.with_files(ECHOING.with_cases(case("a")).files).at(pytester).run_afresh(*args, day=None)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line for line in result.errlines if line] == [
+            f"ERROR: {said}, which is off; add `-p recall` to the command line or to `addopts`"
+        ]
+
+    def test_an_option_of_a_conftest_is_its_own(self, pytester: pytest.Pytester) -> None:
+        own = "def pytest_addoption(parser):\n    parser.addoption('--model', action='store_true')\n"
+        checkout = BARE.with_files({"conftest.py": own, "test_it.py": "def test_it():\n    pass\n"}).at(pytester)
+        checkout.run_afresh("--model", day=None).assert_outcomes(passed=1)
+
+    def test_a_file_that_looks_like_one_is_named_where_pytest_cannot_collect_it(
+        self, pytester: pytest.Pytester
+    ) -> None:
+        checkout = BARE.with_files({"fixtures/login.cases.jsonl": '{"a": 1}\n'}).at(pytester)
+        result = checkout.run_afresh("fixtures/login.cases.jsonl", day=None)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert result.errlines[0].startswith("ERROR: ")
+        assert [line for line in result.errlines if "for pytest-recall, which is off" in line]
 
 
-@WORKERS
-@pytest.mark.usefixtures("every_plugin")
-def test_nothing_is_left_behind(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    checkout = SUITE.at(pytester)
-    before = {path.name for path in checkout.path.iterdir()}
-    checkout.run("-p", "no:cacheprovider", *workers, day=None).assert_outcomes(passed=2, failed=1, skipped=1)
-    assert {path.name for path in checkout.path.iterdir()} - before <= {"__pycache__"}
+class TestSwitch:
+    """Each way to switch the plugin on."""
+
+    @pytest.fixture
+    def checkout(self, pytester: pytest.Pytester, switched_off: None) -> Checkout:
+        """A set of one case."""
+        return ECHOING.with_cases(case("a")).at(pytester)
+
+    def test_on_the_command_line(self, checkout: Checkout) -> None:
+        checkout.run_afresh("-p", "recall").assert_outcomes(passed=1)
+        checkout.run_afresh("-precall", "-n2").assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize(
+        "line", ["addopts = -p recall --recall-date 2026-03-10", "recall = true\naddopts = --model m"]
+    )
+    @WORKERS
+    def test_in_the_ini_file(self, checkout: Checkout, line: str, workers: Args) -> None:
+        (checkout.path / "pytest.ini").write_text(f"[pytest]\n{line}\n")
+        checkout.run_afresh(*workers, day=None).assert_outcomes(passed=1)
+        assert checkout.boxes()["a"] == 1
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("PYTEST_ADDOPTS", "-p recall"), ("PYTEST_PLUGINS", "cacheprovider,recall")]
+    )
+    def test_in_the_environment(
+        self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+    ) -> None:
+        monkeypatch.setenv(name, value)
+        checkout.run_afresh("-n2").assert_outcomes(passed=1)
+        checkout.run_afresh("-p", "no:recall", day=None).assert_outcomes()
+
+    def test_an_override_is_the_last_word(self, checkout: Checkout) -> None:
+        (checkout.path / "pytest.ini").write_text("[pytest]\nrecall = true\n")
+        assert checkout.run_afresh("-o", "recall=false", day=None).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        assert checkout.state_text() is None
+
+
+class TestForeignFiles:
+    """On, the plugin passes over what only looks like a case file, and says so."""
+
+    FILES = {  # noqa: RUF012
+        "tests/fixtures/login.cases.jsonl": '{"a": 1}\n',
+        "tests/test_good.py": "def test_good():\n    pass\n",
+        "other/eval/cases.yaml": "{{ a template }}\n",
+    }
+    SAID = (
+        "recall: not run, as no rubric.yaml is in a folder above: other/eval/cases.yaml,"
+        " tests/fixtures/login.cases.jsonl; name the file to run it, or write a rubric.yaml as `recall init` does"
+    )
+
+    @WORKERS
+    @pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["plain", "quiet"])
+    def test_it_is_no_error(self, pytester: pytest.Pytester, workers: Args, quiet: Args) -> None:
+        result = BARE.with_files(self.FILES).at(pytester).run(*workers, *quiet, day=None)
+        result.assert_outcomes(passed=1)
+        assert result.outlines.count(self.SAID) == 1
+
+    def test_beside_an_eval_set_of_ours(self, pytester: pytest.Pytester) -> None:
+        checkout = ECHOING.with_cases(case("a")).with_files(self.FILES).at(pytester)
+        result = checkout.run()
+        result.assert_outcomes(passed=2)
+        assert result.outlines.count(self.SAID) == 1
+
+    @pytest.mark.parametrize(
+        ("args", "setting"),
+        [
+            (("checks/flows.cases.yaml",), ""),
+            (("checks/flows.cases.yaml::a",), ""),
+            ((), "recall_files = checks/*.yaml"),
+            ((), "recall_dir = checks"),
+            (("--recall-dir", "checks"), ""),
+        ],
+    )
+    @WORKERS
+    def test_what_is_named_is_run(self, pytester: pytest.Pytester, args: Args, setting: str, workers: Args) -> None:
+        files = {
+            "checks/flows.cases.yaml": cases_yaml(case("a")),
+            "checks/conftest.py": ECHOING.files["eval/conftest.py"],
+            "pytest.ini": f"{SETTINGS}{setting}\n",
+        }
+        checkout = BARE.with_files(files).at(pytester)
+        checkout.run(*args, *workers).assert_outcomes(passed=1)
 
 
 def test_a_project_with_a_schedule_is_silent_where_no_case_is_collected(pytester: pytest.Pytester) -> None:
@@ -83,18 +249,3 @@ def test_a_broken_schedule_does_not_stop_a_suite_without_cases(pytester: pytest.
     files = {"eval/recall.yaml": "<<<<<<< ours\n", "tests/test_unit.py": "def test_unit():\n    pass\n"}
     checkout = BARE.with_files(files).at(pytester)
     checkout.run("tests", day=None).assert_outcomes(passed=1)
-
-
-def test_nothing_heavy_is_imported(pytester: pytest.Pytester) -> None:
-    checkout = BARE.with_files({"test_unit.py": "def test_unit():\n    pass\n"}).at(pytester)
-    script = (
-        "import sys, pytest\n"
-        "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', '-p', 'no:rerunfailures',"
-        " '-p', 'no:hypothesispytest'])\n"
-        "ours = ('pytest_recall.plugin.names', 'pytest_recall.plugin.early')\n"
-        "loaded = [name for name in sys.modules if name.startswith(('pydantic', 'yaml', 'filelock', *ours))]\n"
-        "assert 'pytest_recall.plugin' in sys.modules\n"
-        "assert not loaded, loaded\n"
-        "sys.exit(code)\n"
-    )
-    assert checkout.pytester.run(sys.executable, "-c", script).ret == 0

@@ -1,7 +1,7 @@
 """The pytest plugin: every hook, in the order in which pytest calls them.
 
-This module is loaded in every project of an environment. It has to be silent and nearly
-free there, so that nothing else of the package is imported before there is an eval case.
+This module is loaded in every project of an environment. Unless the plugin is switched on (`plugin/switch.py`) it
+adds ini settings, a mark and fixtures, and nothing else happens: no file is read, nothing is collected or patched.
 """
 
 from __future__ import annotations
@@ -13,65 +13,63 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.errors import MissError
-from pytest_recall.plugin import options, recording
+from pytest_recall.plugin import options, switch
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE
-from pytest_recall.store.find import SUFFIXES
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Add the options of the group `recall` and its ini settings."""
-    options.add(parser)
-    recording.add(parser)
-    if pluginmanager.has_plugin("capturemanager"):
-        # A conftest has named us in `pytest_plugins`, too late for the two hooks below.
-        from pytest_recall.plugin import names
+    """Add the ini settings; options are added by the next hook."""
+    options.add_settings(parser)
+    config = pluginmanager.get_plugin("pytestconfig")
+    if pluginmanager.has_plugin("capturemanager") and isinstance(config, pytest.Config) and switch.is_on(config):
+        # A conftest file has named us in `pytest_plugins`, too late for the next hook.
+        from pytest_recall.plugin import short_options
 
-        names.add(parser, [])
+        short_options.add(parser, frozenset())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    """Send nothing in a replay, from the conftest files on."""
-    known = early_config.known_args_namespace
-    given = getattr(known, "recall_replay", None) is not None or getattr(known, "recall_dry_run", False)
-    if not given and not options.may_be_short(args):
-        return (yield)
-    from pytest_recall.plugin import early
+    """Add the short options, and send nothing in a replay, from the conftest files on."""
+    if switch.is_on(early_config):
+        from pytest_recall.plugin import early, short_options
 
-    return (yield from early.guarded(early_config, parser, args))
-
-
-@pytest.hookimpl(wrapper=True, trylast=True, specname="pytest_load_initial_conftests")
-def pytest_settle_names(
-    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
-) -> Generator[None, object, object]:
-    """Leave short option names to whoever else has them. Within the hooks of pytest that capture and filter."""
-    if not options.may_be_short(args) and not early_config.known_args_namespace.help:
-        return (yield)
-    from pytest_recall.plugin import names
-
-    return (yield from names.settled(early_config, parser, args))
+        with short_options.added(early_config, parser, args), early.guarded(early_config):
+            return (yield)
+    result = yield
+    switch.refuse_options(parser, args)
+    return result
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
     """End a run in one sentence whose hooks call a model in a replay, such as the `pytest_configure` of a conftest."""
-    if isinstance(excinfo.value, MissError):
-        raise pytest.exit.Exception(str(excinfo.value), returncode=pytest.ExitCode.USAGE_ERROR)
+    if sentence := _sentence(excinfo.value):
+        raise pytest.exit.Exception(sentence, returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def _sentence(error: BaseException) -> str:
+    """Return what is shown of an error in place of its traceback; empty if it is none of ours."""
+    from pytest_recall.core.errors import MissError
+    from pytest_recall.plugin.short_options import clash_with_conftest
+
+    return str(error) if isinstance(error, MissError) else clash_with_conftest(error)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the fixtures, the mark and the hooks below."""
+    """Register the fixtures, the mark and, if the plugin is on, the hooks below."""
     from pytest_recall.plugin import fixtures
 
     config.addinivalue_line("markers", options.MARK)
     config.pluginmanager.register(fixtures, "recall-fixtures")
+    if not switch.is_on(config):
+        config.pluginmanager.register(switch.Off(config), "recall-off")
+        return
     hooks = Hooks(config)
     config.pluginmanager.register(hooks, "recall-hooks")
     # What is added first comes last: after pytest has looked once more for what was not closed.
@@ -79,7 +77,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Hooks:
-    """All hooks of a session. Without a run, which is without an eval case, they do nothing."""
+    """The hooks of a session in which the plugin is on. Without a run, so without an eval case, they do nothing."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
@@ -104,16 +102,26 @@ class Hooks:
 
     def pytest_report_header(self) -> list[str]:
         """Say what was chosen, why the rest is not run, who else is asked, and how many cases run at once."""
-        run = self.run
-        if run is None:
-            return []
-        from pytest_recall.plugin import baselines
+        from pytest_recall.plugin import files
 
-        lines = (run.header_line(), run.near_line(), run.dry_line(), baselines.header_line(run), run.concurrency_line())
+        lines: list[str | None] = [files.foreign_line(self.config)]
+        if run := self.run:
+            from pytest_recall.plugin import baselines
+
+            lines = [
+                run.header_line(),
+                run.near_line(),
+                run.dry_line(),
+                baselines.header_line(run),
+                run.concurrency_line(),
+                *lines,
+            ]
         return [line for line in lines if line]
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Turn a case file into items, one for each chosen case."""
+        from pytest_recall.store.find import SUFFIXES
+
         if file_path.suffix not in SUFFIXES:
             return None
         from pytest_recall.plugin import collect
@@ -122,11 +130,11 @@ class Hooks:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Say in one sentence that a test file calls a model as it is imported, which a replay cannot answer."""
+        """Say in one sentence that a file calls a model as it is imported, or adds an option of ours."""
         report = yield
         call = getattr(report, "call", None)
-        if call is not None and call.excinfo is not None and isinstance(call.excinfo.value, MissError):
-            report.longrepr = str(call.excinfo.value)
+        if call is not None and call.excinfo is not None:
+            report.longrepr = _sentence(call.excinfo.value) or report.longrepr
         return report
 
     @pytest.hookimpl(trylast=True)
@@ -273,6 +281,8 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Fold the trials into the state and write the scorecard, on the controller, after all that others do here."""
+        from pytest_recall.core.errors import MissError
+
         try:
             return (yield)
         except MissError:
@@ -287,6 +297,11 @@ class Hooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the scorecard."""
+        if self.config.option.verbose < 0:  # There was no header to say it in.
+            from pytest_recall.plugin import files
+
+            if foreign := files.foreign_line(self.config):
+                terminalreporter.line(foreign)
         if self.run:
             self.run.summary(terminalreporter)
 

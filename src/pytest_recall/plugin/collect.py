@@ -15,13 +15,12 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, judging, memories, options, portion, profiles, start
+from pytest_recall.plugin import baselines, files, judging, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.find import is_case_file
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -41,12 +40,13 @@ class CaseFailed(Exception):  # noqa: N818 - pytest knows it as a failure, not a
 
 def case_module(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Return the collector of the case file `path`, or None if it is another kind of file."""
-    run = parent.config.stash.get(RUN, None)
-    if not (run and path in run.plan.files) and not is_case_file(path, options.patterns(parent.config)):
-        if not start.names_dataset(parent.config, path):
+    config = parent.config
+    run = config.stash.get(RUN, None)
+    if not (run and path in run.plan.files) and not files.is_case_file(config, path):
+        if not files.names_dataset(config, path):
             return None
         with start.usage_errors():
-            _read_bench(parent.config, path)
+            _read_bench(config, path)
     module: CaseModule = CaseModule.from_parent(parent, path=path)
     return module
 

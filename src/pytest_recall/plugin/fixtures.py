@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 Judge = Callable[..., Any]
 
 
+@pytest.fixture(scope="session")
+def _recall_on(pytestconfig: pytest.Config) -> None:
+    """Skip a test that needs a run while the plugin is off: it may ask a model, which costs money."""
+    from pytest_recall.plugin import switch
+
+    if not switch.is_on(pytestconfig):
+        pytest.skip(f"pytest-recall is off; {switch.HOW}")
+
+
 @pytest.fixture
-def agent(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+def agent(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[Any], Any]:
     """The system under test: override it in eval/conftest.py. By default it is the model of `--model`, asked plainly.
 
     Return a function, sync or async, from the case's `input` to an answer: text, or an
@@ -36,7 +45,7 @@ def agent(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
 
 
 @pytest.fixture(scope="session")
-def recall_model(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+def recall_model(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[Any], Any]:
     """The model under test, which `--model` or `model_primary` in rubric.yaml names by a selector.
 
     `recall_model("text")`, or with a list of messages, returns an Answer; `recall_model.ask(Ask(...))` a Reply.
@@ -90,7 +99,7 @@ def recall_alone() -> None:
 
 
 @pytest.fixture(scope="session")
-def recall_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+def recall_memory(request: pytest.FixtureRequest, _recall_on: None) -> Iterator[Memory]:
     """The memory system of this session, as it is: the fixture `memory` empties it for each test."""
     from pytest_recall.plugin import memories
 
@@ -99,7 +108,7 @@ def recall_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
 
 
 @pytest.fixture(scope="module")
-def _recall_file_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+def _recall_file_memory(request: pytest.FixtureRequest, _recall_on: None) -> Iterator[Memory]:
     from pytest_recall.plugin import memories
 
     config, node = request.config, request.node
@@ -109,7 +118,7 @@ def _recall_file_memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def memory(request: pytest.FixtureRequest, recall_alone: None) -> Memory:
+def memory(request: pytest.FixtureRequest, recall_alone: None, _recall_on: None) -> Memory:
     """The memory system that `--memory` or `memory` in rubric.yaml names, empty: `store`, `recall`, `answer`, `count`.
 
     Override it in conftest.py to put a client of your own in its place. A case with `memory` fills it by itself.
@@ -225,7 +234,7 @@ def judge_benchmark() -> Judge:
 
 
 @pytest.fixture(scope="session")
-def judge_rubric(request: pytest.FixtureRequest) -> Judge:
+def judge_rubric(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """Let a model score the answer on `criteria` of rubric.yaml, or check a requirement in words.
 
     `judges: [rubric]` scores all criteria, `{rubric: {criteria: [tone, grounded]}}` some, and `{rubric: "must say
@@ -237,7 +246,7 @@ def judge_rubric(request: pytest.FixtureRequest) -> Judge:
 
 
 @pytest.fixture(scope="session")
-def judge_memory(request: pytest.FixtureRequest) -> Judge:
+def judge_memory(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """Let a model give six points for an answer from memory: correctness 3, completeness 2, nothing made up 1.
 
     `judges: [memory]` goes by `expected` alone; `{memory: {excerpts: [text]}}` by what the memory holds as well;
@@ -249,7 +258,7 @@ def judge_memory(request: pytest.FixtureRequest) -> Judge:
 
 
 @pytest.fixture(scope="session")
-def judge_pairwise(request: pytest.FixtureRequest) -> Judge:
+def judge_pairwise(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """Let a model compare the answer with another, in both orders: 1 for a win, 0.5 for a tie, 0 for a loss.
 
     `{pairwise: {against: text, aspect: text, threshold: 1}}`; without a threshold, a tie passes.
@@ -260,7 +269,7 @@ def judge_pairwise(request: pytest.FixtureRequest) -> Judge:
 
 
 @pytest.fixture(scope="session")
-def judge_paper(request: pytest.FixtureRequest) -> Judge:
+def judge_paper(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """Let a model say whether an answer to a memory benchmark is correct, by the rule of the benchmark's paper.
 
     `judges: [paper]` in a file `*.dataset.yaml`; elsewhere `{paper: {dataset: longmemeval, category: multi-session}}`.

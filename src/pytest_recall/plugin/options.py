@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_recall.plugin.short_options import Group
     from pytest_recall.run.context import Asked
     from pytest_recall.run.wanted import Wanted
 
@@ -23,31 +24,32 @@ CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
 BATCHED = 200
 """Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
-SHORT = frozenset(
-    {
-        "--appellate-judge",
-        "--baselines",
-        "--batch",
-        "--budget",
-        "--dimensions",
-        "--judge",
-        "--memory",
-        "--memory-reset",
-        "--model",
-        "--record",
-        "--replay",
-        "--replay-max-age",
-        "--reset-on-model-swap",
-        "--scenarios",
-    }
-)
-"""Names that stand for `--recall-NAME` where nobody else has them; `plugin/names.py` finds out."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
-def add(parser: pytest.Parser) -> None:
-    """Add the options and ini settings, under names that nobody else can have."""
-    group = parser.getgroup("recall", TITLE)
+def add_settings(parser: pytest.Parser) -> None:
+    """Add the ini settings, which are known whether the plugin is on or off."""
+    parser.addini("recall", "switch the plugin on, as `-p recall` does: true or false (default: false)", type="bool")
+    parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
+    parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
+    parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
+    parser.addini(
+        "recall_datasets",
+        "glob patterns of files that name datasets and are run with the folder they are in; others are run where"
+        " their path is given",
+        type="linelist",
+    )
+    parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
+    parser.addini(
+        "recall_short_options",
+        "whether --model and the like are options beside --recall-model: true or false (default: true)",
+        type="bool",
+        default=True,
+    )
+
+
+def add(group: Group) -> None:
+    """Add the options but for those of recordings."""
     group.addoption(
         "--recall-scenarios",
         metavar="A,B",
@@ -164,27 +166,6 @@ def add(parser: pytest.Parser) -> None:
         help="go on with a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
         " nothing twice",
     )
-    parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
-    parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
-    parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
-    parser.addini(
-        "recall_datasets",
-        "glob patterns of files that name datasets and are run with the folder they are in; others are run where"
-        " their path is given",
-        type="linelist",
-    )
-    parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
-
-
-def is_short(argument: str) -> bool:
-    """Whether an argument is a short name, with or without a value behind `=`."""
-    return argument.partition("=")[0] in SHORT
-
-
-def may_be_short(args: list[str]) -> bool:
-    """Whether there may be a short name among the arguments, or in a file that one of them names by `@`."""
-    # `pytest.main` takes paths as well as text.
-    return any(isinstance(given, str) and (given.startswith("@") or is_short(given)) for given in args)
 
 
 def asked(config: pytest.Config) -> Asked:

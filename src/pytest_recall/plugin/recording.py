@@ -17,6 +17,7 @@ from pytest_recall.store.find import SUFFIXES
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
+    from pytest_recall.plugin.short_options import Group
     from pytest_recall.replay.tape import Mode
 
 DEFAULT = ""
@@ -43,9 +44,8 @@ class Recording(NamedTuple):
     early: str = ""
 
 
-def add(parser: pytest.Parser) -> None:
-    """Add the options."""
-    group = parser.getgroup("recall", options.TITLE)
+def add(group: Group) -> None:
+    """Add the options of recordings."""
     _option(
         group,
         "--recall-record",
@@ -77,7 +77,7 @@ def add(parser: pytest.Parser) -> None:
     )
 
 
-def _option(group: Any, name: str, text: str) -> None:
+def _option(group: Group, name: str, text: str) -> None:
     group.addoption(name, nargs="?", const=DEFAULT, metavar="DIR", help=text)
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.plugin import options
+from pytest_recall.plugin import files, options
 from pytest_recall.plugin.recording import Recording, deck_of, recording
 from pytest_recall.plugin.stash import DECK, RUN
-from pytest_recall.store.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files
+from pytest_recall.store.find import find_case_files
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -32,8 +32,8 @@ def start(config: pytest.Config) -> None:
         return
     options.concurrency(config)
     options.progress(config)
-    paths = list(case_files(config))
-    datasets = list(dataset_files(config))
+    paths = list(files.case_files(config))
+    datasets = list(files.dataset_files(config))
     asked = recording(config)
     if config.option.recall_baselines is not None and not (paths or datasets):
         raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
@@ -100,7 +100,7 @@ def wake(
         plan.baselines = () if config.option.recall_dry_run else names
         plan.batch = config.option.recall_batch
         portion.settle(config, plan, rubric, kept)
-        if plan.wanted.narrows and not may_hold_marks(config):
+        if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
         run = Run(config, plan)
         if kept is not None:
@@ -146,61 +146,6 @@ def today(config: pytest.Config) -> date:
     """Return the day in UTC; a worker takes the controller's, though midnight may be between them."""
     sent = getattr(config, "workerinput", {}).get("recall_today")
     return date.fromisoformat(sent) if sent else datetime.now(UTC).date()
-
-
-def may_hold_marks(config: pytest.Config) -> bool:
-    """Whether collection may still find cases: there are test files beside the case files."""
-    patterns = config.getini("python_files")
-    roots = {options.argument_path(config, argument) for argument in config.args}
-    skipped = config.getini("norecursedirs")
-    return any(any(find_files(root, lambda path: _fits(path, patterns), skipped)) for root in roots)
-
-
-def _fits(path: Path, patterns: Iterable[str]) -> bool:
-    return path.suffix == ".py" and any(path.match(pattern) for pattern in patterns)
-
-
-def case_files(config: pytest.Config) -> Iterator[Path]:
-    """Yield the case files that pytest is going to meet below its arguments."""
-    patterns = options.patterns(config)
-    seen: set[Path] = set()
-    for argument in config.args:
-        root = options.argument_path(config, argument)
-        for path in find_case_files(root, patterns, config.getini("norecursedirs")):
-            if path not in seen and not _ignored(config, path, root):
-                seen.add(path)
-                yield path
-
-
-def dataset_files(config: pytest.Config) -> Iterator[Path]:
-    """Yield the files that name datasets and that this run is about: those given by name, or by the ini file."""
-    patterns = tuple(config.getini("recall_datasets"))
-    seen: set[Path] = set()
-    for argument in config.args:
-        root = options.argument_path(config, argument)
-        if not patterns and not root.is_file():
-            continue  # Nothing below a folder is meant, and walking through it twice would take time.
-        for path in find_files(root, lambda path: names_dataset(config, path), config.getini("norecursedirs")):
-            if path not in seen and not _ignored(config, path, root):
-                seen.add(path)
-                yield path
-
-
-def names_dataset(config: pytest.Config, path: Path) -> bool:
-    """Whether the file at `path` names a dataset that this run is about, or is a profile that was given by name."""
-    if path.suffix not in (".yaml", ".yml"):
-        return False
-    if any(path.match(pattern) for pattern in config.getini("recall_datasets")):
-        return True
-    given = (options.argument_path(config, argument) for argument in config.args)
-    return any(path.match(pattern) for pattern in (*DATASET_FILES, *PROFILE_FILES)) and path in given
-
-
-def _ignored(config: pytest.Config, path: Path, root: Path) -> bool:
-    """Whether pytest passes over `path` or a folder between it and `root`."""
-    between = [path, *path.parents]
-    between = between[: between.index(root)] if root in between else [path]
-    return any(config.hook.pytest_ignore_collect(collection_path=part, config=config) for part in between)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pytest_recall.core.calibration import Calibration, JudgeKey
     from pytest_recall.core.model import Model
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
+FOREIGN: pytest.StashKey[list[Path]] = pytest.StashKey()
+"""On the config: files that are called like case files and are not this project's."""
 CASE_ID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: the case that it runs; absent on tests that are none of ours."""
 TRIAL: pytest.StashKey[Trial] = pytest.StashKey()

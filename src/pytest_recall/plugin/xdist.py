@@ -15,7 +15,7 @@ import pytest
 from pytest_recall.core.call import Call
 from pytest_recall.core.row import Row
 from pytest_recall.plugin.recording import Recording, deck_of
-from pytest_recall.plugin.stash import BATCHED, DECK, RUN
+from pytest_recall.plugin.stash import BATCHED, DECK, FOREIGN, RUN
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -25,6 +25,7 @@ def brief(node: Any) -> None:
     """Send the plan to a worker, as far as it needs it: the slice, and rows that may still be wanted."""
     from pytest_recall.plugin import start
 
+    node.workerinput["recall_foreign"] = [str(path) for path in node.config.stash.get(FOREIGN, ())]
     run = node.config.stash.get(RUN, None)
     if run is None:
         node.workerinput["recall_today"] = start.today(node.config).isoformat()

@@ -125,7 +125,7 @@ def take() -> None:
 
     def create_io(spec: Any, execmodel: Any) -> Any:
         path = _fit(dict(os.environ))
-        if path is None or "PYTEST_PLUGINS" not in os.environ or not spec.popen or spec.python:
+        if path is None or "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ or not spec.popen or spec.python:
             return original(spec, execmodel=execmodel)
         made = gateway_io.Popen2IOMaster.__new__(gateway_io.Popen2IOMaster)
         try:

@@ -1,14 +1,14 @@
-"""Short option names: those of a project stay the project's, and elsewhere they stand for ours."""
+"""Short option names: `--NAME` is `--recall-NAME`, unless another plugin or a conftest has that name."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_recall.plugin import names, options, recording
+from pytest_recall.plugin import options, recording, switch
+from pytest_recall.plugin.short_options import Group
 from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, Project, case
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -64,16 +64,39 @@ def told(checkout: Checkout) -> dict[str, Any]:
     return {name: value for name, value in loaded.items() if value not in (None, False)}
 
 
-class TestSomebodysOwn:
-    """Who else adds a short name gets it, whenever they come."""
+class TestTakenByAPlugin:
+    """A name that a plugin has is the plugin's; it is refused where it is given, since it may be meant as ours."""
 
-    @pytest.mark.parametrize(
-        ("place", "workers"), [*((place, ()) for place in PLACES), ("folder", ("-n", "2")), ("later", ("-n", "2"))]
-    )
-    def test_each_name_gets_its_own_value(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
-        file, plugins = PLACES[place]
-        checkout = probed({file: THEIRS}).at(pytester)
+    FILES = {"other.py": THEIRS}  # noqa: RUF012
+
+    @pytest.fixture(autouse=True)
+    def _importable(self, pytester: pytest.Pytester) -> None:
         pytester.syspathinsert()
+
+    @pytest.mark.parametrize("plugins", [("-p", "other", "-p", "recall"), ("-p", "recall", "-p", "other")])
+    @pytest.mark.parametrize("given", [("--model", "3"), ("--judge",), ("--replay=x",), ("--record", "checks")])
+    def test_given_it_is_one_sentence(self, pytester: pytest.Pytester, plugins: Args, given: Args) -> None:
+        result = probed(self.FILES).at(pytester).run_afresh(*plugins, "checks", *given, day=None)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        name = given[0].partition("=")[0]
+        long = f"--recall-{name[2:]}"
+        assert [line for line in result.errlines if line] == [
+            f"ERROR: {name}: an option of pytest-recall and of another plugin; write {long}, or set"
+            f" `recall_short_options = false`, so that only {long} is pytest-recall's"
+        ]
+
+    def test_not_given_it_is_in_nobodys_way(self, pytester: pytest.Pytester) -> None:
+        checkout = probed(self.FILES).at(pytester)
+        checkout.run_afresh("-p", "other", "checks", *OWN, "--batch", day=None).assert_outcomes(passed=1)
+        found = told(checkout)
+        assert (found["recall_model"], found["recall_scenarios"], found["recall_batch"]) == ("m-1", "t", True)
+
+    @pytest.mark.parametrize("place", PLACES)
+    @WORKERS
+    def test_the_setting_leaves_all_of_them(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
+        file, plugins = PLACES[place]
+        settings = f"{SETTINGS}recall_short_options = false\n"
+        checkout = probed({file: THEIRS, "pytest.ini": settings}).at(pytester)
         result = checkout.run_afresh(*plugins, "checks", *GIVEN, *OWN, *workers, day=None)
         result.assert_outcomes(passed=1)
         assert told(checkout) == {
@@ -91,46 +114,39 @@ class TestSomebodysOwn:
             "recall_scenarios": "t",
         }
 
-    @pytest.mark.parametrize("place", PLACES)
-    def test_help_shows_theirs_and_our_long_ones(self, pytester: pytest.Pytester, place: str) -> None:
-        file, plugins = PLACES[place]
-        checkout = probed({file: THEIRS}).at(pytester)
-        pytester.syspathinsert()
-        result = checkout.run_afresh(*plugins, "checks", "--help", day=None)
-        assert result.ret == 0
-        shown = [line.split()[0] for line in result.outlines if line.startswith("  --")]
-        assert [name for name in shown if name.startswith(("--model", "--judge"))] == ["--model=THEIR_MODEL", "--judge"]
-        assert {"--recall-model=SELECTOR", "--recall-judge=SELECTOR", "--appellate-judge=SELECTOR"} <= set(shown)
 
-    def test_a_conftest_that_is_loaded_while_tests_are_collected_may_add_one(self, pytester: pytest.Pytester) -> None:
-        checkout = probed({"deep/checks/conftest.py": THEIRS.partition("\n\n\n")[0]}).at(pytester)
-        checkout.run("--model=m-1", day=None).assert_outcomes(passed=1)
-        (checkout.path / "deep/checks/test_it.py").write_text("def test_it():\n    pass\n")
-        checkout.run("--model=m-1", day=None).assert_outcomes(passed=2)
-        assert told(checkout) == {"recall_model": "m-1"}
+class TestTakenByAConftest:
+    """A conftest file comes after our options: that it adds one of them is told in one sentence."""
 
-    def test_what_follows_a_flag_of_theirs_stays_a_path(self, pytester: pytest.Pytester) -> None:
-        files = {"checks/conftest.py": THEIRS, "other/test_other.py": "def test_other():\n    assert False\n"}
-        checkout = probed({**files, "pytest.ini": f"{SETTINGS}testpaths = other\n"}).at(pytester)
-        for flag in ("--record", "--judge"):
-            checkout.run(flag, "checks", day=None).assert_outcomes(passed=1)
-            assert told(checkout) == {f"their_{flag[2:]}": True}
+    SAID = (
+        "--model: an option of pytest-recall and of a conftest.py; rename it there, or set"
+        " `recall_short_options = false`, so that only --recall-model is pytest-recall's"
+    )
 
-    def test_an_option_that_must_be_given_is_no_hindrance(self, pytester: pytest.Pytester) -> None:
-        owner = "def pytest_addoption(parser):\n    parser.addoption('--must', required=True)\n"
-        checkout = probed({"other.py": owner}).at(pytester)
-        pytester.syspathinsert()
-        checkout.run("-p", "other", "--must=x", "--model=m-1", day=None).assert_outcomes(passed=1)
-        assert told(checkout) == {"recall_model": "m-1"}
-
-    def test_a_mistake_is_theirs_to_tell(self, pytester: pytest.Pytester) -> None:
-        result = probed({"conftest.py": THEIRS}).at(pytester).run("checks", "--model=five", day=None)
+    @pytest.mark.parametrize("file", ["conftest.py", "checks/conftest.py"])
+    @pytest.mark.parametrize("given", [(), ("--help",), ("--model", "x")])
+    def test_as_pytest_starts(self, pytester: pytest.Pytester, file: str, given: Args) -> None:
+        result = probed({file: THEIRS}).at(pytester).run_afresh("checks", *given, day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["*error: argument --model: invalid int value: 'five'*"])
+        assert [line for line in result.errlines if line] == [f"ERROR: {self.SAID}"]
+
+    @pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest takes no notice of it there")
+    def test_as_it_collects(self, pytester: pytest.Pytester) -> None:
+        result = probed({"deep/checks/conftest.py": THEIRS, "deep/checks/test_it.py": PROBE}).at(pytester).run(day=None)
+        assert result.ret != pytest.ExitCode.OK
+        assert self.SAID in (result.stdout.str() + result.stderr.str()).splitlines()
+        assert "Traceback" not in result.stdout.str()
+
+    def test_another_clash_stays_as_it_is(self, pytester: pytest.Pytester) -> None:
+        twice = "def pytest_addoption(parser):\n    parser.addoption('--maxfail')\n"
+        result = probed({"conftest.py": twice}).at(pytester).run_afresh("checks", day=None)
+        assert result.ret != pytest.ExitCode.OK
+        assert "--maxfail" in result.stderr.str()
+        assert "pytest-recall" not in result.stderr.str()
 
 
-class TestNobodys:
-    """Where nobody else adds it, a short name stands for ours in every place."""
+class TestFree:
+    """Where no other plugin adds it, a short name is an option of ours in every place."""
 
     GIVEN = ("--model", "m-1", "--judge=codex", "--judge", "command:a b", "--recall-judge=claude", "--judge=python:c d")
     FOUND = {"recall_model": "m-1", "recall_judge": ["codex", "command:a b", "claude", "python:c d"]}  # noqa: RUF012
@@ -139,7 +155,7 @@ class TestNobodys:
     @pytest.mark.parametrize(
         ("plugins", "workers"),
         [((), ()), ((), ("-n", "2")), (("-p", "recall"), ())],
-        ids=["entry point", "entry point-n2", "-p recall"],
+        ids=["environment", "environment-n2", "-p recall"],
     )
     def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args, workers: Args) -> None:
         checkout = probed().at(pytester)
@@ -164,15 +180,23 @@ class TestNobodys:
         checkout.run("-v", "@args.txt", "-k", "options", day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
-    @pytest.mark.parametrize("load", ["-p", "conftest"])
-    def test_without_entry_points(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, load: str) -> None:
-        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    def test_without_entry_points(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PYTEST_PLUGINS")
-        files = {"conftest.py": 'pytest_plugins = ["pytest_recall.plugin"]\n'} if load == "conftest" else {}
-        checkout = probed(files).at(pytester)
-        plugins = ("-p", "recall") if load == "-p" else ()
-        checkout.pytester.runpytest_subprocess(*plugins, *self.GIVEN).assert_outcomes(passed=1)
+        checkout = probed().at(pytester)
+        checkout.run_afresh("-p", "recall", *self.GIVEN, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
+
+    def test_named_by_a_conftest_it_has_the_long_ones(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("PYTEST_PLUGINS")
+        files = {
+            "conftest.py": 'pytest_plugins = ["pytest_recall.plugin"]\n',
+            "pytest.ini": f"{SETTINGS}recall = true\n",
+        }
+        checkout = probed(files).at(pytester)
+        checkout.run_afresh("--recall-model=m-1", day=None).assert_outcomes(passed=1)
+        assert told(checkout) == {"recall_model": "m-1"}
 
     @pytest.mark.parametrize(
         ("given", "found"),
@@ -211,13 +235,6 @@ class TestNobodys:
         checkout.run("--model", "x", "--deep=3", day=None).assert_outcomes(passed=1)
         assert told(checkout) == {"recall_model": "x", "their_deep": "3"}
 
-    def test_behind_two_dashes_it_is_a_path(self, pytester: pytest.Pytester) -> None:
-        result = probed().at(pytester).run("--model", "m-1", "--", "--model", day=None)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        # Some versions of argparse forget that two dashes were there, with or without us.
-        assert "--recall-model" not in result.stderr.str()
-        assert any(line.endswith(": --model") for line in result.errlines)
-
     def test_beside_a_path_that_is_no_text(self, pytester: pytest.Pytester) -> None:
         checkout = probed().at(pytester)
         script = 'import pathlib, pytest, sys\nsys.exit(pytest.main([pathlib.Path("checks"), "--model", "m-1"]))\n'
@@ -227,63 +244,52 @@ class TestNobodys:
     def test_without_its_value_it_is_a_mistake(self, pytester: pytest.Pytester) -> None:
         result = probed().at(pytester).run("checks", "--model", day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["*error: argument --model: expected one argument*"])
+        result.stderr.fnmatch_lines(["*error: argument --recall-model/--model: expected one argument*"])
 
     @pytest.mark.parametrize("conftest", ["", "raise RuntimeError\n"], ids=["whole", "broken"])
     def test_help_shows_both(self, pytester: pytest.Pytester, conftest: str) -> None:
         checkout = probed({"conftest.py": conftest, "pytest.ini": "[pytest]\n"}).at(pytester)
         result = checkout.run_afresh("--help", "--model", "x", day=None)
         assert result.ret == 0
-        shown = {line.split()[0].partition("=")[0] for line in result.outlines if line.startswith("  --")}
-        assert {name for name in shown if name in options.SHORT} == options.SHORT
-        assert {f"--recall-{name[2:]}" for name in options.SHORT} <= shown
+        named = (
+            name for line in result.outlines if line.startswith("  --") for name in line.split("  ")[1].split(", ")
+        )
+        shown = {name.split("=")[0].split(" ")[0] for name in named}
+        assert shown >= switch.SHORT
+        assert {f"--recall-{name[2:]}" for name in switch.SHORT} <= shown
 
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("eval", "--budget"), "argument --budget: expected one argument"),
-            (("eval", "--batch=x"), "argument --batch: ignored explicit argument 'x'"),
-            (("eval", "--recall-budget"), "argument --recall-budget: expected one argument"),
-            (("eval", "--model=m", "--recall-batch=x"), "argument --recall-batch: ignored explicit argument 'x'"),
-            (("eval", "--budget=3", "--recall-budget"), "argument --recall-budget: expected one argument"),
+            (("eval", "--budget"), "argument --recall-budget/--budget: expected one argument"),
+            (("eval", "--batch=x"), "argument --recall-batch/--batch: ignored explicit argument 'x'"),
+            (("eval", "--recall-budget"), "argument --recall-budget/--budget: expected one argument"),
             pytest.param(
                 ("@args.txt",),
-                "argument --budget: expected one argument",
+                "argument --recall-budget/--budget: expected one argument",
                 marks=pytest.mark.skipif(pytest.version_tuple < (8, 2), reason="pytest reads no files of arguments"),
             ),
         ],
     )
-    def test_a_mistake_is_told_by_the_name_that_was_typed(
-        self, pytester: pytest.Pytester, args: Args, said: str
-    ) -> None:
+    def test_a_mistake_is_told_by_pytest(self, pytester: pytest.Pytester, args: Args, said: str) -> None:
         checkout = ECHOING.with_cases(case("a")).with_files({"args.txt": "eval\n--budget\n"}).at(pytester)
         result = checkout.run_afresh(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line.partition("error: ")[2] for line in result.errlines if "error: " in line] == [said]
 
-    def test_a_mistake_with_an_option_of_somebody_else_is_his(self, pytester: pytest.Pytester) -> None:
-        result = probed({"conftest.py": THEIRS}).at(pytester).run_afresh("--budget=medium", "--memory", "x", day=None)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["*error: argument --budget: invalid choice: 'medium'*"])
-
     def test_every_short_name_has_a_long_one(self) -> None:
         class Parser:
-            long: list[str] = []  # noqa: RUF012
+            names: list[tuple[str, ...]] = []  # noqa: RUF012
 
-            def getgroup(self, name: str, description: str) -> Parser:
-                return self
+            def addoption(self, *names: str, **about: Any) -> None:
+                self.names.append(names)
 
-            def addoption(self, name: str, **about: Any) -> None:
-                self.long.append(name)
-
-            def addini(self, *about: Any, **more: Any) -> None:
-                pass
-
-        parser: Any = Parser()
-        options.add(parser)
-        recording.add(parser)
-        assert all(name.startswith("--recall-") for name in parser.long)
-        assert {f"--recall-{name[2:]}" for name in options.SHORT} <= set(parser.long)
+        parser = Parser()
+        group = Group(parser, switch.SHORT)
+        options.add(group)
+        recording.add(group)
+        assert all(long.startswith("--recall-") for long, *_ in parser.names)
+        assert {short for _, *shorts in parser.names for short in shorts} == switch.SHORT
 
     def test_an_eval_set_runs_by_them(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("a"), case("b", scenario="two")).at(pytester)
@@ -292,65 +298,22 @@ class TestNobodys:
 
 
 class TestEarlyReplay:
-    """`--replay` keeps conftest files from the network if it is ours, and only then."""
+    """`--replay` keeps conftest files from the network."""
 
     CALLING = "httpx2_sync('early')\n\n\n"
     OWNER = "def pytest_addoption(parser):\n    parser.addoption('--replay', action='store_true')\n\n\n"
     PLAIN = agent("return httpx2_sync(question)")
 
-    def test_a_conftest_that_owns_it_calls_whom_it_likes(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = talking(upstream, self.CALLING + self.OWNER + self.PLAIN).with_cases(asking("a")).at(pytester)
-        checkout.run("--replay", "eval").assert_outcomes(passed=1)
+    def test_of_a_conftest_it_calls_what_it_likes(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        settings = f"{SETTINGS}recall_short_options = false\n"
+        project = talking(upstream, self.CALLING + self.OWNER + self.PLAIN).with_cases(asking("a"))
+        project.with_files({"pytest.ini": settings}).at(pytester).run("--replay", "eval").assert_outcomes(passed=1)
         assert upstream.prompts == ["a", "early"]
 
-    def test_so_does_one_in_a_project_without_an_eval_directory(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        project = talking(upstream, self.CALLING)
-        conftest = 'pytest_plugins = ["owner"]\n' + project.files["eval/conftest.py"]
-        project = project.without("eval/conftest.py").with_files({"conftest.py": conftest, "owner.py": self.OWNER})
-        checkout = project.with_files({"test_it.py": "def test_it():\n    pass\n"}).at(pytester)
-        pytester.syspathinsert()
-        checkout.run("--replay", day=None).assert_outcomes(passed=1)
-        assert upstream.prompts == ["early"]
-
-    def test_it_ends_as_soon_as_somebody_has_the_name(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        files = {"conftest.py": 'pytest_plugins = ["owner"]\n', "owner.py": self.OWNER}
-        late = "def pytest_configure():\n    httpx2_sync('configure')\n\n\n"
-        checkout = talking(upstream, late + self.PLAIN).with_cases(asking("a")).with_files(files).at(pytester)
-        pytester.syspathinsert()
-        checkout.run_afresh("--replay", "eval").assert_outcomes(passed=1)
-        assert upstream.prompts == ["a", "configure"]
-
-    @pytest.mark.parametrize(
-        ("source", "args"),
-        [
-            ("LIKELY = '--replay', 'addoption'\n\n\n", ("--replay", "eval")),
-            (OWNER.replace("--replay", "--budget"), ("eval", "--budget", "--replay")),
-        ],
-        ids=["likely", "another one"],
-    )
-    def test_where_a_conftest_might_have_had_it_it_begins_after_them(
-        self, pytester: pytest.Pytester, upstream: Upstream, source: str, args: Args
-    ) -> None:
-        late = "def pytest_configure():\n    httpx2_sync('configure')\n\n\n"
-        project = talking(upstream, source + late + self.PLAIN).with_cases(asking("a"))
-        result = project.at(pytester).run_afresh(*args)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert [line for line in result.errlines if "called outside of any case" in line]
-        assert upstream.count == 0
-
     @pytest.mark.parametrize("args", [("--recall-replay", "eval"), ("--replay",), ("--replay=eval/cassettes", "eval")])
-    def test_ours_begins_before_them(self, pytester: pytest.Pytester, upstream: Upstream, args: Args) -> None:
+    def test_it_begins_before_them(self, pytester: pytest.Pytester, upstream: Upstream, args: Args) -> None:
         files = {"pytest.ini": f"{SETTINGS}testpaths = eval\n", "eval/cassettes/.keep": ""}
         checkout = talking(upstream, self.CALLING + self.PLAIN).with_cases(asking("a")).with_files(files).at(pytester)
         result = checkout.run_afresh(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert upstream.count == 0
-
-
-def test_a_file_of_arguments_keeps_its_order(tmp_path: Path) -> None:
-    path = tmp_path / "args.txt"
-    path.write_text("--model\nx\na\n--flag=1\n")
-    given = ["b", "-k", "c", f"@{path}", "-v", "d", "--", "-e"]
-    assert names.with_files(given) == ["b", "-k", "c", "--model", "x", "a", "--flag=1", "-v", "d", "--", "-e"]

@@ -1,0 +1,117 @@
+"""Files: which files below the arguments of pytest hold cases of this project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.plugin import options
+from pytest_recall.plugin.stash import FOREIGN
+from pytest_recall.plugin.switch import RUBRIC
+from pytest_recall.store import find
+from pytest_recall.store.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files
+
+
+def may_hold_marks(config: pytest.Config) -> bool:
+    """Whether collection may still find cases: there are test files beside the case files."""
+    patterns = config.getini("python_files")
+    roots = {options.argument_path(config, argument) for argument in config.args}
+    skipped = config.getini("norecursedirs")
+    return any(any(find_files(root, lambda path: _fits(path, patterns), skipped)) for root in roots)
+
+
+def _fits(path: Path, patterns: Iterable[str]) -> bool:
+    return path.suffix == ".py" and any(path.match(pattern) for pattern in patterns)
+
+
+def case_files(config: pytest.Config) -> Iterator[Path]:
+    """Yield the case files that pytest is going to meet below its arguments."""
+    patterns = options.patterns(config)
+    seen: set[Path] = set()
+    foreign = config.stash[FOREIGN] = []
+    for argument in config.args:
+        root = options.argument_path(config, argument)
+        for path in find_case_files(root, patterns, config.getini("norecursedirs")):
+            if path in seen or _ignored(config, path, root):
+                continue
+            seen.add(path)
+            if is_own(config, path):
+                yield path
+            else:
+                foreign.append(path)
+
+
+def is_case_file(config: pytest.Config, path: Path) -> bool:
+    """Whether the file at `path` is called like a case file, and is one of this project's."""
+    return find.is_case_file(path, options.patterns(config)) and is_own(config, path)
+
+
+def is_own(config: pytest.Config, path: Path) -> bool:
+    """Whether a file that is called like a case file is one of this project's, and not another tool's.
+
+    It is if a rubric.yaml is in its folder or above, up to the root of the project, or if the command line or the ini
+    file names it, the folder that it is in or the eval directory. A worker goes by what the controller found.
+    """
+    if options.is_worker(config):
+        return str(path) not in config.workerinput["recall_foreign"]  # type: ignore[attr-defined]
+    folders = path.parents
+    given = options.given_dir(config)
+    if given is not None and given in folders:
+        return True
+    if any(path.match(pattern) for pattern in config.getini("recall_files")):
+        return True
+    if config.args_source is not pytest.Config.ArgsSource.INVOCATION_DIR:
+        named = {options.argument_path(config, argument) for argument in config.args}
+        if path in named or path.parent in named:
+            return True
+    if config.rootpath in folders:
+        folders = folders[: folders.index(config.rootpath) + 1]
+    return any((folder / RUBRIC).is_file() for folder in folders)
+
+
+def foreign_line(config: pytest.Config) -> str:
+    """Return which files are passed over though they are called like case files; empty if there are none."""
+    paths = config.stash.get(FOREIGN, [])
+    if not paths:
+        return ""
+    from pytest_recall.render.sentences import listed
+    from pytest_recall.store.artifacts import relative
+
+    names = listed([relative(path, config.rootpath) for path in paths])
+    return (
+        f"recall: not run, as no {RUBRIC} is in a folder above: {names}; name the file to run it, or write a"
+        f" {RUBRIC} as `recall init` does"
+    )
+
+
+def dataset_files(config: pytest.Config) -> Iterator[Path]:
+    """Yield the files that name datasets and that this run is about: those given by name, or by the ini file."""
+    patterns = tuple(config.getini("recall_datasets"))
+    seen: set[Path] = set()
+    for argument in config.args:
+        root = options.argument_path(config, argument)
+        if not patterns and not root.is_file():
+            continue  # Nothing below a folder is meant, and walking through it twice would take time.
+        for path in find_files(root, lambda path: names_dataset(config, path), config.getini("norecursedirs")):
+            if path not in seen and not _ignored(config, path, root):
+                seen.add(path)
+                yield path
+
+
+def names_dataset(config: pytest.Config, path: Path) -> bool:
+    """Whether the file at `path` names a dataset that this run is about, or is a profile that was given by name."""
+    if path.suffix not in (".yaml", ".yml"):
+        return False
+    if any(path.match(pattern) for pattern in config.getini("recall_datasets")):
+        return True
+    given = (options.argument_path(config, argument) for argument in config.args)
+    return any(path.match(pattern) for pattern in (*DATASET_FILES, *PROFILE_FILES)) and path in given
+
+
+def _ignored(config: pytest.Config, path: Path, root: Path) -> bool:
+    """Whether pytest passes over `path` or a folder between it and `root`."""
+    between = [path, *path.parents]
+    between = between[: between.index(root)] if root in between else [path]
+    return any(config.hook.pytest_ignore_collect(collection_path=part, config=config) for part in between)

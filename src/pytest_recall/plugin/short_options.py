@@ -1,0 +1,99 @@
+"""Short options: add `--NAME` beside each `--recall-NAME`, unless another plugin has an option of that name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from typing import Any
+
+import pytest
+
+from pytest_recall.plugin import options, recording, switch
+
+SETTING = "recall_short_options"
+
+
+@contextmanager
+def added(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Iterator[None]:
+    """Add all options, and load the conftest files within. Raises pytest.UsageError for a name that two have.
+
+    The options are added after those of all plugins, so that a name which one of them has is known to be taken.
+    A conftest file that adds one of the names comes later, and fails.
+    """
+    free = _free(parser) if config.getini(SETTING) else frozenset()
+    given = {argument.partition("=")[0] for argument in args if isinstance(argument, str)}
+    if config.getini(SETTING) and (taken := sorted(switch.SHORT & given - free)):
+        raise pytest.UsageError(_clash(taken[0], "another plugin", f"write {_long(taken[0])}"))
+    add(parser, free)
+    _parse_again(config, parser, args)
+    try:
+        yield
+        parser.parse_known_args(args)  # pytest before 9 finds a name that is there twice when it parses.
+    except argparse.ArgumentError as error:
+        raise pytest.UsageError(clash_with_conftest(error) or str(error)) from None
+
+
+def add(parser: pytest.Parser, free: frozenset[str]) -> None:
+    """Add the options under their long names, and under those short ones that are free."""
+    group = Group(parser.getgroup("recall", options.TITLE), free)
+    options.add(group)
+    recording.add(group)
+
+
+class Group:
+    """A group of pytest's options that gives each of ours its short name."""
+
+    def __init__(self, group: Any, free: frozenset[str]) -> None:
+        self._group = group
+        self._free = free
+
+    def addoption(self, name: str, **about: Any) -> None:
+        """Add the option `--recall-NAME`, and `--NAME` if that is free; the rest is for pytest."""
+        short = name.replace("--recall-", "--", 1)
+        self._group.addoption(name, *({short} & self._free), **about)
+
+
+def clash_with_conftest(error: BaseException | None) -> str:
+    """Return what to do about a conftest file that adds one of the short names; empty for any other error."""
+    name = (getattr(error, "argument_name", None) or "").split("/")[-1]
+    if not isinstance(error, argparse.ArgumentError) or name not in switch.SHORT:
+        return ""
+    return _clash(name, "a conftest.py", "rename it there")
+
+
+def _clash(name: str, other: str, remedy: str) -> str:
+    return (
+        f"{name}: an option of pytest-recall and of {other}; {remedy}, or set `{SETTING} = false`, so that only"
+        f" {_long(name)} is pytest-recall's"
+    )
+
+
+def _long(name: str) -> str:
+    return f"--recall-{name.removeprefix('--')}"
+
+
+def _free(parser: pytest.Parser) -> frozenset[str]:
+    """Return the short names that no plugin has added so far."""
+    if len(_unknown(parser, sorted(switch.SHORT))) == len(switch.SHORT):
+        return switch.SHORT
+    return frozenset(name for name in switch.SHORT if _unknown(parser, [name]))
+
+
+def _unknown(parser: pytest.Parser, names: list[str]) -> list[str]:
+    """Return those of `names` that are no options, as far as can be told from parsing them all at once."""
+    try:
+        # With a value, none of them takes the next one for its own.
+        return parser.parse_known_and_unknown_args([f"{name}=x" for name in names])[1]
+    except pytest.UsageError:
+        return []  # An option that takes no value, or another one.
+
+
+def _parse_again(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Let what is known of the arguments have our options; pytest took their values for paths."""
+    fresh = parser.parse_known_args(args, namespace=copy(config.option))
+    known = config.known_args_namespace
+    for name, value in vars(fresh).items():
+        if name.startswith("recall_") or name == "file_or_dir":
+            setattr(known, name, value)

@@ -1,0 +1,104 @@
+"""Switch: whether this session uses the plugin, and what is said where it is off but asked for.
+
+`-p recall` is the switch: on the command line, in `addopts`, in PYTEST_ADDOPTS or in PYTEST_PLUGINS; the ini
+setting `recall = true` is the same. The plugin is installed for a whole environment, so that being loaded by
+its entry point means nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+NAMES = frozenset({"recall", "pytest_recall.plugin"})
+HOW = "add `-p recall` to the command line or to `addopts`"
+SHORT = frozenset(
+    {
+        "--appellate-judge",
+        "--baselines",
+        "--batch",
+        "--budget",
+        "--dimensions",
+        "--judge",
+        "--memory",
+        "--memory-reset",
+        "--model",
+        "--record",
+        "--replay",
+        "--replay-max-age",
+        "--reset-on-model-swap",
+        "--scenarios",
+    }
+)
+"""Options `--NAME` that are the same as `--recall-NAME`."""
+RUBRIC = "rubric.yaml"
+"""The file that makes the case files in its folder and below ours."""
+
+
+def is_on(config: pytest.Config) -> bool:
+    """Whether the plugin is switched on. It can be asked from `pytest_addoption` on."""
+    given = (*config.known_args_namespace.plugins, *os.environ.get("PYTEST_PLUGINS", "").split(","))
+    return not NAMES.isdisjoint(name.strip() for name in given) or bool(config.getini("recall"))
+
+
+def is_option(argument: object) -> bool:
+    """Whether a command-line argument has the form of an option of ours, with or without a value."""
+    if not isinstance(argument, str):
+        return False  # `pytest.main` takes paths as well.
+    return argument.startswith("--recall-") or argument.partition("=")[0] in SHORT
+
+
+def refuse_options(parser: pytest.Parser, args: list[str]) -> None:
+    """Refuse an option of ours while the plugin is off. Raises pytest.UsageError.
+
+    An option that another plugin or a conftest has added is theirs.
+    """
+    if not any(map(is_option, args)):
+        return
+    _, unknown = parser.parse_known_and_unknown_args(args)
+    ours = next(filter(is_option, unknown), None)
+    if ours is not None:
+        raise pytest.UsageError(f"{ours.partition('=')[0]}: an option of pytest-recall, which is off; {HOW}")
+
+
+class Off:
+    """The hooks of a session in which the plugin is off."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_sessionstart(self) -> None:
+        """Refuse an eval directory or a case file that was named. Raises pytest.UsageError."""
+        for shown, path in self._named():
+            if _is_case_file(path) and any((folder / RUBRIC).is_file() for folder in path.parents):
+                raise pytest.UsageError(f"{shown}: a case file of pytest-recall, which is off; {HOW}")
+            if (path / RUBRIC).is_file() and any(map(_is_case_file, path.iterdir())):
+                raise pytest.UsageError(f"{shown}: an eval directory of pytest-recall, which is off; {HOW}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Say what the plugin would do about a file that looks like a case file and that no other plugin collects."""
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            ours = next((shown for shown, path in self._named() if _is_case_file(path)), None)
+            if ours is not None:
+                raise pytest.UsageError(*error.args, f"{ours}: for pytest-recall, which is off; {HOW}") from None
+            raise
+
+    def _named(self) -> Iterator[tuple[str, Path]]:
+        """Yield the arguments that name something, with the path that each is about."""
+        if self._config.args_source is pytest.Config.ArgsSource.ARGS:
+            for argument in self._config.args:
+                path = Path(os.path.abspath(self._config.invocation_params.dir / argument.partition("::")[0]))  # noqa: PTH100
+                yield argument, path
+
+
+def _is_case_file(path: Path) -> bool:
+    """Whether a file is called like one that holds cases, or names a dataset or a profile."""
+    from pytest_recall.store.find import DATASET_FILES, DEFAULT_PATTERNS, PROFILE_FILES, is_case_file
+
+    return is_case_file(path, (*DEFAULT_PATTERNS, *DATASET_FILES, *PROFILE_FILES)) and path.is_file()
