@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import BARE, WORKERS, case, failing, row
+from tests.helpers.talking import agent, asking, talking
+from tests.helpers.upstream import Upstream
 
 FLAKY = """
 @pytest.fixture
@@ -64,3 +66,10 @@ def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester
         "crashes-once": 1,
         "fails-once": 1,
     }
+
+
+def test_its_workers_reach_their_controller_in_a_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = talking(upstream, agent("return httpx2_sync(question)")).with_cases(asking("a")).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=1)
+    upstream.close()
+    checkout.run_afresh("eval", "--replay", "--recall-mode=all", "--reruns=1", "-n2").assert_outcomes(passed=1)

@@ -126,6 +126,8 @@ class TestTakenByAConftest:
     @pytest.mark.parametrize("file", ["conftest.py", "checks/conftest.py"])
     @pytest.mark.parametrize("given", [(), ("--help",), ("--model", "x")])
     def test_as_pytest_starts(self, pytester: pytest.Pytester, file: str, given: Args) -> None:
+        if given == ("--help",) and pytest.version_tuple < (9,):
+            pytest.skip("pytest cannot print its help there: it makes the parser again, and fails as it did")
         result = probed({file: THEIRS}).at(pytester).run_afresh("checks", *given, day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line for line in result.errlines if line] == [f"ERROR: {self.SAID}"]

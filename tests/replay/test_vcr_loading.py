@@ -87,35 +87,55 @@ def in_a_new_process(program: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_vcrpy_is_loaded_only_with_a_client() -> None:
-    pytest.importorskip("urllib3")
+@pytest.mark.parametrize("mode", ["replay", "record"])
+@pytest.mark.parametrize(
+    "first", ["requests", "boto3", "botocore.httpsession", "aiohttp", "urllib3", "http.client", "httpx", "vcr"]
+)
+def test_each_may_be_imported_first(first: str, mode: str) -> None:
+    """vcrpy imports all of them, and would meet one that is half imported."""
+    for name in (first, "requests", "boto3", "aiohttp"):
+        pytest.importorskip(name)
     in_a_new_process(
-        "undo = hook.install(Player('replay'))\n"
-        "import http.client, httpx\n"
-        "assert 'vcr' not in sys.modules\n"
-        "import urllib3\n"
-        "assert 'vcr.patch' in sys.modules\n"
-        "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__ == 'VCRRequestsHTTPConnectionRecall'\n"
+        f"undo = hook.install(Player({mode!r}))\n"
+        f"import {first}\n"
+        f"assert ('vcr.patch' in sys.modules) is ({first!r} == 'vcr')\n"
+        "import requests, boto3, aiohttp, urllib3\n"
         "for back in reversed(undo): back()\n"
-        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
-        "assert type(http.client.HTTPConnection) is type\n"
+        "assert not hasattr(urllib3.HTTPConnectionPool.urlopen, 'recall_entry')\n"
+        "assert not hasattr(aiohttp.ClientSession._request, 'recall_entry')\n"
     )
 
 
 @pytest.mark.parametrize(
-    "first", ["import vcr", "import http.client; http.client.HTTPSConnection('x')", "import aiohttp"]
+    "call",
+    [
+        "import requests; requests.get(URL)",
+        "import urllib3; urllib3.PoolManager().request('GET', URL, retries=False)",
+        "import urllib.request; urllib.request.urlopen(URL)",
+    ],
 )
-def test_any_of_them_brings_all(first: str) -> None:
-    for name in ("urllib3", "aiohttp"):
+def test_the_first_call_brings_all(call: str) -> None:
+    for name in ("urllib3", "aiohttp", "requests"):
         pytest.importorskip(name)
     in_a_new_process(
-        f"undo = hook.install(Player('record'))\n{first}\n"
-        "import urllib3, aiohttp\n"
+        "from pytest_recall.core.errors import MissError\n"
+        "URL = 'http://127.0.0.1:9/'\n"
+        "undo = hook.install(Player('replay'))\n"
+        "try:\n"
+        f"    {call}\n"
+        "except MissError as error:\n"
+        "    assert 'called outside of any case' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError('it was let through')\n"
+        "import aiohttp, urllib3, vcr.patch, vcr.stubs\n"
         "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__.endswith('Recall')\n"
         "assert aiohttp.ClientSession._request.__code__.co_filename.endswith('vcr_stubs.py')\n"
-        "import vcr.patch, vcr.stubs\n"
         "real = vcr.stubs.VCRHTTPConnection._baseclass\n"
         "assert type(real) is type and vcr.patch._HTTPConnection is real\n"
+        "assert not hasattr(vcr.patch._AiohttpClientSessionRequest.__wrapped__, 'recall_entry')\n"
+        "for back in reversed(undo): back()\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
+        "assert not hasattr(urllib3.HTTPConnectionPool.urlopen, 'recall_entry')\n"
     )
 
 

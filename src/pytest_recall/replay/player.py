@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.core.call import Way
 from pytest_recall.core.errors import MissError, RecallError
-from pytest_recall.core.exchange import Request
+from pytest_recall.core.exchange import Exchange, Failure, Request
 from pytest_recall.replay.apart import APART
 from pytest_recall.replay.lane import LANE, Lane
 from pytest_recall.replay.limits import LOOPBACK, Limits, place_of
 from pytest_recall.replay.meter import Meter
+from pytest_recall.replay.origin import origin
 from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.tape import Mode, Tape
 
 if TYPE_CHECKING:
     from pytest_recall.replay.batches import Sender
 
+IMPORTED = "nothing is sent in a replay, not by a package as it is imported either"
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
 
 
@@ -220,6 +222,8 @@ class Player:
             raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
         if tape is None:
             if self.mode == "replay" and way == "cassette":
+                if (step := self._foreign(request)) is not None:
+                    return step
                 raise self._refused(
                     None,
                     f"{request.method} {request.url}: called outside of any case, and {_NOTHING_SENT}",
@@ -251,10 +255,27 @@ class Player:
                 raise self._refused(tape, str(error)) from None
             if served is not None:
                 return Step(served=served)
+            if (step := self._foreign(request)) is not None:
+                return step
             if tape.mode == "replay":
                 tape.differs = True
                 raise self._refused(tape, tape.missed(tape.redactor.request(request)))
+        elif (step := self._foreign(request)) is not None:
+            return step
         return self._tapped(tape, request, kind, record=True)
+
+    def _foreign(self, request: Request) -> Step | None:
+        """Return what is done with a call that is none of the session's code, or None for one that is.
+
+        A plugin of pytest is let alone. A package that is being imported fetches what the next process fetches as
+        well, in whichever case imports it: it is not recorded, and in a replay it finds no network.
+        """
+        whose = origin()
+        if whose == "session":
+            return None
+        if whose != "import" or self.mode != "replay":
+            return Step()
+        return Step(served=Exchange("", 0, "", request, None, Failure("ConnectError", IMPORTED)))
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> Step:
         """Let a live call through and listen to it, if there is money for it."""

@@ -1,24 +1,35 @@
-"""Sockets: none opens in a replay, in whichever thread, unless a live call or an allowed host needs it."""
+"""Sockets: an agent or a judge opens none in a replay, in whichever thread, unless to an allowed host."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import socket
 from collections.abc import Callable
 from typing import Any
 
-from pytest_recall.replay.player import Player
+from pytest_recall.replay.origin import origin
+from pytest_recall.replay.player import IMPORTED, Player
 
 Undo = Callable[[], None]
 
 
 def guard(player: Player) -> list[Undo]:
-    """Refuse connections of this process, except to hosts that the player ignores and for live calls."""
+    """Refuse connections that the session's code opens, except to hosts that the player ignores and for live calls.
+
+    What a package opens as it is imported fails as if there was no network, which it has to expect.
+    """
 
     def check(sock: socket.socket, address: Any) -> None:
-        if sock.family in (socket.AF_INET, socket.AF_INET6) and not player.may_connect(str(address[0]), address[1]):
-            sock.close()  # What is raised is no Exception, which whoever opened it would close it after.
-            raise player.refuse_socket(f"{address[0]}:{address[1]}")
+        if sock.family not in (socket.AF_INET, socket.AF_INET6) or player.may_connect(str(address[0]), address[1]):
+            return
+        whose = origin()
+        if whose in ("plugin", "pair"):
+            return
+        sock.close()  # MissError is no Exception, after which the caller would close it.
+        if whose == "import":
+            raise ConnectionRefusedError(errno.ECONNREFUSED, IMPORTED)
+        raise player.refuse_socket(f"{address[0]}:{address[1]}")
 
     undo: list[Undo] = []
     for name in ("connect", "connect_ex"):

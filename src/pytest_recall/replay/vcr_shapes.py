@@ -24,9 +24,26 @@ def _body(body: Any) -> bytes:
         return bytes(body)
     if isinstance(body, list) and body and all(isinstance(piece, str | bytes | bytearray) for piece in body):
         return b"".join(piece.encode("utf-8") if isinstance(piece, str) else piece for piece in body)
+    if hasattr(body, "read"):
+        return _content(body)
+    if type(body).__name__ == "MultipartWriter":
+        return b"\n".join(_body(part[0]) for part in body._parts)
+    if hasattr(body, "_value"):  # Another payload of aiohttp, as the parts are.
+        return _body(body._value)
     if type(body).__name__ == "FormData" and hasattr(body, "_fields"):
         body = [[dict(about), _plain(value)] for about, _, value in body._fields]
     return json.dumps(body, ensure_ascii=False, default=_plain).encode("utf-8", "surrogatepass")
+
+
+def _content(file: Any) -> bytes:
+    """Return what is left to read of an open file, which is read once more when it is sent."""
+    try:
+        place = file.tell()
+        content = file.read()
+        file.seek(place)
+    except (OSError, ValueError, AttributeError) as error:
+        raise TypeError(f"a body out of a {type(file).__name__} cannot be read twice ({error})") from None
+    return content.encode("utf-8") if isinstance(content, str) else bytes(content)
 
 
 def _plain(value: Any) -> str:
@@ -34,6 +51,8 @@ def _plain(value: Any) -> str:
         return bytes(value).decode("latin-1")
     if isinstance(value, str | int | float):
         return str(value)
+    if hasattr(value, "read"):
+        return _content(value).decode("latin-1")
     raise TypeError(f"a body of the type {type(value).__name__} cannot be read")
 
 

@@ -1,8 +1,8 @@
 """requests, urllib3, aiohttp, botocore, http.client, httplib2 and tornado, through the stubs of vcrpy.
 
 The stubs ask an object that stands for vcrpy's cassette; here it asks the player. They are
-put in place once for the session, as soon as one of these libraries is imported or a
-connection of http.client is opened: loading vcrpy loads all of them that are installed.
+put in place once for the session, as soon as a call is made: loading vcrpy loads all of
+these libraries that are installed, which must not happen while one of them is being imported.
 
 What the stubs lose, compared with our own transports for httpx:
 - They read a response whole before they hand it on. A stream is recorded as one piece, its
@@ -28,7 +28,7 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from contextvars import ContextVar
 from types import FunctionType, ModuleType
@@ -49,11 +49,18 @@ from pytest_recall.replay.vcr_shapes import headers_of, request_of, response_dic
 if TYPE_CHECKING:
     from pytest_recall.replay.held import Held
 
-MODULES = ("urllib3", "aiohttp", "httplib2", "tornado.simple_httpclient", "tornado.curl_httpclient", "vcr")
-"""Importing one of these puts the stubs in place; requests and botocore import urllib3."""
+ENTRIES: Mapping[str, tuple[str, str]] = {
+    "urllib3.connectionpool": ("HTTPConnectionPool", "urlopen"),
+    "aiohttp.client": ("ClientSession", "_request"),
+    "httplib2": ("Http", "request"),
+    "tornado.simple_httpclient": ("SimpleAsyncHTTPClient", "fetch_impl"),
+    "tornado.curl_httpclient": ("CurlAsyncHTTPClient", "fetch_impl"),
+}
+"""Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
 Undo = Callable[[], None]
 
 _AIOHTTP = "_AiohttpClientSessionRequest"
+_ENTRY = "recall_entry"
 # Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
 _WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)
 # What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
@@ -69,7 +76,8 @@ def install(player: Player) -> list[Undo]:
     return [
         stubs.close,
         once_imported(("http.client",), stubs.stand_before),
-        once_imported(MODULES, stubs.load),
+        once_imported(ENTRIES, stubs.wait_for_a_call),
+        once_imported(("vcr",), stubs.load),
     ]
 
 
@@ -79,6 +87,7 @@ class _Stubs:
     def __init__(self, player: Player) -> None:
         self._cassette = Standin(player)
         self._undo = ExitStack()
+        self._entries = ExitStack()
         self._lock = threading.Lock()
         self._state = "waiting"
         self._real: dict[str, Any] = {}
@@ -94,7 +103,30 @@ class _Stubs:
         with self._lock:
             if self._state == "waiting":
                 self._state = "on"
+                self._entries.close()
+                for name, value in list(vars(patch).items()):
+                    if hasattr(value, _ENTRY):  # vcrpy was imported while it stood there.
+                        setattr(patch, name, value.__wrapped__)
                 self._apply(patch, sys.modules["vcr.stubs"], builder_class(self._cassette))
+
+    def wait_for_a_call(self, module: Any) -> None:
+        """Let the first call of a library load the stubs."""
+        owner_name, name = ENTRIES[module.__name__]
+        owner = getattr(module, owner_name, None)
+        if self._state != "waiting" or not hasattr(owner, name):
+            return
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def entry(*args: Any, **kwargs: Any) -> Any:
+            if self._state == "waiting":
+                self.load()
+            now = getattr(owner, name)
+            return (original if now is entry else now)(*args, **kwargs)
+
+        setattr(entry, _ENTRY, True)
+        setattr(owner, name, entry)
+        self._entries.callback(setattr, owner, name, original)
 
     def _apply(self, patch: Any, stubs: Any, builder: Any) -> None:
         for name, real in self._real.items():
@@ -144,6 +176,7 @@ class _Stubs:
         with self._lock:
             self._state = "over"
             self._stubs.clear()
+        self._entries.close()
         self._undo.close()
 
 
@@ -303,7 +336,13 @@ class Standin:
         return self._decide(request) if step is None else step
 
     def _decide(self, request: Any) -> Step:
-        asked = request_of(request)
+        try:
+            asked = request_of(request)
+        except TypeError as error:
+            raise self._player.refuse(
+                f"{request.method} {request.uri}: {error}, so that the call can be neither recorded nor replayed; give"
+                " the body as bytes, text or an open file"
+            ) from None
         answer = _WAITED.get()
         if answer:
             step = Step(served=answer.pop())
