@@ -26,9 +26,7 @@ def _body(body: Any) -> bytes:
         return b"".join(piece.encode("utf-8") if isinstance(piece, str) else piece for piece in body)
     if hasattr(body, "read"):
         return _content(body)
-    if type(body).__name__ == "MultipartWriter":
-        return b"\n".join(_body(part[0]) for part in body._parts)
-    if hasattr(body, "_value"):  # Another payload of aiohttp, as the parts are.
+    if hasattr(body, "_value"):  # A payload of aiohttp.
         return _body(body._value)
     if type(body).__name__ == "FormData" and hasattr(body, "_fields"):
         body = [[dict(about), _plain(value)] for about, _, value in body._fields]
@@ -51,8 +49,8 @@ def _plain(value: Any) -> str:
         return bytes(value).decode("latin-1")
     if isinstance(value, str | int | float):
         return str(value)
-    if hasattr(value, "read"):
-        return _content(value).decode("latin-1")
+    if hasattr(value, "read") or hasattr(value, "_value"):
+        return _body(value).decode("latin-1")
     raise TypeError(f"a body of the type {type(value).__name__} cannot be read")
 
 
