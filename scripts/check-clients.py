@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Record and replay an agent by each HTTP client, in fresh processes whose first import is that client.
+
+    scripts/check-clients.py                    the clients that are installed
+    scripts/check-clients.py --all              all of them; one that is missing is an error
+    scripts/check-clients.py litellm cohere     these
+
+Each is recorded from a server on loopback. Then the server is gone, and the agent is replayed alone and with two
+workers, and once each with another prompt and another header, which has to be a visible miss. `--plugins` replays
+one agent with two workers beside pytest plugins instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+CASES = """\
+- {id: one, scenario: s, dimension: d, input: one, judges: [{contains: one}]}
+- {id: two, scenario: s, dimension: d, input: two, judges: [{contains: two}]}
+"""
+CONFTEST = """\
+import MODULE
+
+import os
+
+import pytest
+
+URL = os.environ["UPSTREAM"]
+PROMPT = os.environ.get("PROMPT", "Repeat: ")
+HEADER = os.environ.get("HEADER", "first")
+
+
+def ask(question):
+    prompt = PROMPT + question
+BODY
+
+@pytest.fixture
+def agent():
+    return ask
+"""
+RAW = '{"model": "m", "messages": [{"role": "user", "content": prompt}]}'
+CHAT = '["choices"][0]["message"]["content"]'
+
+
+@dataclass(frozen=True)
+class Client:
+    """How an agent asks by one client: the module that it imports first, and the body of its function."""
+
+    name: str
+    module: str
+    body: str
+    package: str = ""
+
+
+CLIENTS = (
+    Client(
+        "requests",
+        "requests",
+        f'return requests.post(URL + "/v1/chat/completions", json={RAW}, headers={{"prefer": HEADER}}).json(){CHAT}',
+    ),
+    Client(
+        "urllib3",
+        "urllib3",
+        "import json\n"
+        f'answer = urllib3.request("POST", URL + "/v1/chat/completions", json={RAW}, headers={{"prefer": HEADER}})\n'
+        f"return answer.json(){CHAT}",
+    ),
+    Client(
+        "aiohttp",
+        "aiohttp",
+        "async def call():\n"
+        "    async with aiohttp.ClientSession(headers={'prefer': HEADER}) as session:\n"
+        f'        async with session.post(URL + "/v1/chat/completions", json={RAW}) as answer:\n'
+        f"            return (await answer.json()){CHAT}\n"
+        "import asyncio\n"
+        "return asyncio.run(call())",
+    ),
+    Client(
+        "httpx",
+        "httpx",
+        f'return httpx.post(URL + "/v1/chat/completions", json={RAW}, headers={{"prefer": HEADER}}).json(){CHAT}',
+    ),
+    Client(
+        "boto3",
+        "boto3",
+        'client = boto3.client("dynamodb", "us-east-1", endpoint_url=URL, aws_access_key_id="k",'
+        ' aws_secret_access_key="k")\n'
+        'call = client.describe_table if HEADER == "first" else client.delete_table\n'
+        'table = call(TableName=prompt.replace(" ", "").replace(":", "-"))\n'
+        'return next(iter(table.values()))["TableName"]',
+    ),
+    Client(
+        "openai",
+        "openai",
+        'client = openai.OpenAI(base_url=URL + "/v1", api_key="k", max_retries=0)\n'
+        'made = client.chat.completions.create(model="m", messages=[{"role": "user", "content": prompt}],'
+        ' extra_headers={"openai-beta": HEADER})\n'
+        "return made.choices[0].message.content",
+    ),
+    Client(
+        "anthropic",
+        "anthropic",
+        'client = anthropic.Anthropic(base_url=URL, api_key="k", max_retries=0)\n'
+        'made = client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": prompt}],'
+        ' extra_headers={"anthropic-beta": HEADER})\n'
+        "return made.content[0].text",
+    ),
+    Client(
+        "google-genai",
+        "google.genai",
+        "from google.genai import types\n"
+        'options = types.HttpOptions(base_url=URL, headers={"prefer": HEADER})\n'
+        'client = google.genai.Client(api_key="k", http_options=options)\n'
+        'return client.models.generate_content(model="m", contents=prompt).text',
+        "google-genai",
+    ),
+    Client(
+        "mistralai",
+        "mistralai",
+        "try:\n    from mistralai import Mistral\nexcept ImportError:\n    from mistralai.client import Mistral\n"
+        'client = Mistral(api_key="k", server_url=URL)\n'
+        'made = client.chat.complete(model="m", messages=[{"role": "user", "content": prompt}],'
+        ' http_headers={"prefer": HEADER})\n'
+        "return made.choices[0].message.content",
+        "mistralai",
+    ),
+    Client(
+        "cohere",
+        "cohere",
+        'client = cohere.ClientV2(api_key="k", base_url=URL)\n'
+        'made = client.chat(model="m", messages=[{"role": "user", "content": prompt}],'
+        ' request_options={"additional_headers": {"prefer": HEADER}, "max_retries": 0})\n'
+        "return made.message.content[0].text",
+        "cohere",
+    ),
+    Client(
+        "litellm",
+        "litellm",
+        'made = litellm.completion(model="openai/m", api_base=URL + "/v1", api_key="k", num_retries=0,'
+        ' messages=[{"role": "user", "content": prompt}], extra_headers={"prefer": HEADER})\n'
+        "return made.choices[0].message.content",
+        "litellm",
+    ),
+)
+PLUGINS = {
+    "pytest-rerunfailures": ("--reruns=1",),
+    "pytest-timeout": ("--timeout=60",),
+    "pytest-asyncio": (),
+    "anyio": (),
+    "pytest-randomly": (),
+    "pytest-cov": ("--cov=eval", "--cov-report="),
+    "pytest-socket": ("--disable-socket", "--allow-unix-socket"),
+    "pytest-django": (),
+}
+"""Distributions, and the options by which each does something."""
+
+
+class Upstream(BaseHTTPRequestHandler):
+    """Answers in the formats of the vendors, with the text of the last message."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+        answer = json.dumps(reply(self.path, self.headers.get("x-amz-target", ""), asked)).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Be silent."""
+
+
+def reply(path: str, target: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request, by its path or its target."""
+    if target:
+        key = "Table" if target.endswith("DescribeTable") else "TableDescription"
+        return {key: {"TableName": asked["TableName"], "TableStatus": "ACTIVE"}}
+    if path.endswith(":generateContent"):
+        text = asked["contents"][-1]["parts"][0]["text"]
+        content = {"role": "model", "parts": [{"text": text}]}
+        return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+    text = asked["messages"][-1]["content"]
+    usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    if path.endswith("/v1/messages"):
+        return {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 3, "output_tokens": 2},
+        }
+    if path.endswith("/v2/chat"):
+        message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+        return {"id": "c-1", "finish_reason": "COMPLETE", "message": message}
+    message = {"role": "assistant", "content": text}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    return {"id": "c-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """Serve on loopback, and yield the URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def project(folder: Path, module: str, body: str) -> None:
+    """Write an eval set of two cases whose agent imports `module` first."""
+    (folder / "eval").mkdir()
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "eval/rubric.yaml").write_text("owner: us\n")
+    (folder / "eval/cases.yaml").write_text(CASES)
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    (folder / "eval/conftest.py").write_text(CONFTEST.replace("MODULE", module).replace("BODY", lines))
+
+
+def run(folder: Path, url: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the set in a fresh process."""
+    command = [sys.executable, "-m", "pytest", "-p", "recall", "eval", "--recall-mode=all", "-q", *options]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HTTP_", "HTTPS_"))}
+    kept |= {"UPSTREAM": url, "NO_PROXY": "127.0.0.1", **environment}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=kept, timeout=300, check=False)
+
+
+def outcome(done: subprocess.CompletedProcess[str], wanted: str) -> str:
+    """Return "ok" if pytest ended as wanted, which is in its last line, and what it printed otherwise."""
+    printed = f"{done.stdout}\n{done.stderr}"
+    last = re.findall(r"^=*\s*(.*\d+ (?:passed|failed|error).*?)\s*=*$", printed, re.MULTILINE)
+    found = re.sub(r" in [0-9.]+s.*|, \d+ warnings?", "", last[-1]) if last else "no end"
+    if wanted in found and "INTERNALERROR" not in printed:
+        return "ok"
+    return f"{found}\n{printed[-3000:]}"
+
+
+def check_client(client: Client) -> dict[str, str]:
+    """Return what each step came to, by its name."""
+    with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
+        folder = Path(made)
+        project(folder, client.module, client.body)
+        with serving() as url:
+            found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
+        if found["record"] != "ok":
+            return found
+        found["replay"] = outcome(run(folder, url, "--replay"), "2 passed")
+        found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 passed")
+        found["prompt"] = outcome(run(folder, url, "--replay", PROMPT="Say: "), "2 errors")
+        found["header"] = outcome(run(folder, url, "--replay", HEADER="second"), "2 errors")
+        return found
+
+
+def check_plugin(name: str) -> dict[str, str]:
+    """Return what a recorded and a replayed run come to beside one plugin."""
+    with tempfile.TemporaryDirectory(prefix="recall-plugin-") as made:
+        folder = Path(made)
+        project(folder, "httpx", next(client.body for client in CLIENTS if client.name == "httpx"))
+        options = PLUGINS[name]
+        environment = {}
+        if name == "pytest-django":
+            (folder / "settings.py").write_text("SECRET_KEY = 'x'\nINSTALLED_APPS = []\n")
+            environment = {"DJANGO_SETTINGS_MODULE": "settings", "PYTHONPATH": str(folder)}
+        with serving() as url:
+            found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
+        found["replay"] = outcome(run(folder, url, "--replay", *options, **environment), "2 passed")
+        found["-n 2"] = outcome(run(folder, url, "--replay", "-n2", *options, **environment), "2 passed")
+        return found
+
+
+def is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    parser.add_argument("--all", action="store_true", help="one that is not installed is an error")
+    parser.add_argument("--plugins", action="store_true", help="check plugins of pytest instead of clients")
+    args = parser.parse_args()
+    clients = {client.name: client for client in CLIENTS}
+    known = list(PLUGINS if args.plugins else clients)
+    if unknown := sorted(set(args.names) - set(known)):
+        parser.error(f"{unknown[0]}: unknown; known: {', '.join(known)}")
+    failed = 0
+    for name in args.names or known:
+        module = name.replace("-", "_") if args.plugins else clients[name].module
+        if not is_installed(module):
+            print(f"{name:22} not installed")
+            failed += args.all or name in args.names
+            continue
+        found = check_plugin(name) if args.plugins else check_client(clients[name])
+        broken = [f"\n{name}, {step}: {result}" for step, result in found.items() if result != "ok"]
+        print(f"{name:22} " + "  ".join(f"{step} {result.splitlines()[0]}" for step, result in found.items()), flush=True)
+        print("".join(broken), end="", file=sys.stderr)
+        failed += bool(broken)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
