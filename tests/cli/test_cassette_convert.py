@@ -99,6 +99,62 @@ def test_lore(project: Path, inside: Recall) -> None:
     assert urls == {URL}
 
 
+def test_a_session_of_lore_that_ends_early_is_told(project: Path, inside: Recall) -> None:
+    answer = {"content": [{"type": "tool_use", "id": "t1", "name": "bash", "input": {}}]}
+    (project / "right.ndjson").write_text(lore(0).replace('"response": {}', f'"response": {json.dumps(answer)}'))
+    done = inside(project, "cassette", "import", "right.ndjson")
+    assert (done.code, done.out) == (0, "eval/cassettes/loans/right.ndjson: 1 call, recorded on 2026-03-01\n")
+    assert done.err == (
+        "recall: note: right.ndjson:1: asks for the tool `bash`, and no later call answers it;"
+        " the recording may have ended before its session did\n"
+    )
+
+
+def test_a_folder(project: Path, inside: Recall) -> None:
+    """What can be taken is taken; each of the others is a line, and CI sees by the exit code that there are any."""
+    old = project / "old"
+    (old / "more").mkdir(parents=True)
+    export_vcr([call("one?"), call("two?", 1)], old / "right.yaml")
+    export_vcr([call(), call("mine is sk-" + "aB3dE5gH7jK9mN1pQ2rS4tU6", 1)], old / "worse.yaml")
+    export_vcr([call()], old / "more" / "right.yaml")
+    export_vcr([call()], old / "more" / "crash.json")
+    (old / "nobody.ndjson").write_text(lore(0), encoding="utf-8")
+    (old / "README.md").write_text("Recordings.\n", encoding="utf-8")
+    done = inside(project, "cassette", "import", "old")
+    assert (done.code, done.out) == (1, "2 of 5 files imported, 2 calls; 3 refused\n")
+    first, second, third = done.err.splitlines()
+    assert first.startswith("recall: old/nobody.ndjson: no case file has `nobody`; known: crash, later, right")
+    assert second == "recall: old/right.yaml: is named as old/more/right.yaml; import it alone, with --case"
+    assert third.startswith("recall: old/worse.yaml: call 2 holds what looks like an OpenAI key")
+    assert sorted(path.name for path in (project / "eval/cassettes").rglob("*.ndjson")) == [
+        "crash.ndjson",
+        "right.ndjson",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ((), 2, "0 of 1 file imported, 0 calls; 1 refused\n"),
+        (("--scenario", "old"), 0, "1 of 1 file imported, 1 call; 0 refused\n"),
+    ],
+)
+def test_the_exit_code_of_a_folder(
+    project: Path, inside: Recall, options: tuple[str, ...], code: int, said: str
+) -> None:
+    (project / "old").mkdir()
+    export_vcr([call()], project / "old" / "test_it[one].yaml")
+    assert inside(project, "cassette", "import", "old", *options)[:2] == (code, said)
+
+
+def test_a_folder_is_no_case_and_may_be_empty(project: Path, inside: Recall) -> None:
+    (project / "old").mkdir()
+    done = inside(project, "cassette", "import", "old", "--case", "right")
+    assert (done.code, done.err) == (2, "recall: --case: old is a folder; give the file that is of this case\n")
+    done = inside(project, "cassette", "import", "old")
+    assert (done.code, done.err[:32]) == (2, "recall: old: holds no recordings")
+
+
 def test_without_a_date_the_file_says_when(project: Path, inside: Recall) -> None:
     source = project / "right.yaml"
     export_vcr([call(headers=JSON)], source)
@@ -135,12 +191,12 @@ def test_what_looks_like_a_key_is_not_written(project: Path, inside: Recall) -> 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("right.yaml", "interactions:\n", "right.yaml:1: does not end with `version`"),
+        ("right.yaml", "interactions:\n", "right.yaml:1: not a cassette of vcrpy"),
         ("right.yaml", "interactions: []\nversion: 1\n", "right.yaml: holds no calls"),
         ("right.ndjson", lore(0)[:-1], "right.ndjson:1: cut off in its last line"),
         ("right.ndjson", lore(0, 0), "right.ndjson:2: seq 0 is in line 1 already"),
         ("right.har", "{}", "right.har: not a kind that can be imported"),
-        ("nobody.ndjson", lore(0), "--case: no case file has `nobody`"),
+        ("nobody.ndjson", lore(0), "nobody.ndjson: no case file has `nobody`"),
     ],
 )
 def test_what_is_refused_leaves_nothing(project: Path, inside: Recall, name: str, text: str, said: str) -> None:
@@ -159,7 +215,7 @@ def test_a_cassette_is_not_overwritten(project: Path, inside: Recall) -> None:
     done = inside(project, "cassette", "import", "right.yaml")
     assert (done.code, done.err) == (
         2,
-        "recall: eval/cassettes/loans/right.ndjson: is there already; remove it first\n",
+        "recall: right.yaml: eval/cassettes/loans/right.ndjson is there already; remove it first\n",
     )
     assert files(project) == before
 

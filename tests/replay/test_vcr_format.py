@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -201,6 +203,54 @@ def test_windows_line_ends(tmp_path: Path) -> None:
     assert imported(tmp_path, ONE.replace("\n", "\r\n")) == imported(tmp_path, ONE)
 
 
+PARSED = """\
+interactions:
+- request:
+    headers:
+      content-type: [application/json]
+    method: POST
+    parsed_body:
+      messages:
+      - {content: 'zwölf, or "12"?', role: user}
+      stream: false
+      day: '2026-03-01'
+    uri: https://api.test/v1
+  response:
+    headers:
+      content-encoding: [gzip]
+      content-type: [application/json]
+    parsed_body:
+      content: |
+        One week.
+        Two.
+      usage: {input_tokens: 3, cost: 0.5}
+    status: {code: 200, message: OK}
+version: 1
+"""
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_bodies_that_a_serializer_has_parsed(tmp_path: Path, suffix: str) -> None:
+    """As pydantic-ai's tests write JSON: `parsed_body` for people, and no `body`."""
+    text = PARSED if suffix == ".yaml" else json.dumps(yaml.safe_load(PARSED))
+    (call,) = imported(tmp_path, text, suffix)
+    asked = {"messages": [{"content": 'zwölf, or "12"?', "role": "user"}], "stream": False, "day": "2026-03-01"}
+    assert json.loads(call.request.body) == asked
+    assert call.request.headers == (("content-type", "application/json"),)
+    assert call.response is not None
+    said = {"content": "One week.\nTwo.\n", "usage": {"input_tokens": 3, "cost": 0.5}}
+    assert json.loads(call.response.body) == said
+    assert call.response.header("content-encoding") is None, "what is written out is not compressed"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"), [("null", b"null"), ("[1]", b"[1]"), ("null\n    body: hi", b"hi"), ("'x'", b'"x"')]
+)
+def test_other_values_that_a_serializer_has_parsed(tmp_path: Path, body: str, expected: bytes) -> None:
+    (call,) = imported(tmp_path, ONE.replace("body: hi", f"parsed_body: {body}"))
+    assert call.request.body == expected
+
+
 # What is refused
 
 TWO = exchanges(chat("one?", "A first answer."), chat("two?", "A second one,\nin two lines."))
@@ -211,18 +261,32 @@ def test_every_truncation_is_noticed(tmp_path: Path, suffix: str) -> None:
     whole, path = tmp_path / f"whole{suffix}", tmp_path / f"cut{suffix}"
     export_vcr(TWO, whole)
     data = whole.read_bytes()
-    unnoticed, said = [], set()
+    read, told, said = [], list[str](), set()
     for length in range(len(data)):
         path.write_bytes(data[:length])
         try:
-            assert import_vcr(path, "cut") == TWO, "never in part"
-            unnoticed.append(length)
+            calls = import_vcr(path, "cut", told.append)
+            assert calls == TWO[: len(calls)], "never a part of a call"
+            read.append((length, len(calls)))
         except RecallError as error:
             said.add(str(error).partition(":")[0])
     assert len(data) > 200
     assert said == {"cut"}
-    # Only the last line end of JSON is more than is needed.
-    assert unnoticed == ([len(data) - 1] if suffix == ".json" else [])
+    if suffix == ".json":
+        assert (read, told) == ([(len(data) - 1, 2)], []), "the last line end is more than is needed"
+    else:
+        assert [calls for _, calls in read] == [1, 2], "only cut off after a whole call it can be read"
+        assert len(told) == 2
+
+
+def test_a_cassette_without_a_version_is_taken_and_told(tmp_path: Path) -> None:
+    """vcrpy itself does not look at it."""
+    path, told = tmp_path / "calls.yaml", list[str]()
+    for text in (ONE.replace("version: 1\n", ""), "version: 1\n" + ONE.replace("version: 1\n", "")):
+        path.write_text(text, encoding="utf-8")
+        assert len(import_vcr(path, "calls", told.append)) == 1
+    note = "calls: does not end with `version`, as vcrpy ends a cassette; later calls may have been cut off"
+    assert told == [note, note]
 
 
 @pytest.mark.parametrize(
@@ -232,9 +296,7 @@ def test_every_truncation_is_noticed(tmp_path: Path, suffix: str) -> None:
         ("\n", "calls:1: not a cassette of vcrpy"),
         ("- a\n", "calls:1: not a cassette of vcrpy"),
         ("version: 1\n", "calls:1: not a cassette of vcrpy"),
-        ("interactions: []\n", "calls:1: does not end with `version`"),
         (ONE[:-1], "calls:19: cut off in its last line"),
-        (ONE.replace("version: 1\n", ""), "calls:18: does not end with `version`"),
         (ONE + ONE, "calls:20: `interactions` is there twice"),
         (ONE.replace("    method: POST\n", "    method: POST\n    method: GET\n"), "calls:8: `method` is there twice"),
         (ONE.replace("    uri: http://x/y\n", ""), "calls:2: interaction 1 has not all of body, headers, method, uri"),
@@ -248,9 +310,16 @@ def test_every_truncation_is_noticed(tmp_path: Path, suffix: str) -> None:
         (ONE.replace("      - text/plain", "      - [[a]]"), "calls:2: interaction 1 cannot be read"),
         (ONE.replace("  response:", "  answer:"), "calls:2: interaction 1 must have a request and a response"),
         (ONE.replace("- request:", "- request: {"), "calls:"),
-        (ONE.replace("hello", "!!python/object/apply:os.system ['true']"), "calls:1: not a cassette of vcrpy"),
+        (ONE.replace("hello", "!!python/object/apply:os.system ['true']"), "calls:11: not YAML (could not determine"),
+        (
+            ONE.replace("body: hi", "parsed_body: 2026-03-01"),
+            "calls:2: interaction 1 has a `parsed_body` that is no JSON",
+        ),
         ("--- 1\n--- 2\n", "calls:2: not YAML"),
         ("a: \x00\n", "calls:1: not a cassette of vcrpy"),
+        ("interactions: " + "[" * 200_000 + "]" * 200_000 + "\nversion: 1\n", "calls:1: nested more than 200 deep"),
+        ("- " * 200_000 + "\n", "calls:1: nested more than 200 deep"),
+        (ONE.replace("body: hi", "body: &a [*a]"), "calls:3: the alias `*a` has no whole value before it"),
     ],
 )
 def test_what_is_broken_is_refused_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
@@ -277,11 +346,18 @@ def test_json_that_is_broken(tmp_path: Path, text: str, said: str) -> None:
     assert str(error.value).startswith(said)
 
 
-def test_a_body_that_names_itself_over_and_over_fills_no_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("first", "said"), [("[x]", "more than 500,000 values"), ("x" * (1 << 20), "more than 128 MB")]
+)
+@pytest.mark.parametrize("where", ["body: hi", "headers:\n      Accept:\n      - text/plain"])
+def test_aliases_that_repeat_aliases_fill_no_memory(tmp_path: Path, first: str, said: str, where: str) -> None:
     levels = "".join(f"      a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
-    bomb = ONE.replace("body: hi", f"body:\n      a0: &a0 {'x' * 4000}\n{levels.rstrip()}")
-    with pytest.raises(RecallError, match="calls:2: interaction 1 cannot be read"):
-        imported(tmp_path, bomb)
+    field = where.partition(":")[0]
+    tracemalloc.start()
+    with pytest.raises(RecallError, match=said):
+        imported(tmp_path, ONE.replace(where, f"{field}:\n      a0: &a0 {first}\n{levels.rstrip()}"))
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:

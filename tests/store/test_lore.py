@@ -91,6 +91,37 @@ def test_every_truncation_is_noticed_but_that_of_whole_lines(tmp_path: Path) -> 
     assert unnoticed == [len(line(0).encode())]
 
 
+USE = {"content": [{"type": "text", "text": "I look."}, {"type": "tool_use", "id": "t1", "name": "bash", "input": {}}]}
+STARTS = {"type": "content_block_start", "index": 1, "content_block": USE["content"][1]}
+STREAMED = f"event: content_block_start\ndata: {json.dumps(STARTS)}\n\nevent: message_stop\ndata: {{}}\n\n"
+CHAT = {"choices": [{"message": {"tool_calls": [{"id": "t1", "function": {"name": "bash", "arguments": "{}"}}]}}]}
+OUTPUT = {"output": [{"type": "function_call", "id": "f1", "call_id": "t1", "name": "bash", "arguments": "{}"}]}
+RESULT = {"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]}]}
+
+
+@pytest.mark.parametrize("answer", [USE, STREAMED, CHAT, OUTPUT], ids=["message", "stream", "chat", "responses"])
+@pytest.mark.parametrize(
+    ("result", "is_told"),
+    [
+        (None, True),
+        (ASKED, True),
+        (RESULT, False),
+        ({"messages": [{"role": "tool", "tool_call_id": "t1", "content": "ok"}]}, False),
+        ({"input": [{"type": "function_call_output", "call_id": "t1", "output": "ok"}]}, False),
+    ],
+)
+def test_a_tool_call_that_no_later_call_answers_is_told(
+    tmp_path: Path, answer: Any, result: Any, is_told: bool
+) -> None:
+    text = line(0) + line(1, response=answer, wasStreaming=isinstance(answer, str))
+    told = list[str]()
+    imported(tmp_path, text if result is None else text + line(2, request=result), tell=told.append)
+    assert told == is_told * [
+        "session:2: asks for the tool `bash`, and no later call answers it;"
+        " the recording may have ended before its session did"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from pathlib import Path
 
 from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, scenarios_of
@@ -25,10 +27,14 @@ from pytest_recall.store.lore import ANTHROPIC, import_lore
 from pytest_recall.store.rubric import read_rubric
 
 IMPORT = """\
-SOURCE is a cassette of vcrpy (.yaml, .yml, .json) or a recording of Lore (.ndjson, .jsonl). It
-becomes the cassette of the case, without the values of known secrets. A source that is cut
-off, broken or doubled is refused, and so is one that still holds what looks like a key.
+SOURCE is a cassette of vcrpy (.yaml, .yml, .json), a recording of Lore (.ndjson, .jsonl), or a
+folder of such files, those below it included. Each becomes the cassette of a case, without the
+values of known secrets. A file that is cut off, broken or doubled is refused, and so is one that
+still holds what looks like a key. Of a folder, what is refused is a line each, and the rest is
+taken; exits with 1 if something is refused, with 2 if nothing is taken.
 """
+_VCRPY = (".yaml", ".yml", ".json")
+_LORE = (".ndjson", ".jsonl")
 EXPORT = """\
 CASSETTE is a path, or the id of a case, or the name of a fixture. TARGET is written as vcrpy
 writes it, in JSON if it ends in .json, else in YAML. Streams become one piece; a call that ended
@@ -39,8 +45,8 @@ with an error of the network has no place there, and is refused.
 def add(commands: Commands) -> None:
     """Add both commands."""
     parser = command(commands, "import", "make a cassette of a recording of vcrpy or Lore", import_command, IMPORT)
-    parser.add_argument("source", type=Path, metavar="SOURCE", help="the recording")
-    parser.add_argument("--case", metavar="ID", help="the case that it is of (default: the name of SOURCE)")
+    parser.add_argument("source", type=Path, metavar="SOURCE", help="the recording, or a folder of recordings")
+    parser.add_argument("--case", metavar="ID", help="the case that it is of (default: the name of the file)")
     parser.add_argument("--scenario", metavar="NAME", help="the scenario of the case (default: as its case file says)")
     parser.add_argument("--url", default=ANTHROPIC, help="where the calls of Lore went (default: %(default)s)")
     add_folder(parser)
@@ -50,32 +56,82 @@ def add(commands: Commands) -> None:
     add_folder(parser)
 
 
+class _Importer:
+    """What is the same for all files of one import: where they go, and what must not be written."""
+
+    def __init__(self, place: Place, args: argparse.Namespace) -> None:
+        rubric = read_rubric(place.rubric, place.name(place.rubric))
+        self._place, self._args = place, args
+        self._library = library_of(place, args, makes=True)
+        self._rules = Rules(rubric.volatile_fields)
+        self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
+        self._sources: dict[Path, str] = {}
+
+    @cached_property
+    def _scenarios(self) -> dict[str, str]:
+        return scenarios_of(self._place, argparse.Namespace(files=[]))
+
+    def take(self, source: Path) -> tuple[str, int]:
+        """Make a cassette of one file; return what to say of it, and how many calls it has. Raises RecallError."""
+        name = self._place.name(source)
+        notes: list[str] = []
+        if source.suffix in _LORE:
+            exchanges = import_lore(source, self._args.url, name, notes.append)
+        elif source.suffix in _VCRPY:
+            exchanges = import_vcr(source, name, notes.append)
+        else:
+            known = ", ".join((*_VCRPY, *_LORE))
+            raise RecallError(f"{name}: not a kind that can be imported; known: {known}")
+        if not exchanges:
+            raise RecallError(f"{name}: holds no calls; record it again")
+        case_id = self._args.case or source.stem
+        scenario = self._scenario(case_id, name) if self._args.scenario is None else self._args.scenario
+        path = self._library.of_case(case_id, scenario)
+        if path in self._sources:
+            raise RecallError(f"{name}: is named as {self._sources[path]}; import it alone, with --case")
+        if path.exists():
+            raise RecallError(f"{name}: {self._place.name(path)} is there already; remove it first")
+        recorded = _recorded_at(exchanges, source)
+        clean = _clean(exchanges, self._redactor, name)
+        header = {"case": case_id, "scenario": scenario, "run": f"import of {source.name}", "recorded_at": recorded}
+        self._library.finish(path, header, clean, self._rules)
+        self._sources[path] = name
+        for note in notes:
+            print(f"recall: note: {note}", file=sys.stderr)
+        return f"{self._place.name(path)}: {plural(len(clean), 'call')}, recorded on {recorded[:10]}", len(clean)
+
+    def _scenario(self, case_id: str, name: str) -> str:
+        if case_id not in self._scenarios:
+            known = nearest(case_id, self._scenarios)
+            raise RecallError(f"{name}: no case file has `{case_id}`{known}; for a marked test give --scenario too")
+        return self._scenarios[case_id]
+
+
 def import_command(args: argparse.Namespace) -> int:
     """Run `recall cassette import`."""
     place = place_of(args)
     source = Path.cwd() / args.source
-    name = place.name(source)
-    if source.suffix in (".ndjson", ".jsonl"):
-        exchanges = import_lore(source, args.url, name)
-    elif source.suffix in (".yaml", ".yml", ".json"):
-        exchanges = import_vcr(source, name)
-    else:
-        raise RecallError(f"{name}: not a kind that can be imported; known: .yaml, .yml, .json, .ndjson, .jsonl")
-    if not exchanges:
-        raise RecallError(f"{name}: holds no calls; record it again")
-    case_id = args.case or source.stem
-    scenario = _scenario(place, case_id) if args.scenario is None else args.scenario
-    library = library_of(place, args, makes=True)
-    path = library.of_case(case_id, scenario)
-    if path.exists():
-        raise RecallError(f"{place.name(path)}: is there already; remove it first")
-    recorded = _recorded_at(exchanges, source)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
-    clean = _clean(exchanges, Redactor(secret_names(os.environ, rubric.secrets)), name)
-    header = {"case": case_id, "scenario": scenario, "run": f"import of {source.name}", "recorded_at": recorded}
-    library.finish(path, header, clean, Rules(rubric.volatile_fields))
-    print(f"{place.name(path)}: {plural(len(clean), 'call')}, recorded on {recorded[:10]}")
-    return 0
+    importer = _Importer(place, args)
+    if not source.is_dir():
+        print(importer.take(source)[0])
+        return 0
+    if args.case is not None:
+        raise RecallError(f"--case: {place.name(source)} is a folder; give the file that is of this case")
+    files = sorted(path for path in source.rglob("*") if path.suffix in (*_VCRPY, *_LORE) and path.is_file())
+    if not files:
+        raise RecallError(f"{place.name(source)}: holds no recordings, which end in {', '.join((*_VCRPY, *_LORE))}")
+    taken = calls = 0
+    for file in files:
+        try:
+            calls += importer.take(file)[1]
+            taken += 1
+        except RecallError as error:
+            more = f" (and {plural(len(error.messages) - 1, 'more problem')})" if len(error.messages) > 1 else ""
+            print(f"recall: {error.messages[0]}{more}", file=sys.stderr)
+    print(f"{taken} of {plural(len(files), 'file')} imported, {plural(calls, 'call')}; {len(files) - taken} refused")
+    if not taken:
+        return 2
+    return int(taken < len(files))
 
 
 def export_command(args: argparse.Namespace) -> int:
@@ -88,15 +144,6 @@ def export_command(args: argparse.Namespace) -> int:
     export_vcr(cassette.exchanges(), target, place.name(target))
     print(f"{place.name(target)}: {plural(len(cassette), 'call')}")
     return 0
-
-
-def _scenario(place: Place, case_id: str) -> str:
-    known = scenarios_of(place, argparse.Namespace(files=[]))
-    if case_id not in known:
-        raise RecallError(
-            f"--case: no case file has `{case_id}`{nearest(case_id, known)}; for a marked test give --scenario too"
-        )
-    return known[case_id]
 
 
 def _recorded_at(exchanges: Iterable[Exchange], source: Path) -> str:

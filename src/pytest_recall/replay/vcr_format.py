@@ -1,10 +1,14 @@
 """vcrpy's cassettes, read and written through vcrpy itself.
 
 vcrpy sorts the fields of a YAML cassette, so that `version` is its last line, and ends the
-file with a line end: a file that was cut off lacks them. JSON that was cut off is no JSON.
-What cannot be known is whether somebody took out or changed whole interactions: vcrpy keeps
-neither a count nor a checksum. A field that is there twice, as in two cassettes that were
-joined, is refused, where a YAML parser would take the last one.
+file with a line end: a file that was cut off lacks them. vcrpy itself never looks at `version`,
+so that a file without it is taken, and it is told that its end may be missing. JSON that was cut
+off is no JSON. What cannot be known is whether somebody took out or changed whole interactions:
+vcrpy keeps neither a count nor a checksum. A field that is there twice, as in two cassettes that
+were joined, is refused, where a YAML parser would take the last one.
+
+Some projects, pydantic-ai among them, register a serializer that writes a JSON body as a mapping
+that people can read, `parsed_body`, in place of `body`; such a body becomes JSON again here.
 """
 
 from __future__ import annotations
@@ -12,9 +16,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import yaml
@@ -22,27 +26,35 @@ import yaml
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange, Response
 from pytest_recall.replay.vcr_shapes import headers_of, request_of, response_dict
-from pytest_recall.store.files import MAX_BYTES, read_text, write_text
+from pytest_recall.store.files import read_text, write_text
+from pytest_recall.store.yamlbounds import check_bounds
 
+MAX_BYTES = 64 * 1024 * 1024
 _FIX = "restore it, or record it again"
 _TOP = ("interactions", "metadata", "version")
+_PARSED = "parsed_body"
 _REQUEST = frozenset({"body", "headers", "method", "uri"})
 # Until its version 6, vcrpy wrote responses for httpx otherwise than for all else.
 _RESPONSES = (frozenset({"body", "headers", "status"}), frozenset({"content", "headers", "status_code"}))
 
 
-def import_vcr(path: Path, name: str | None = None) -> list[Exchange]:
-    """Return the calls of a cassette of vcrpy, YAML or JSON. Raises RecallError if it is not whole."""
+def import_vcr(path: Path, name: str | None = None, tell: Callable[[str], None] = lambda note: None) -> list[Exchange]:
+    """Return the calls of a cassette of vcrpy, YAML or JSON; `tell` is told what cannot be known of it.
+
+    Raises RecallError if it is not whole.
+    """
     name = name or str(path)
     serialize, serializers = _vcrpy()
-    text = read_text(path, name)
+    text = read_text(path, name, at_most=MAX_BYTES)
     try:
-        if text.lstrip()[:1] == "{":
-            lines = _json_lines(text, name)
-            requests, responses, *_ = serialize.deserialize(text, serializers["json"])
+        is_json = text.lstrip()[:1] == "{"
+        if is_json:
+            lines, data = _json(text, name)
         else:
-            lines = _yaml_lines(text, name, serializers["yaml"])
-            requests, responses, *_ = serialize.deserialize(text, serializers["yaml"])
+            lines, data = _yaml(text, name, serializers["yaml"])
+        for seq, (line, interaction) in enumerate(zip(lines, data["interactions"], strict=True)):
+            _unparse(interaction, name, line, seq)
+        requests, responses, *_ = serialize.deserialize("", SimpleNamespace(deserialize=lambda text: data))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise RecallError(f"{name}:{line}: not YAML ({error.problem}); {_FIX}") from None
@@ -53,10 +65,11 @@ def import_vcr(path: Path, name: str | None = None) -> list[Exchange]:
     exchanges = []
     for seq, (line, request, response) in enumerate(zip(lines, requests, responses, strict=True)):
         try:
-            _check_size(request._body)
             exchanges.append(Exchange("", seq, "agent", request_of(request), _response(response)))
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise _broken(name, line, seq, f"cannot be read ({one_line(repr(error), 100)})") from None
+    if not is_json and list(data)[-1:] != ["version"]:
+        tell(f"{name}: does not end with `version`, as vcrpy ends a cassette; later calls may have been cut off")
     return exchanges
 
 
@@ -103,19 +116,26 @@ def _broken(name: str, line: int, seq: int, problem: str) -> RecallError:
     return RecallError(f"{name}:{line}: interaction {seq + 1} {problem}; {_FIX}")
 
 
-def _check_size(body: Any) -> None:
-    """Raise ValueError for a body that names its own parts over and over: written out it would fill the memory."""
-    size = 0
-    left = [body]
-    while left:
-        value = left.pop()
-        size += len(value) if isinstance(value, str | bytes) else 1
-        if size > MAX_BYTES:
-            raise ValueError("a body that is too large")
-        if isinstance(value, dict):
-            left.extend(value.values())
-        elif isinstance(value, list | tuple):
-            left.extend(value)
+def _unparse(interaction: dict[str, Any], name: str, line: int, seq: int) -> None:
+    """Put JSON in the place of a body that was written as what it holds."""
+    for side, fields in interaction.items():
+        if _PARSED not in fields:
+            continue
+        value = fields.pop(_PARSED)
+        if value is None and "body" in fields:
+            continue
+        try:
+            text = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            problem = f"has a `{_PARSED}` that is no JSON ({one_line(str(error), 80)})"
+            raise _broken(name, line, seq, problem) from None
+        fields["body"] = {"string": text} if side == "response" else text
+        # What was compressed or counted is the body as it came.
+        fields["headers"] = {
+            header: value
+            for header, value in dict(fields.get("headers") or {}).items()
+            if str(header).lower() not in ("content-encoding", "content-length")
+        }
 
 
 def _response(given: Any) -> Response:
@@ -137,17 +157,17 @@ def _response(given: Any) -> Response:
 # Whether it is whole: the lines at which interactions begin
 
 
-def _yaml_lines(text: str, name: str, serializer: Any) -> list[int]:
-    """Check the form of a YAML cassette and return the line of each of its interactions."""
+def _yaml(text: str, name: str, serializer: Any) -> tuple[list[int], dict[str, Any]]:
+    """Check the form of a YAML cassette and return the line of each of its interactions, and all that it holds."""
     count = text.count("\n") + 1
     if not text.endswith("\n"):
         raise RecallError(f"{name}:{count}: cut off in its last line; {_FIX}")
-    root = yaml.compose(text, Loader=serializer._CassetteLoader)
+    check_bounds(text, name)
+    loader = serializer._CassetteLoader(text)
+    root = loader.get_single_node()
     if not isinstance(root, yaml.MappingNode):
         raise RecallError(f"{name}:1: not a cassette of vcrpy; {_FIX}")
     fields = _fields(root, name)
-    if list(fields)[-1:] != ["version"]:
-        raise RecallError(f"{name}:{count - 1}: does not end with `version`, as vcrpy ends a cassette; {_FIX}")
     interactions = fields.get("interactions")
     if not fields.keys() <= set(_TOP) or not isinstance(interactions, yaml.SequenceNode):
         raise RecallError(f"{name}:1: not a cassette of vcrpy; {_FIX}")
@@ -157,7 +177,7 @@ def _yaml_lines(text: str, name: str, serializer: Any) -> list[int]:
         parts = _fields(node, name)
         found = {part: _fields(inner, name).keys() for part, inner in parts.items()}
         _check(found, name, lines[-1], seq)
-    return lines
+    return lines, loader.construct_document(root)
 
 
 def _fields(node: Any, name: str) -> dict[str, Any]:
@@ -171,8 +191,11 @@ def _fields(node: Any, name: str) -> dict[str, Any]:
     return fields
 
 
-def _json_lines(text: str, name: str) -> list[int]:
-    """Check the form of a JSON cassette and return a line for each of its interactions, which JSON does not tell."""
+def _json(text: str, name: str) -> tuple[list[int], dict[str, Any]]:
+    """Check the form of a JSON cassette and return a line for each of its interactions, and all that it holds.
+
+    The line is the first, as JSON does not tell.
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
@@ -181,18 +204,19 @@ def _json_lines(text: str, name: str) -> list[int]:
             raise RecallError(f"{name}:1: `{twice}` is there twice; {_FIX}")
         return fields
 
-    root = json.loads(text, object_pairs_hook=unique)
+    root: dict[str, Any] = json.loads(text, object_pairs_hook=unique)
     interactions = root.get("interactions")
-    if not root.keys() <= set(_TOP) or "version" not in root or not isinstance(interactions, list):
+    if not root.keys() <= set(_TOP) or not isinstance(interactions, list):
         raise RecallError(f"{name}:1: not a cassette of vcrpy; {_FIX}")
     for seq, parts in enumerate(interactions):
         if not isinstance(parts, dict) or not all(isinstance(part, dict) for part in parts.values()):
             raise _broken(name, 1, seq, "must be a mapping of mappings")
         _check({part: fields.keys() for part, fields in parts.items()}, name, 1, seq)
-    return [1] * len(interactions)
+    return [1] * len(interactions), root
 
 
 def _check(found: dict[str, Any], name: str, line: int, seq: int) -> None:
+    found = {side: {"body" if field == _PARSED else field for field in fields} for side, fields in found.items()}
     if found.keys() != {"request", "response"}:
         raise _broken(name, line, seq, "must have a request and a response, and nothing else")
     if found["request"] != _REQUEST:

@@ -15,18 +15,19 @@ MAX_BYTES = 256 * 1024 * 1024
 LOCK_SECONDS = 60.0
 
 
-def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False) -> str:
+def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False, at_most: int | None = None) -> str:
     """Return the text of `path`, without a byte-order mark and with `\\n` line ends.
 
     `whole_lines` leaves out a last line that has no end, which somebody may still be writing.
 
     Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8 or
-    is larger than `MAX_BYTES`.
+    is larger than `at_most` bytes (default: `MAX_BYTES`).
     """
     shown = name or str(path)
+    at_most = MAX_BYTES if at_most is None else at_most
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise RecallError(f"{shown}: larger than {MAX_BYTES >> 20} MB; split it")
+        if path.stat().st_size > at_most:
+            raise RecallError(f"{shown}: larger than {at_most >> 20} MB; split it")
         data = path.read_bytes()
         if whole_lines:
             data = data[: data.rfind(b"\n") + 1]

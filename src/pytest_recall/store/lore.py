@@ -3,19 +3,22 @@
 Lore appends a line when a call ends and counts `seq` from 0 when a recording begins, so a
 line that is cut off, a number that is missing, and a second recording in the same file are
 all seen. A file that ends early at the end of a line is not: there is no end mark and no
-count. Neither URL, status nor headers are kept; an answer that is an error gets the status
-that its type has with Anthropic.
+count; only a tool call that no later call answers is a sign of it, which is told. Neither
+URL, status nor headers are kept; an answer that is an error gets the status that its type
+has with Anthropic.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import ANTHROPIC_STATUS, Exchange, Request, Response
+from pytest_recall.core.matching import json_of
 from pytest_recall.store.files import read_text
 
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
@@ -24,8 +27,13 @@ _FIELDS = {"seq": int, "ts": int | float, "request": dict, "response": dict | li
 _ENDS = ("event: message_stop", "event: response.completed", "event: error", "data: [DONE]")
 
 
-def import_lore(path: Path, url: str = ANTHROPIC, name: str | None = None) -> list[Exchange]:
-    """Return the calls of a recording of Lore, in the order in which they began. Raises RecallError."""
+def import_lore(
+    path: Path, url: str = ANTHROPIC, name: str | None = None, tell: Callable[[str], None] = lambda note: None
+) -> list[Exchange]:
+    """Return the calls of a recording of Lore, in the order in which they began.
+
+    `tell` is told of a tool call at the end that nothing answers. Raises RecallError.
+    """
     name = name or str(path)
     text = read_text(path, name)
     *lines, last = text.split("\n")
@@ -47,7 +55,55 @@ def import_lore(path: Path, url: str = ANTHROPIC, name: str | None = None) -> li
         if seq not in found:
             number = min(number for number, exchange in found.values() if exchange.seq > seq)
             raise RecallError(f"{name}:{number}: seq {seq} is missing, whose call was lost; {_FIX}")
-    return [found[seq][1] for seq in range(len(found))]
+    exchanges = [found[seq][1] for seq in range(len(found))]
+    if unanswered := _unanswered(exchanges):
+        seq, tool = unanswered
+        tell(
+            f"{name}:{found[seq][0]}: asks for the tool `{one_line(tool, 60)}`, and no later call answers it;"
+            " the recording may have ended before its session did"
+        )
+    return exchanges
+
+
+def _unanswered(exchanges: Iterable[Exchange]) -> tuple[int, str] | None:
+    """Return the last call that asks for a tool, and the tool, if no later call says what the tool gave."""
+    last: dict[str, tuple[int, str]] = {}
+    for exchange in exchanges:
+        for given in _mappings(exchange.request.body):
+            for field in ("tool_use_id", "tool_call_id", "call_id"):
+                if field != "call_id" or str(given.get("type")).endswith("_output"):
+                    last.pop(str(given.get(field)), None)
+        asked = exchange.response.body if exchange.response else b""
+        wanted = [tool for given in _mappings(asked) for tool in _tools(given)]
+        if wanted:
+            last = {called: (exchange.seq, tool) for called, tool in wanted}
+    return next(iter(last.values()), None)
+
+
+def _tools(given: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the id and the name of each tool that a part of an answer asks for."""
+    if given.get("type") in ("tool_use", "function_call"):
+        yield str(given.get("call_id") or given.get("id")), str(given.get("name"))
+    calls = given.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        # Later pieces of a stream repeat neither id nor name.
+        if isinstance(call, dict) and call.get("id"):
+            function = call.get("function")
+            yield str(call["id"]), str(function.get("name") if isinstance(function, dict) else call.get("name"))
+
+
+def _mappings(body: bytes) -> Iterator[dict[str, Any]]:
+    """Yield every mapping in a body, which is JSON or a stream of events."""
+    left: list[Any] = [json_of(body)]
+    if left == [None]:
+        left = [json_of(line[5:].strip()) for line in body.split(b"\n") if line.startswith(b"data:")][::-1]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            yield value
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
 
 
 def _exchange(line: str, url: str, place: str) -> Exchange:
