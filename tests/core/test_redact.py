@@ -342,7 +342,8 @@ def test_decoded() -> None:
     assert decoded((("content-encoding", "gzip"),), (packed[:9], packed[9:])) == (b"", b"abc")
     assert decoded((), (b"a", b"b")) == (b"a", b"b")
     assert decoded((("content-encoding", "br"),), (b"a",)) is None
-    assert decoded((("content-encoding", "gzip, gzip"),), (b"a",)) is None
+    assert decoded((("content-encoding", "gzip, GZIP"),), (gzip.compress(packed),)) == (b"abc",)
+    assert decoded((("content-encoding", "gzip, br"),), (packed,)) is None
     assert decoded((("content-encoding", "gzip"),), (b"no gzip",)) is None
     assert decoded((("content-encoding", "br"),), ()) == ()
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
+import subprocess
+import sys
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +20,9 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Failure
 from pytest_recall.store import cassette as cassettes
 from pytest_recall.store.cassette import read_draft, read_header
-from pytest_recall.store.line import CRC_BYTES, sealed
+from pytest_recall.store.line import CRC_BYTES, sealed, sum_of
 from tests.core.samples import unhurried
-from tests.store.recordings import NAME, RESTORE, call, conversation, opened, verify, write
+from tests.store.recordings import NAME, RESTORE, call, conversation, opened, response, verify, write
 from tests.store.samples import problem
 
 
@@ -113,13 +119,75 @@ def test_lines_that_are_missing(path: Path) -> None:
     )
 
 
-def test_lines_in_another_order(path: Path) -> None:
-    lines = write(path, call("a"), call("b", seq=1)).read_bytes().split(b"\n")
-    places = [place for place, line in enumerate(lines) if b'"call"' in line]
-    one, other = places
-    lines[one], lines[other] = lines[other], lines[one]
-    path.write_bytes(b"\n".join(lines))
-    assert problem(lambda: verify(path)).startswith(f"{NAME}:{one + 1}: not the call that was recorded here")
+@pytest.mark.parametrize("has_sum", [True, False])
+def test_lines_that_were_swapped_or_copied(path: Path, has_sum: bool) -> None:
+    """200 of 200 are noticed at opening; without a sum, all that would change what is served."""
+    whole = [json.loads(line) for line in sample(path).splitlines()]
+    if not has_sum:
+        whole[-1].pop("sum")
+    lines = [sealed({name: value for name, value in fields.items() if name != "crc"}) for fields in whole]
+    path.write_bytes(b"".join(lines))
+    asked = [exchange.request for exchange in opened(path).exchanges()]
+    dice = random.Random(7)
+    said = []
+    for number in range(200):
+        other = list(lines)
+        one, two = dice.sample(range(1, len(lines) - 1), 2)
+        other[one], other[two] = (lines[two], lines[one]) if number % 2 else (lines[two], lines[two])
+        path.write_bytes(b"".join(other))
+        try:
+            assert [exchange.request for exchange in opened(path).exchanges()] == asked
+        except RecallError as error:
+            said.append(str(error))
+    assert all("copied, swapped or taken from another cassette" in problem for problem in said)
+    assert len(said) == 200 if has_sum else len(said) >= 100
+
+
+def test_a_line_of_another_cassette(path: Path) -> None:
+    other = write(path.with_name("other"), call("else?"), call("more?", seq=1)).read_bytes().split(b"\n")
+    lines = write(path, call("one?"), call("two?", seq=1)).read_bytes().split(b"\n")
+    place = next(place for place, line in enumerate(lines) if b'"call"' in line)
+    path.write_bytes(b"\n".join([*lines[:place], other[place], *lines[place + 1 :]]))
+    assert problem(lambda: opened(path)).startswith(f"{NAME}:{len(lines) - 1}: has lines that were copied, swapped")
+
+
+BOMBED = """
+import pathlib, resource, sys
+from pytest_recall.core.matching import Rules
+from pytest_recall.store.cassette import Cassette
+resource.setrlimit(resource.RLIMIT_AS, (512 << 20,) * 2)
+try:
+    list(Cassette(pathlib.Path(sys.argv[1]), "a", Rules()).exchanges())
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
+def test_an_answer_that_unpacks_to_gigabytes_fills_no_memory(path: Path, encoding: str) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS if encoding == "deflate" else 31)
+    zeros = bytes(1 << 20)
+    body = b"".join(packer.compress(zeros) for _ in range(400)) + packer.flush()
+    body = gzip.compress(body) if "," in encoding else body
+    write(path, call(response=response(headers=(("content-encoding", encoding),), chunks=(body[:99], body[99:]))))
+    done = subprocess.run(
+        [sys.executable, "-c", BOMBED, str(path)], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.stdout == (
+        f"a:3: its compressed answer is larger than 64 MB when it is unpacked, which would fill the memory; {RESTORE}\n"
+    ), done.stderr
+
+
+def test_a_request_that_names_a_part_over_and_over_fills_no_memory(path: Path) -> None:
+    def repeat(fields: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+        lines[1]["item"] = "x" * (1 << 20)
+        fields["request"]["body"]["json"] = {str(n): {"$list": lines[1]["node"]} for n in range(10_000)}
+
+    tracemalloc.start()
+    found = problem(lambda: list(opened(forged(path, repeat)).exchanges()))
+    assert tracemalloc.get_traced_memory()[1] < 300 << 20
+    tracemalloc.stop()
+    assert "not a recorded call (ValueError('its request is larger than 64 MB'))" in found
 
 
 def test_line_ends_that_git_has_changed(path: Path) -> None:
@@ -159,7 +227,8 @@ def forged(path: Path, change: Any) -> Path:
     lines = [json.loads(line) for line in write(path, call()).read_bytes().splitlines()]
     place = next(place for place, fields in enumerate(lines) if "call" in fields)
     change(lines[place], lines)
-    path.write_bytes(b"".join(sealed({k: v for k, v in fields.items() if k != "crc"}) for fields in lines))
+    sealed_lines = [sealed({k: v for k, v in fields.items() if k != "crc"}) for fields in lines[:-1]]
+    path.write_bytes(b"".join([*sealed_lines, sealed({"end": lines[-1]["end"], "sum": sum_of(sealed_lines)})]))
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.store import files
-from pytest_recall.store.files import locked, read_text, write_text
+from pytest_recall.store.files import LinkError, create_text, locked, make_ignored, read_text, write_text
+from pytest_recall.store.lines import Appended
 from tests.store.samples import problem
 
 # Reading
@@ -139,6 +141,38 @@ def test_permissions_of_a_new_file_are_those_of_any_other(tmp_path: Path, mask: 
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
 
 
+def test_a_link_out_of_its_folder_is_not_followed(tmp_path: Path) -> None:
+    """A pull request may have planted it."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    link, folder = tmp_path / "in" / "link", tmp_path / "in" / "folder"
+    link.symlink_to(tmp_path / "file")
+    folder.symlink_to("../folder", target_is_directory=True)
+    dangling = tmp_path / "in" / "new"
+    dangling.symlink_to(tmp_path / "not-there")
+
+    def take(path: Path) -> None:
+        with locked(path):
+            pass
+
+    for write in (
+        lambda: write_text(link, "theirs"),
+        lambda: write_text(dangling, "theirs"),
+        lambda: take(link),
+        lambda: take(folder / "lock"),
+        lambda: make_ignored(folder),
+        lambda: create_text(folder / "new", "theirs"),
+        lambda: Appended(link),
+    ):
+        with pytest.raises(LinkError, match=r"in/\w+: is a link to /.*, out of its folder") as error:
+            write()
+        assert (error.value.filename, error.value.errno) == (str(error.value).partition(":")[0], errno.ELOOP)
+    left = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*"))
+    assert left == ["file", "folder", "in", "in/folder", "in/link", "in/new"]
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
+
+
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "elsewhere" / "file", tmp_path / "link"
     link.symlink_to(Path("elsewhere", "file"))
@@ -215,7 +249,8 @@ def test_the_lock_is_free_after_an_error(tmp_path: Path, monkeypatch: pytest.Mon
 
 COUNTER = """
 import pathlib, sys
-from pytest_recall.store.files import locked, read_text, write_text
+from pytest_recall.store.files import LinkError, create_text, locked, make_ignored, read_text, write_text
+from pytest_recall.store.lines import Appended
 folder = pathlib.Path(sys.argv[1])
 for _ in range(20):
     with locked(folder / ".lock"):

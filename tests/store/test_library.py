@@ -16,6 +16,7 @@ from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules
 from pytest_recall.store import library as libraries
 from pytest_recall.store.cassette import Cassette, read_header
+from pytest_recall.store.files import LinkError
 from pytest_recall.store.library import Library
 from tests.store.recordings import HEADER, RULES, call, conversation, draft, request, write
 from tests.store.samples import problem
@@ -363,3 +364,40 @@ def test_two_baselines_never_have_one_file(case_id: str, first: str, second: str
     assert len(names) == len({"", first, second})
     path = SHELF.of_case("x" * 200, "y" * 100, 100, first)
     assert len(SHELF.new_draft(path).name) <= 255
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("loans/a.ndjson", "victim/a.ndjson"),
+        ("loans", "victim"),
+        (".", "victim"),
+        (".drafts", "victim"),
+        (".drafts/.lock", "victim/a.ndjson"),
+    ],
+)
+def test_nothing_is_written_through_a_link_out_of_the_folder(tmp_path: Path, link: str, target: str) -> None:
+    library = Library(tmp_path / "in" / "cassettes")
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "a.ndjson").write_text("mine", encoding="utf-8")
+    planted = library.folder / link
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(tmp_path / target)
+    path = library.of_case("a", "loans")
+    with pytest.raises(LinkError, match="out of its folder"):
+        library.check(path)
+    with pytest.raises(LinkError, match="out of its folder"):
+        library.finish(path, HEADER, [call()], RULES)
+    (left,) = (tmp_path / "victim").iterdir()
+    assert left.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_link_within_the_folder_is_followed(library: Library) -> None:
+    path = library.of_case("a", "loans")
+    (library.folder / "fees").mkdir(parents=True)
+    (library.folder / "loans").symlink_to("fees", target_is_directory=True)
+    library.finish(path, HEADER, [call()], RULES)
+    assert len(calls_in(library.folder / "fees" / "a.ndjson")) == 1

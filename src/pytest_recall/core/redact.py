@@ -71,6 +71,9 @@ _LONG = 16
 _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
 
+MAX_PLAIN_BYTES: Final = 64 * 1024 * 1024
+"""A body that is larger than this when it is unpacked is not unpacked: a few megabytes may be gigabytes then."""
+
 _WINDOW_BITS = {"gzip": (47,), "x-gzip": (47,), "deflate": (47, -zlib.MAX_WBITS)}
 
 
@@ -228,17 +231,51 @@ class Redactor:
 def decoded(headers: Headers, chunks: _Chunks) -> _Chunks | None:
     """Return the chunks without their content encoding, or None if that can not be undone here.
 
-    Without an encoding they are returned as they are. gzip and deflate are undone chunk by chunk.
+    Without an encoding they are returned as they are. gzip and deflate are undone chunk by chunk, up to
+    `MAX_PLAIN_BYTES` in all.
     """
-    encoding = _header(headers, "content-encoding").strip().lower()
-    if encoding in ("", "identity") or not any(chunks):
-        return chunks
+    try:
+        return _decoded(headers, chunks)
+    except _TooLargeError:
+        return None
+
+
+def unpacks_too_far(headers: Headers, chunks: _Chunks) -> bool:
+    """Tell whether a compressed body is larger than `MAX_PLAIN_BYTES` when it is unpacked, without unpacking more."""
+    try:
+        _decoded(headers, chunks)
+    except _TooLargeError:
+        return True
+    return False
+
+
+class _TooLargeError(Exception):
+    """What is unpacked has become larger than `MAX_PLAIN_BYTES`."""
+
+
+def _decoded(headers: Headers, chunks: _Chunks) -> _Chunks | None:
+    found: _Chunks | None = chunks
+    # Of several encodings the last was applied last.
+    for encoding in reversed(_header(headers, "content-encoding").lower().split(",")):
+        if found is not None and any(found) and encoding.strip() not in ("", "identity"):
+            found = _unpacked(found, encoding.strip())
+    return found
+
+
+def _unpacked(chunks: _Chunks, encoding: str) -> _Chunks | None:
     for bits in _WINDOW_BITS.get(encoding, ()):
         decoder = zlib.decompressobj(bits)
+        left = MAX_PLAIN_BYTES
+        pieces: list[bytes] = []
         try:
-            return tuple(decoder.decompress(chunk) for chunk in chunks)
+            for chunk in chunks:
+                pieces.append(decoder.decompress(chunk, left + 1))
+                left -= len(pieces[-1])
+                if left < 0:
+                    raise _TooLargeError
         except zlib.error:
             continue
+        return tuple(pieces)
     return None
 
 

@@ -237,11 +237,13 @@ class Deck:
         name = self._place.name(path)
         cassette = None
         problems: list[str] = []
-        if self.mode in ("replay", "missing"):
+        if self.mode != "off":
             try:
+                if self.mode != "replay":
+                    self.library.check(path)
                 if self.mode == "missing":
                     self.library.recover(path, self._rules)
-                if path.exists():
+                if self.mode != "record" and path.exists():
                     cassette = Cassette(path, name, self._rules)
                     problems += self._checked(cassette, about)
             except (RecallError, OSError) as error:

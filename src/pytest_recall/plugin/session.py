@@ -19,7 +19,7 @@ from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.trials import crashed
 from pytest_recall.render.sentences import slice_line
 from pytest_recall.run.plan import Plan
-from pytest_recall.store.files import prepare_lock
+from pytest_recall.store.files import LinkError, check_link, prepare_lock
 from pytest_recall.store.find import SUFFIXES
 from pytest_recall.store.journal import Journal
 
@@ -225,9 +225,12 @@ class Run:
                 if expected:
                     self._watch(expected)
                 return
+            check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())
+        except LinkError as error:
+            raise pytest.UsageError(f"{error}; nothing was run") from None
         except OSError as error:
             name = self.plan.place.name(artifacts.folder)
             raise pytest.UsageError(f"{name}: cannot be written ({error.strerror}); nothing was run") from None

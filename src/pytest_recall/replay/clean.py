@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import plain_body
-from pytest_recall.core.redact import Redactor, decoded
+from pytest_recall.core.redact import MAX_PLAIN_BYTES, Redactor, decoded, unpacks_too_far
 
 
 def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
@@ -23,6 +23,11 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
         response = redactor.response(response)
         plain = decoded(response.headers, response.chunks)
         if plain is None:
+            if unpacks_too_far(response.headers, response.chunks):
+                raise RecallError(
+                    f"has an answer that is larger than {MAX_PLAIN_BYTES >> 20} MB when it is unpacked, which is not"
+                    " searched for secrets; let the agent ask for less at once"
+                )
             raise RecallError(
                 "has an answer that is compressed in a way that cannot be searched for secrets;"
                 " let the client ask for gzip or none"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.store.files import locked, make_ignored
+from pytest_recall.store.files import check_link, locked, make_ignored
 from pytest_recall.store.lines import objects
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class BatchLog:
 
         path = self._presence_of(token)
         if path.exists():
+            check_link(path)
             try:
                 with FileLock(path, timeout=0):
                     pass
@@ -142,6 +143,7 @@ class BatchLog:
     def _append(self, told: Mapping[str, Any]) -> None:
         """Append a line that is on the disk when this returns: it says what has been paid for."""
         line = {**told, "at": datetime.now(UTC).isoformat(timespec="seconds"), "run": self._run, "by": self._token}
+        check_link(self.path)
         with self.path.open("ab+") as file:
             end = file.seek(0, os.SEEK_END)
             if end:

@@ -1,7 +1,10 @@
 """Cassettes: recorded calls on disk, one NDJSON file for each case and each wider fixture.
 
 The first line is the header, the last the end mark; between them stand calls, and the parts
-of request bodies. How each line looks is in `store.line`.
+of request bodies. How each line looks is in `store.line`. The end mark counts the lines, and has a
+sum of their checksums, so that lines which were copied, swapped or taken from another cassette are
+noticed when it is opened; a cassette that was written before there was such a sum is looked through
+for calls and parts that stand twice or in another place.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules, key_of, raw_key_of
+from pytest_recall.core.redact import MAX_PLAIN_BYTES, unpacks_too_far
 from pytest_recall.store.files import MAX_BYTES, make_ignored, write_bytes
 from pytest_recall.store.line import (
     CALL,
@@ -26,11 +30,14 @@ from pytest_recall.store.line import (
     call_lines,
     exchange_of,
     sealed,
+    seq_of,
+    sum_of,
     unsealed,
 )
 
 VERSION = 1
 SUFFIX = ".ndjson"
+_NODE_BYTES = 100  # Of the line of a part, these are not of its value.
 _NO_CALL = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
@@ -49,12 +56,30 @@ class _Calls:
     def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
         """Return the call at `place`; its request takes longest, and is `NOT_READ` if it is not wanted."""
         fields = self.line(place)
+        used = 0
+
+        def node(name: str) -> dict[str, Any]:
+            nonlocal used
+            at = self._node(name)
+            # A request that names a long part over and over would fill the memory.
+            used += max(0, len(self._lines[at]) - _NODE_BYTES)
+            if used > MAX_PLAIN_BYTES:
+                raise ValueError(f"its request is larger than {MAX_PLAIN_BYTES >> 20} MB")
+            return self.line(at)
+
         try:
-            return exchange_of(fields, self._node if with_request else None)
+            found = exchange_of(fields, node if with_request else None)
         except _NO_CALL as error:
             raise RecallError(f"{self.name}:{place + 1}: not a recorded call ({error!r}); record it again") from None
+        if found.response is not None and unpacks_too_far(found.response.headers, found.response.chunks):
+            raise RecallError(
+                f"{self.name}:{place + 1}: its compressed answer is larger than {MAX_PLAIN_BYTES >> 20} MB when it is"
+                " unpacked, which would fill the memory; restore the cassette from git, or record it again"
+            )
+        return found
 
-    def _node(self, name: str) -> dict[str, Any]:
+    def _node(self, name: str) -> int:
+        """Return the place of the part with a name. Raises ValueError if there is none."""
         if self._nodes is None:
             self._nodes = {
                 line[NODE_NAME].decode("ascii", "replace"): place
@@ -63,7 +88,7 @@ class _Calls:
             }
         if name not in self._nodes:
             raise ValueError(f"the part {name} is missing")
-        return self.line(self._nodes[name])
+        return self._nodes[name]
 
 
 class Cassette(_Calls):
@@ -139,13 +164,34 @@ class Cassette(_Calls):
                 else f"has {last - 1} lines where its end mark counts {counted}"
             )
             raise RecallError(f"{name}:{last + 1}: {problem}; record it again, or restore it from git")
-        if len(self._calls) == last - 1:
-            return
         calls = set(self._calls)
-        for place in range(1, last):
+        for place in range(1, last) if len(calls) < last - 1 else ():
             if place not in calls and not lines[place].startswith(NODE, CRC_BYTES):
                 self.line(place)
                 raise RecallError(f"{name}:{place + 1}: neither a call nor a part of one; record it again")
+        self._check_order(end)
+
+    def _check_order(self, end: Mapping[str, Any]) -> None:
+        """Raise RecallError if lines were swapped, or taken from elsewhere."""
+        lines, place = self._lines, len(self._lines) - 1
+        moved = "sum" in end and end["sum"] != sum_of(lines[:-1])
+        parts: set[bytes] = set()
+        for at, line in enumerate(lines[1:-1], 1):
+            if line.startswith(NODE, CRC_BYTES):
+                if (named := line[NODE_NAME]) in parts:
+                    moved, place = True, at
+                parts.add(named)
+        for seq, at in enumerate(self._calls):
+            if seq_of(lines[at]) not in (seq, None):
+                moved, place = True, at
+                break
+        if moved:
+            for at in range(len(lines)):
+                self.line(at)  # One that is damaged is named for that.
+            raise RecallError(
+                f"{self.name}:{place + 1}: has lines that were copied, swapped or taken from another cassette;"
+                " restore the cassette from git, or record it again"
+            )
 
 
 class Draft:
@@ -222,7 +268,7 @@ def write_cassette(path: Path, header: Mapping[str, Any], exchanges: Iterable[Ex
     ordered = sorted(exchanges, key=lambda exchange: (exchange.seq, exchange.key))
     for seq, exchange in enumerate(ordered):
         lines.extend(call_lines(exchange._replace(seq=seq, key=key_of(exchange.request, rules)), nodes))
-    lines.append(sealed({"end": len(lines) - 1}))
+    lines.append(sealed({"end": len(lines) - 1, "sum": sum_of(lines)}))
     data = b"".join(lines)
     if len(data) > MAX_BYTES:
         raise RecallError(f"{path}: {_TOO_LARGE}")

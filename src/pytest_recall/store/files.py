@@ -1,7 +1,12 @@
-"""Files: bounded reads, atomic writes, and the lock between two runs on one checkout."""
+"""Files: bounded reads, atomic writes, and the lock between two runs on one checkout.
+
+What is written stays where it was meant to be: a checkout may hold links that a stranger's pull
+request has put there, and one that leads out of its folder is refused and not followed.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +18,26 @@ from pytest_recall.core.errors import RecallError
 MAX_BYTES = 256 * 1024 * 1024
 """A file larger than this is not one of ours; reading it would only fill the memory."""
 LOCK_SECONDS = 60.0
+
+
+class LinkError(OSError):
+    """A symbolic link in the place of what is about to be written, which leads out of its folder."""
+
+    def __init__(self, path: Path, target: str) -> None:
+        problem = f"is a link to {target}, out of its folder, which is not followed to write; remove the link"
+        super().__init__(errno.ELOOP, problem, str(path))
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
+def check_link(*paths: Path) -> None:
+    """Raise LinkError for the first of `paths` that is a link out of the folder that it is in."""
+    for path in paths:
+        if path.is_symlink():
+            target = os.path.realpath(path)
+            if not Path(target).is_relative_to(os.path.realpath(path.parent)):
+                raise LinkError(path, target)
 
 
 def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False, at_most: int | None = None) -> str:
@@ -49,8 +74,10 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace `path` by `data` at once: readers see the old file or the new one, never a part.
 
     A `durable` one is on the disk before it is in its place, which takes a while. A symbolic
-    link is followed, and the permissions of an existing file are kept. Raises OSError.
+    link is followed within its folder and refused if it leads out of it; the permissions of an
+    existing file are kept. Raises OSError.
     """
+    check_link(path)
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -72,6 +99,7 @@ def create_text(path: Path, text: str) -> None:
 
     It is on the disk before it has its name.
     """
+    check_link(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
@@ -99,6 +127,7 @@ def _umask() -> int:
 
 def make_ignored(folder: Path, why: str = "") -> None:
     """Make a folder that git passes over, if it is not there; `why` is for its reader. Raises OSError."""
+    check_link(folder)
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
@@ -115,11 +144,13 @@ def locked(path: Path, busy: str = "") -> Iterator[None]:
     """Hold the lock file `path`, which processes on one machine share.
 
     Raises RecallError if another holds it for longer than `LOCK_SECONDS`, or, with the sentence `busy` for that, if
-    another holds it at all; the lock of a process that died is free at once.
+    another holds it at all; the lock of a process that died is free at once. Raises LinkError too: to open a lock
+    file empties it.
     """
     # Imported here: it loads asyncio, which a run that writes nothing should not pay for.
     from filelock import FileLock, Timeout
 
+    check_link(path.parent, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=0 if busy else LOCK_SECONDS)
     try:

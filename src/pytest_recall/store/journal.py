@@ -22,7 +22,7 @@ from pytest_recall.core.plain import typed
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.series import Rule
 from pytest_recall.core.trial import Trial
-from pytest_recall.store.files import read_text, write_bytes
+from pytest_recall.store.files import check_link, read_text, write_bytes
 
 try:
     import fcntl
@@ -51,6 +51,7 @@ class Journal:
 
         Raises RecallError if another process is writing it, or OSError.
         """
+        check_link(folder, folder / NAME)
         journal = cls.__new__(cls)
         journal.folder = folder
         journal._file = (folder / NAME).open("r+b")

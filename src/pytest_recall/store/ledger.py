@@ -7,7 +7,7 @@ import struct
 import threading
 from pathlib import Path
 
-from pytest_recall.store.files import make_ignored
+from pytest_recall.store.files import check_link, make_ignored
 
 _AMOUNT = struct.Struct("<d")
 
@@ -28,6 +28,7 @@ class Ledger:
     def add(self, usd: float | None) -> None:
         """Add what a call has cost; None if nobody knows."""
         make_ignored(self.path.parent)
+        check_link(self.path)
         with self.path.open("ab", buffering=0) as file:
             file.write(_AMOUNT.pack(math.nan if usd is None else usd))
 

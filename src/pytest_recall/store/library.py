@@ -16,10 +16,11 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules, key_of
 from pytest_recall.store.cassette import SUFFIX, Cassette, merged, read_draft, write_cassette
-from pytest_recall.store.files import locked, make_ignored
+from pytest_recall.store.files import check_link, locked, make_ignored
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
+LOCK = ".lock"
 AGAIN = "~"  # Before the number of a repeat; in the name of no case.
 ARM = "@"  # Before the name of a baseline; in the name of no case either.
 _BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
@@ -77,9 +78,18 @@ class Library:
 
     def drafts(self, path: Path | None = None) -> list[Path]:
         """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""
+        check_link(self.folder / DRAFTS)  # What is found there may be deleted.
         every = (self.folder / DRAFTS).glob(f"*{SUFFIX}")
         found = [(match["of"], draft) for draft in every if (match := _DRAFT.fullmatch(draft.name))]
         return [draft for of, draft in sorted(found) if path is None or of == self._draft_name(path)]
+
+    def check(self, path: Path) -> None:
+        """Raise LinkError if a link leads out of the folder on the way to the cassette `path` or to its drafts.
+
+        The folder must be none that leads out of its own: whoever means another place names that one.
+        """
+        within = [parent for parent in path.parents if parent.is_relative_to(self.folder)]
+        check_link(*reversed(within), path, self.folder / DRAFTS, self.folder / DRAFTS / LOCK)
 
     def finish(
         self,
@@ -98,7 +108,7 @@ class Library:
         news = list(exchanges)
         if not news and not path.exists():
             return
-        with self._locked():
+        with self._locked(path):
             if shared:
                 news = merged(_written_in(path, header.get("run"), rules), news)
             if news:
@@ -110,7 +120,7 @@ class Library:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
         if not self.left_behind(path):
             return 0
-        with self._locked():
+        with self._locked(path):
             before: list[Exchange] = []
             header: dict[str, Any] = {}
             if path.exists():
@@ -141,9 +151,10 @@ class Library:
         return _BETWEEN.join(path.relative_to(self.folder).with_suffix("").parts)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, path: Path) -> Iterator[None]:
+        self.check(path)
         make_ignored(self.folder / DRAFTS)
-        with locked(self.folder / DRAFTS / ".lock"):
+        with locked(self.folder / DRAFTS / LOCK):
             yield
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -32,6 +33,8 @@ NODE = b'"node":"'
 KEY = slice(CRC_BYTES + len(CALL), CRC_BYTES + len(CALL) + 32)
 RAW = slice(KEY.stop + len('","raw":"'), KEY.stop + len('","raw":"') + 32)
 NODE_NAME = slice(CRC_BYTES + len(NODE), CRC_BYTES + len(NODE) + 16)
+
+_SEQ = re.compile(rb'"seq":(\d{1,12})[,}]')
 
 encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 NOT_READ = Request("", "", (), b"")
@@ -63,6 +66,17 @@ def unsealed(line: bytes, name: str, number: int) -> dict[str, Any]:
         raise RecallError(
             f"{name}:{number}: damaged ({error}); restore the cassette from git, or record it again"
         ) from None
+
+
+def sum_of(lines: Iterable[bytes]) -> str:
+    """Return a checksum of sealed lines in their order, by the checksums of each."""
+    return f"{zlib.crc32(b''.join(line[:CRC_BYTES] for line in lines)):08x}"
+
+
+def seq_of(line: bytes) -> int | None:
+    """Return the number of the call of a line without parsing it; None if it has none in its place."""
+    found = _SEQ.search(line, RAW.stop, RAW.stop + 200)
+    return None if found is None else int(found[1])
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.store.files import read_text
+from pytest_recall.store.files import check_link, read_text
 
 
 def objects(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
@@ -34,6 +34,7 @@ class Appended:
     """A file that objects are appended to, each through to the operating system; a context manager."""
 
     def __init__(self, path: Path) -> None:
+        check_link(path.parent, path)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab+", buffering=0)
         end = self._file.seek(0, os.SEEK_END)
