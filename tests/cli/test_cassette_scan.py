@@ -154,6 +154,25 @@ def test_placeholders_of_credentials(project: Path, inside: Recall) -> None:
     assert inside(project, *SCAN).code == 0
 
 
+def test_a_secret_that_a_stream_spells_out(project: Path, inside: Recall) -> None:
+    chunks = tuple(
+        f"data: {json.dumps({'text': piece})}\n\n".encode() for piece in ("my sk-proj-4fT9", "xQ2mLw8ZrYb1Kd07")
+    )
+    path = write(library(project).of_case("right", "loans"), call(response=response(chunks=chunks, offsets=(0.1, 0.2))))
+    done = inside(project, *SCAN)
+    assert done.code == 1
+    what = "the response body, put together, holds what looks like an OpenAI key"
+    assert done.out.startswith(f"{path.relative_to(project).as_posix()}:3: {what}")
+
+
+def test_an_answer_that_cannot_be_unpacked_is_said(project: Path, inside: Recall) -> None:
+    packed = response(headers=(*JSON, ("content-encoding", "br")), chunks=(b"\x8b\x00\x80",))
+    write(library(project).of_case("right", "loans"), call(response=packed))
+    done = inside(project, *SCAN)
+    assert done.code == 1
+    assert ":3: the response body is compressed in a way that cannot be searched\n" in done.out
+
+
 def test_damaged_files_and_files_of_others_are_looked_through(project: Path, inside: Recall) -> None:
     folder = project / "eval" / "cassettes"
     cut = write(folder / "cut.ndjson", call(response=response(f"my key is {SECRET}")))

@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.core.credentials import suspicious
 from tests.core.samples import unhurried
-
-SMALL = "abcdefghijklmnopqrstuvwxyz"
-DIGITS = "0123456789"
-ALL = SMALL + SMALL.upper() + DIGITS
-
-
-def made(length: int, letters: str = ALL, seed: int = 7) -> str:
-    """Return characters that no one chose. Nothing in this file is, or was, anybody's key."""
-    return "".join(random.Random(seed).choices(letters, k=length))
-
+from tests.core.secret_kinds import DIGITS, HEX, SMALL, made
 
 KEYS = {
     "an OpenAI key": "sk-proj-" + made(40),
@@ -36,7 +27,15 @@ KEYS = {
     "a Google token": "ya29." + made(60),
     "a Slack token": "xoxb-" + made(12, DIGITS) + "-" + made(24),
     "a Hugging Face token": "hf_" + made(34, SMALL + SMALL.upper()),
-    "a Stripe key": "sk_live_" + made(24),
+    "a Stripe key": "sk_test_" + made(24),
+    "a SendGrid key": f"SG.{made(22)}.{made(43, seed=8)}",
+    "a Databricks token": "dapi" + made(32, HEX) + "-2",
+    "a Mailgun key": "key-" + made(32, HEX),
+    "a Twilio key": "SK" + made(32, HEX),
+    "a Shopify token": "shpat_" + made(32, HEX),
+    "a Doppler token": "dp.pt." + made(43),
+    "a Perplexity key": "pplx-" + made(48),
+    "a Slack webhook": f"hooks.slack.com/services/T{made(8, DIGITS)}/B{made(8, DIGITS, 8)}/{made(24)}",
     "a Groq key": "gsk_" + made(52),
     "a JSON web token": f"eyJ{made(30)}.eyJ{made(40)}.{made(43)}",
 }
@@ -165,6 +164,12 @@ def test_a_description_does_not_hold_the_secret(said: str, before: str, after: s
         "%25" * 100_000,
         "earer " * 50_000,
         "key \t" * 60_000,
+        "://a:b" * 50_000,
+        "password=" * 30_000,
+        "/api/webhooks/1" * 20_000,
+        "123456789:A" * 30_000,
+        "eHh4\n" * 60_000,
+        "Basic eHh4" * 30_000,
     ],
     ids=lambda text: repr(text[:6]),
 )

@@ -15,6 +15,7 @@ from pytest_recall.core.credentials import suspicious
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.redact import Redactor, decoded
 from pytest_recall.core.secrets import secret_names
+from pytest_recall.core.unwrapped import spelled
 from pytest_recall.render.sentences import plural
 from pytest_recall.store.cassette import read_lines
 from pytest_recall.store.rubric import read_rubric
@@ -23,8 +24,8 @@ DETAILS = """\
 Looks through every line of every cassette and draft, also of damaged ones and of files of others:
 for the values of variables that hold secrets (well-known names, names such as *_KEY and *_TOKEN,
 and those under `secrets` in the rubric) in any spelling, and for what looks like a key. Run it
-where the variables are set. Exits with 1 if something is found; the secret itself is not printed.
-A secret that a model spells out over several events of a stream is not found.
+where the variables are set. Exits with 1 if something is found, also if it is an answer that cannot
+be unpacked and so was not searched; the secret itself is not printed.
 """
 _CREDENTIALS = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "x-goog-api-key"}
@@ -32,11 +33,16 @@ _CREDENTIALS = frozenset(
 
 
 class Part(NamedTuple):
-    """A stretch of recorded text: what it is, and whether it may hold URLs with parameters."""
+    """A stretch of recorded text: what it is, and whether it may hold URLs with parameters.
+
+    One that `is_sealed` could not be unpacked; one that `is_joined` is what the events of a stream say together.
+    """
 
     what: str
     text: str
     is_url: bool = False
+    is_sealed: bool = False
+    is_joined: bool = False
 
 
 class Detector:
@@ -103,10 +109,18 @@ def run(args: argparse.Namespace) -> int:
 def _in_line(line: bytes, detector: Detector) -> Iterator[dict[str, str]]:
     """Yield what a line holds: by its parts, or else anywhere in it, which finds what is damaged or unknown."""
     count = 0
+    known: list[str] = []
     for part in parts_of(line):
-        for what in detector.found(part):
+        found = detector.found(part)
+        if part.is_joined:
+            found = [what for what in found if what not in known]
+        known += found
+        for what in found:
             count += 1
             yield {"part": part.what, "what": f"holds {what}"}
+        if part.is_sealed:
+            count += 1
+            yield {"part": part.what, "what": "is compressed in a way that cannot be searched"}
         name = part.what.rpartition(" ")[2].lower()
         if " header " in part.what and name in _CREDENTIALS and "[" not in part.text:
             count += 1
@@ -155,11 +169,19 @@ def _side(name: str, side: Any) -> Iterator[Part]:
         except ValueError:
             return
         plain = decoded(tuple(headers), (data,))
-        yield Part(f"the {name} body", (data if plain is None else plain[0]).decode("utf-8", "replace"))
-    elif isinstance(text := body.get("string"), str):
-        yield Part(f"the {name} body", text)
+        yield from _text(
+            name, (data if plain is None else plain[0]).decode("utf-8", "replace"), is_sealed=plain is None
+        )
+    elif isinstance(string := body.get("string"), str):
+        yield from _text(name, string)
     else:
         yield Part(f"the {name} body", _written(body))
+
+
+def _text(name: str, text: str, *, is_sealed: bool = False) -> Iterator[Part]:
+    yield Part(f"the {name} body", text, is_sealed=is_sealed)
+    for joined in spelled(text):
+        yield Part(f"the {name} body, put together,", joined, is_joined=True)
 
 
 def _written(value: Any) -> str:

@@ -152,9 +152,10 @@ class Redactor:
     this class undoes its URL encoding. The base64 form can not be matched like that, because its
     edges share bits with the text around it.
 
-    **Limits.** A model that spells a secret over several events of a stream leaves its pieces, as
-    no stretch of bytes holds it; so does a content encoding that the standard library does not
-    know (see `decoded`). In base64 the characters that a secret shares with its neighbours stay.
+    **Limits.** A secret that a model spells over several events of a stream keeps its pieces, as
+    no stretch of bytes holds it, and so does one in a content encoding that the standard library
+    does not know (see `decoded`): `replay.clean` refuses to write such a call. In base64 the
+    characters that a secret shares with its neighbours stay.
     """
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
@@ -197,7 +198,7 @@ class Redactor:
         """Return the request as it may be stored and matched."""
         headers = self.headers(request.headers, KEPT_REQUEST_HEADERS)
         headers, (body,) = self._body(headers, (request.body,))
-        if _header(headers, "content-type").lower().startswith("application/x-www-form-urlencoded"):
+        if is_form(headers):
             form = "&" + body.decode("latin-1")
             body = _PARAMETER.sub(_without_credential, form)[1:].encode("latin-1")
         return Request(request.method, self.url(request.url), headers, body)
@@ -277,6 +278,11 @@ def _unpacked(chunks: _Chunks, encoding: str) -> _Chunks | None:
             continue
         return tuple(pieces)
     return None
+
+
+def is_form(headers: Headers) -> bool:
+    """Tell whether a body is that of a form, in pairs as in a query."""
+    return _header(headers, "content-type").lower().startswith("application/x-www-form-urlencoded")
 
 
 def _header(headers: Headers, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import plain_body
-from pytest_recall.core.redact import MAX_PLAIN_BYTES, Redactor, decoded, unpacks_too_far
+from pytest_recall.core.redact import MAX_PLAIN_BYTES, Redactor, decoded, is_form, unpacks_too_far
 
 
 def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
@@ -14,11 +14,16 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
     Raises RecallError, in words that follow the name of the call, for one that cannot be searched
     or still holds what looks like a key.
     """
-    from pytest_recall.core.credentials import suspicious  # Only what is written down is searched by so much.
+    # Only what is written down is searched by so much.
+    from pytest_recall.core.credentials import suspicious
+    from pytest_recall.core.unwrapped import pairs, spelled
 
     request, response, failure = exchange.request, exchange.response, exchange.failure
     request = redactor.request(request)
-    texts = [request.url, *(value for _, value in request.headers), plain_body(request).decode("utf-8", "replace")]
+    asked = plain_body(request).decode("utf-8", "replace")
+    texts = [*(value for _, value in request.headers), pairs(asked) if is_form(request.headers) else asked]
+    # Behind a `/`, a key may as well be a part of base64.
+    texts += [pairs(request.url), pairs(request.url).replace("/", " ")]
     if response is not None:
         response = redactor.response(response)
         plain = decoded(response.headers, response.chunks)
@@ -32,7 +37,14 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
                 "has an answer that is compressed in a way that cannot be searched for secrets;"
                 " let the client ask for gzip or none"
             )
-        texts += [*(value for _, value in response.headers), b"".join(plain).decode("utf-8", "replace")]
+        said = b"".join(plain).decode("utf-8", "replace")
+        together = list(spelled(said))
+        if any(redactor.text(text) != text for text in together):
+            raise RecallError(
+                "holds the value of a known secret, spelled out over several events of its stream, where it cannot be"
+                " replaced; let the model not repeat it"
+            )
+        texts += [*(value for _, value in response.headers), said, *together]
     if failure is not None:
         failure = redactor.failure(failure)
         texts.append(failure.message)

@@ -1,0 +1,137 @@
+"""Clean: which calls may be written, and how many secrets of which kinds would reach the disk."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from base64 import b64encode
+from hashlib import sha256
+from uuid import UUID
+
+import pytest
+
+from pytest_recall.core.errors import RecallError
+from pytest_recall.core.exchange import Exchange, Request, Response
+from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.clean import cleaned
+from tests.core.secret_kinds import JSON, KINDS, OK, PLACES, URL, made
+
+MAY_PASS = 0
+"""How many of the pairs of a kind and a place may reach the disk; each would have to be named in the docs."""
+
+
+def is_refused(call: Exchange, redactor: Redactor | None = None) -> str:
+    """Return why a call must not be written, or nothing if it may."""
+    try:
+        cleaned(call, redactor or Redactor({}))
+    except RecallError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_kinds_of_secrets_that_reach_the_disk(place: str) -> None:
+    assert (len(KINDS), len(PLACES)) == (27, 8)
+    passed = [kind for kind, secret in KINDS.items() if not is_refused(PLACES[place](secret))]
+    assert len(passed) <= MAY_PASS, f"{place}: {passed}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_said_does_not_hold_the_secret(kind: str) -> None:
+    said = is_refused(PLACES["JSON body"](KINDS[kind]))
+    assert "holds what looks like" in said
+    assert KINDS[kind][-16:] not in said
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda secret: b64encode(json.dumps({"config": secret}).encode()).decode(),
+        lambda secret: b64encode(b64encode(f"Use {secret} here.".encode())).decode(),
+        lambda secret: b64encode(b"\0\1\2" + secret.encode() + b"\xff").decode().rstrip("="),
+        lambda secret: f"/v1/files/{b64encode(f'id={secret}'.encode(), altchars=b'-_').decode()}/parts",
+        lambda secret: "\n".join(
+            b64encode(f"Dear all, use {secret} from now on.".encode()).decode()[at : at + 60]
+            for at in range(0, 200, 60)
+        ),
+        lambda secret: json.dumps(json.dumps({"inner": json.dumps({"key": f"a\n{secret}"})})),
+    ],
+    ids=["json", "twice", "bytes", "path", "lines", "escapes"],
+)
+@pytest.mark.parametrize("kind", ["OpenAI key", "AWS key id", "database URL", "private key"])
+def test_what_a_secret_is_wrapped_in_is_undone(kind: str, wrapped: object) -> None:
+    assert callable(wrapped)
+    body = json.dumps({"content": wrapped(KINDS[kind])}).encode()
+    assert is_refused(Exchange("", 0, "agent", Request("POST", URL, JSON, body), OK))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password=hunter2",
+        '{"user": "ann", "password": "Tr0ub4dor&3"}',
+        "DB_PASSWORD='SuperSecret123!'",
+        "password: s3cr3tvalue99",
+        "Server=db;User Id=app;Pwd=kx81Lq_ww;",
+        "mysql://root:kx81Lq@db.example.com/app",
+        "Authorization: Basic " + b64encode(b"ann:kx81Lq_ww").decode(),
+    ],
+)
+def test_passwords(text: str) -> None:
+    assert "a password" in is_refused(PLACES["JSON body"](text))
+
+
+def test_a_compressed_body_is_searched() -> None:
+    answer = OK._replace(
+        headers=(*JSON, ("content-encoding", "gzip")), chunks=(gzip.compress(KINDS["OpenAI key"].encode()),)
+    )
+    assert "an OpenAI key" in is_refused(Exchange("", 0, "agent", Request("POST", URL), answer))
+
+
+def test_a_known_value_that_a_stream_spells_out_is_not_written() -> None:
+    call = PLACES["streamed answer"]("the-Sunday-of-Whit")
+    assert is_refused(call) == ""
+    said = is_refused(call, Redactor({"DOOR_TOKEN": "the-Sunday-of-Whit"}))
+    assert said.startswith("holds the value of a known secret, spelled out over several events")
+
+
+def test_an_answer_that_unpacks_too_far_is_not_written() -> None:
+    body = gzip.compress(bytes(65 << 20), 1)
+    answer = Response(200, "OK", (("content-encoding", "gzip"),), (body,))
+    assert "larger than 64 MB when it is unpacked" in is_refused(Exchange("", 0, "agent", Request("GET", URL), answer))
+
+
+PICTURE = b64encode(random.Random(3).randbytes(60_000)).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I reset my password? It says password: must have at least 8 characters.",
+        "password: 12-character minimum, passphrase: base64-encoded, pwd: SHA-256, password: 8chars, password='sha256'",
+        "Write a login form with <input type='password' name='password' value='' required>.",
+        "conn = psycopg.connect(user=args.user, password=args.db_password2, host='db1')",
+        "password = os.environ['DB_PASSWORD_2']; pwd=/home/user1/project",
+        'password=getpass.getpass("Password2: ") or password=config.get("password1")',
+        "export PASSWORD=${DB_PASSWORD_1} and password: {{ vault.password1 }} and --password=$PASS_1",
+        "DATABASE_URL=postgres://user:password@localhost:5432/app or mysql://root:secret123@db/app",
+        "https://user:pass@example.com and redis://:<password1>@host and http://host:8080/a@2x.png",
+        '{"type": "object", "properties": {"password": {"type": "string", "minLength": 8}}}',
+        "The token_count=1234567890123456789012 and max_tokens: 4096, api_version: 2024-10-21-preview",
+        "docker pull registry.test/team/app:v1.2.3@sha256:" + sha256(b"a").hexdigest(),
+        f"commit {sha256(b'b').hexdigest()[:40]}, trace {UUID(int=2**120 + 7)}, id chatcmpl-{made(29)}",
+        f"call_{made(24)} toolu_01{made(22)} msg_{made(24)} resp_{made(48, '0123456789abcdef')} file-{made(22)}",
+        f"data:image/png;base64,{PICTURE}",
+        b64encode(b"A long report, with a password: as before, and nothing else. " * 20).decode(),
+        json.dumps([random.Random(5).gauss(0, 1) for _ in range(2000)]),
+        "Server-sent: hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX is the form of a webhook.",
+        "sk_test_your_key_goes_here_1 and SG.xxxxxxxxxxxxxxxxxxxxxx.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        "12:30:45 ratio 1700000000:Amsterdam-is-the-capital-of-the-Netherlands",
+        '{"pageToken": "CAEQAA", "nextPageToken": "EAAaBlBUOkNBVQ", "etag": "W/\\"0815\\""}',
+    ],
+    ids=lambda text: str(text)[:24],
+)
+def test_ordinary_prompts_are_written(text: str) -> None:
+    for place in ("JSON body", "answer", "form body", "query", "streamed answer"):
+        assert is_refused(PLACES[place](text)) == "", place
