@@ -24,10 +24,11 @@ from pytest_recall.store.journal import read_journal
 from pytest_recall.store.rubric import read_rubric
 
 DETAILS = """\
---fail-on is for CI, where cases that are known to fail should not turn every run red:
+--fail-on says what ends it with 1, in place of `blocks` in the rubric:
   regression   a case failed whose last verdict was a pass
   failure      a case failed that is not in quarantine
-  incomplete   such a case failed, or a case came to no verdict, or was not run, or a gate has too few verdicts
+  incomplete   such a case failed, or a case was skipped or not run, or a gate has too few verdicts
+An error, which is a case that came to no verdict, does so under each of them; nothing does with `never`.
 A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
 A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
 """
@@ -47,10 +48,12 @@ def add(commands: Commands) -> None:
         "--format", choices=("text", "md", "json"), default="text", help="how to print it (default: text)"
     )
     parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="list the failures that are otherwise folded to a line"
+    )
+    parser.add_argument(
         "--fail-on",
         choices=("never", "regression", "failure", "incomplete", "rubric"),
-        help="when to exit with 1; `rubric`: what `blocks` there says, and on a regression where it says nothing"
-        " (default: what `blocks` says, else never)",
+        help="when to exit with 1; rubric: as `blocks` there says, which is `regression` by default (default: rubric)",
     )
     parser.add_argument(
         "--observed",
@@ -76,10 +79,9 @@ def run(args: argparse.Namespace) -> int:
         print(
             render.markdown(record, card, links(os.environ, place.root))
             if args.format == "md"
-            else "\n".join(render.terminal(record, card))
+            else "\n".join(render.terminal(record, card, args.verbose))
         )
-    rule = (rubric.blocks or "regression") if args.fail_on == "rubric" else args.fail_on or rubric.blocks
-    return int(card.stops(rule))
+    return int(card.stops(rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on))
 
 
 def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubric) -> tuple[Standing, ...]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.trial import Trial
 
 Blocks = Literal["never", "regression", "failure", "incomplete"]
-"""What stops a merge: nothing; a case that passed before; any fail; also what came to no verdict."""
+"""What blocks a merge: nothing; a case that passed before; any failure; also a case that was not run or has no verdict."""
 Status = Literal["held", "missed", "too few verdicts"]
 
 
@@ -94,8 +94,8 @@ class Standing(NamedTuple):
             return "too few verdicts"
         return "held" if self.rate >= self.gate.at_least else "missed"
 
-    def stops(self, blocks: Blocks | None) -> bool:
-        """Whether it stops a merge under the rule `blocks`; None is that the rubric has no rule."""
+    def stops(self, blocks: Blocks) -> bool:
+        """Whether it blocks a merge under the rule `blocks`."""
         if self.gate.informs or blocks == "never":
             return False
         return self.status == "missed" or (self.status != "held" and blocks == "incomplete")
@@ -130,14 +130,14 @@ def _verdict(trial: Trial | None) -> bool | None:
     return trial.outcome.value == "passed"
 
 
-def informs(blocks: Blocks | None, row: Row | None) -> str:
-    """Return why the fail of a case with this `row` only informs, under the rubric's rule; empty if it blocks."""
+def informs(blocks: str, row: Row | None) -> str:
+    """Return why the failure of a case with this `row` only informs, under the rule `blocks`; empty if it blocks."""
     if blocks == "never":
-        return "it only informs: the rubric says `blocks: never`"
+        return "it only informs: under `blocks: never` nothing blocks"
     if blocks != "regression" or (row is not None and not row.failing):
         return ""
-    known = "it has not passed before" if row is None else "it failed before"
-    return f"it only informs: the rubric says `blocks: regression`, and {known}"
+    known = "this is its first verdict" if row is None else "it failed before"
+    return f"it only informs: under `blocks: regression` only a regression blocks, and {known}"
 
 
 def loosened(before: Iterable[Gate], now: Iterable[Gate]) -> list[str]:

@@ -26,6 +26,9 @@ class Header(NamedTuple):
     `budget` is in US dollars, and `ledger` the file in which it is kept; `early` that of trials which came
     to their end before their turn. `merged` are the shards that
     this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
+
+    `blocks` is the rubric's. Of the `total` cases `questions` are on no schedule, `verdicts` had a verdict before the
+    run, and of these `passing` passed at the last one; None is a run of a version that did not count them.
     """
 
     run: str
@@ -68,6 +71,10 @@ class Header(NamedTuple):
     early: str = ""
     merged: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    blocks: str = ""
+    questions: int = 0
+    verdicts: int | None = None
+    passing: int = 0
 
 
 class Record(NamedTuple):

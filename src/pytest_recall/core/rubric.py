@@ -290,9 +290,10 @@ class Rubric(BaseModel):
         default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
     )
 
-    blocks: Blocks | None = Field(
-        default=None,
-        description="What blocks a merge: `never`, `regression`, `failure` or `incomplete`; other fails only inform.",
+    blocks: Blocks = Field(
+        default="regression",
+        description="What blocks a merge and turns a run red: `never`, `regression`, `failure` or `incomplete`; other"
+        " failures only inform.",
     )
     gates: tuple[Gate, ...] = Field(
         default=(), description="Pass rates that scenarios or dimensions have to keep; see how to gate a merge."

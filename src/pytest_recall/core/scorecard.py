@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.cause import Cause, cause
+from pytest_recall.core.gate import informs
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
-from pytest_recall.core.schedule import DATASET, Quarantine, review
+from pytest_recall.core.schedule import DATASET, UNSCHEDULED, Quarantine, review
 from pytest_recall.core.series import Rule, graded, series
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.metrics.stats import unseen_share
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.audit import Grading, Regraded
     from pytest_recall.core.gate import Blocks, Standing
     from pytest_recall.core.membench import Summary
+    from pytest_recall.core.record import Header
 
 NOT_RUN = "not run"
 
@@ -51,6 +54,38 @@ class Result(NamedTuple):
     def blocks(self) -> bool:
         """Whether it is a fail that counts, of a case that is not set apart."""
         return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart
+
+    @property
+    def failure(self) -> Failure:
+        """What the case is, if it failed: by its last verdict before, and by whether this one counts."""
+        if self.apart:
+            return Failure.QUARANTINED
+        if self.trial.unproven:
+            return Failure.UNCOUNTED
+        if self.trial.reason in UNSCHEDULED:
+            return Failure.UNSCHEDULED
+        if self.regression:
+            return Failure.REGRESSION
+        return Failure.NEW if self.trial.row is None else Failure.KNOWN
+
+
+class Failure(StrEnum):
+    """What a failed case is: one of these words, wherever it is shown."""
+
+    REGRESSION = "regression"
+    NEW = "new failure"
+    KNOWN = "known failure"
+    UNSCHEDULED = "failed"
+    QUARANTINED = "in quarantine"
+    UNCOUNTED = "not counted"
+
+
+class LastVerdicts(NamedTuple):
+    """How all cases on the schedule stand: of `cases`, `known` have had a verdict, and `passed` passed at the last."""
+
+    cases: int
+    known: int
+    passed: int
 
 
 class LastPass(NamedTuple):
@@ -90,15 +125,44 @@ class Scorecard(NamedTuple):
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
 
-    def stops(self, blocks: Blocks | None) -> bool:
-        """Whether the run stops a merge under the rule `blocks`; None is that the rubric has none, only gates."""
+    def stops(self, blocks: Blocks) -> bool:
+        """Whether the run blocks a merge under the rule `blocks`. An error shows nothing, which is no success."""
+        if blocks == "never":
+            return False
         failed = [result for result in self.with_outcome(Outcome.FAILED) if result.blocks]
         found = {
             "regression": any(result.regression for result in failed),
             "failure": bool(failed),
-            "incomplete": bool(failed or self.not_run or self.with_outcome(Outcome.ERROR, Outcome.SKIPPED)),
+            "incomplete": bool(failed or self.not_run or self.with_outcome(Outcome.SKIPPED)),
         }
-        return found.get(blocks or "never", False) or any(standing.stops(blocks) for standing in self.gates)
+        return (
+            found[blocks]
+            or bool(self.with_outcome(Outcome.ERROR))
+            or any(standing.stops(blocks) for standing in self.gates)
+        )
+
+    def failures(self) -> dict[Failure, list[Result]]:
+        """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
+        found: dict[Failure, list[Result]] = {kind: [] for kind in Failure}
+        for result in self.with_outcome(Outcome.FAILED):
+            found[result.failure].append(result)
+        return {kind: results for kind, results in found.items() if results}
+
+    def last_verdicts(self, header: Header) -> LastVerdicts | None:
+        """Return how all cases stand after the run; None for a run of a version that did not count them.
+
+        A verdict of this run takes the place of the one before, also where it is on a replayed answer; what is none,
+        or does not count, leaves the one before in place.
+        """
+        if header.verdicts is None:
+            return None
+        known, passed = header.verdicts, header.passing
+        for trial in (result.trial for result in self.results):
+            if not trial.outcome.is_verdict or trial.unproven or trial.reason in UNSCHEDULED:
+                continue
+            known += trial.row is None
+            passed += (trial.outcome is Outcome.PASSED) - (trial.row is not None and not trial.row.failing)
+        return LastVerdicts(header.total - header.questions, known, passed)
 
     @property
     def by_tries(self) -> list[RepeatSummary]:
@@ -177,11 +241,16 @@ def summarize(
     )
 
 
-def has_failed(trials: Iterable[Trial]) -> bool:
-    """Whether a case has a fail that counts, or came to no verdict, which a run that ends well has none of."""
+def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
+    """Whether a case has a failure that blocks, or came to no verdict, which a run that ends well has none of."""
     return any(
         trial.outcome is Outcome.ERROR
-        or (trial.outcome is Outcome.FAILED and not trial.unproven and not (trial.row and trial.row.quarantined))
+        or (
+            trial.outcome is Outcome.FAILED
+            and not trial.unproven
+            and not (trial.row and trial.row.quarantined)
+            and not (header.scheduled and informs(header.blocks, trial.row))
+        )
         for trial in graded(trials).values()
     )
 

@@ -295,6 +295,14 @@ class Hooks:
                     batching.finish(self.run)
                 self.run.finish(session)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
+    def pytest_recall_sections(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
+        """Leave cases that failed to the scorecard, around pytest's own sections."""
+        if self.run is None:
+            return (yield)
+        with self.run.ending.alone(terminalreporter):
+            return (yield)
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the scorecard."""
         if self.config.option.verbose < 0:  # There was no header to say it in.

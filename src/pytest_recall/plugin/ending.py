@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +72,7 @@ class Ending:
         gates = self._gates(Record(header, tuple(run.trials)))
         missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
         # What failed before the run was cut off has not passed since.
-        failed = run.before is not None and has_failed(run.trials)
+        failed = run.before is not None and has_failed(header, run.trials)
         if session.exitstatus == pytest.ExitCode.OK and (missed or failed):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
@@ -200,14 +203,18 @@ class Ending:
             self._summary_of_dry_run(reporter)
         if self._record is None or self._card is None or self._run.refused:
             return
+        verbosity = reporter.config.get_verbosity()
         reporter.section("recall scorecard")
-        for line in render.terminal(self._record, self._card):
+        shown = self._run.failures.shown(reporter)
+        first, *rest = render.terminal(self._record, self._card, verbosity, shown, self._list_command)
+        reporter.line(first, bold=True, red=bool(self._record.exit_code), green=not self._record.exit_code)
+        for line in rest:
             reporter.line(line)
-        if self._state_line:
+        if verbosity > -2 and self._state_line:
             reporter.line(self._state_line)
-        if self._run.alone:
+        if verbosity >= 0 and self._run.alone:
             reporter.line(alone_line(self._run.alone))
-        if self._run.journal is not None:
+        if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in commands(self._card, within(os.environ, self._run.plan.place.root)):
@@ -216,6 +223,19 @@ class Ending:
             reporter.line(note)
         for problem in self._run.problems:
             reporter.line(problem, red=True)
+
+    @contextmanager
+    def alone(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
+        """Have the scorecard alone show the cases that failed, where there is one."""
+        with nullcontext() if self._card is None or self._run.refused else self._run.failures.left_out(reporter):
+            yield
+
+    @property
+    def _list_command(self) -> str:
+        """The command that lists what the scorecard folds."""
+        place = self._run.plan.place
+        folder = place.name(place.eval_dir)
+        return "recall score -v" if folder == "eval" else f"recall score -v --dir {shlex.quote(folder)}"
 
     def _summary_of_dry_run(self, reporter: pytest.TerminalReporter) -> None:
         assert self._run.dry is not None

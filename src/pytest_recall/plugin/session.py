@@ -15,6 +15,7 @@ from pytest_recall.core.baselines import case_and_baseline
 from pytest_recall.core.call import Call
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import garbage
+from pytest_recall.plugin.failures import Failures
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.trials import crashed
 from pytest_recall.render.sentences import slice_line
@@ -73,6 +74,7 @@ class Run:
         self.loop: Loop | None = None
         self.alone: Counter[str] = Counter()
         self.unpaid: dict[str, set[str]] = {}
+        self.failures = Failures()
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
         self.dry: DryRun | None = None
@@ -278,6 +280,8 @@ class Run:
             trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
+            if not trial.arm:
+                self.failures.take(trial, report)
             self._append(trial, where, getattr(report, "recall_dry", ""))
         elif report.failed and report.when == CRASHED:
             self._crashed(report.nodeid, f"the worker died: {report.longrepr}")

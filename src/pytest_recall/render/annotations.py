@@ -27,7 +27,7 @@ def commands(card: Scorecard, below: str = "") -> Iterator[str]:
     regressions = [result for result in failed if result.regression]
     others = [result for result in failed if not result.regression and result.blocks]
     others += card.with_outcome(Outcome.ERROR)
-    missed = [standing for standing in card.gates if standing.stops(None)]
+    missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates.line(standing)) for standing in missed]
     errors += [_of_case("error", result, below) for result in regressions]
     yield from errors[:MOST]

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_recall.core.record import Header, Record
-from pytest_recall.core.scorecard import NOT_RUN, Result, Scorecard
+from pytest_recall.core.scorecard import NOT_RUN, Failure, Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import cost, gates, judges, regressions, sentences
+from pytest_recall.render import cost, gates, headline, judges, regressions, sentences
 from pytest_recall.render.markdown import cell, code
 
 COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_MARKDOWN = 200
 MAX_OPEN = 10
-"""Regressions that stand open; a screen has no more."""
+"""Failures of a kind that stand open; a screen has no more."""
+OPEN = (Failure.REGRESSION, Failure.NEW)
+"""The failures that are shown whole; of all others it is known that they fail, or they count for nothing."""
+TITLES = {Failure.REGRESSION: "regressions", Failure.NEW: "new failures", Failure.KNOWN: "known failures"}
 
 
 def markdown(record: Record, card: Scorecard, links: str = "") -> str:
@@ -25,8 +28,9 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     header = record.header
     rest = sentences.not_run(header)
     lines = [
-        f"# Recall scorecard: {_headline(card)}",
+        f"# Recall scorecard: {headline.counts(card)}",
         "",
+        *([f"{rate}." for rate in (headline.pass_rate(header, card),) if rate]),
         cell(sentences.title(header) + partial(record)) + ".",
         *_cut_short(record, card),
         f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
@@ -35,13 +39,15 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         "",
         *(f"- {cell(line)}" for line in gates.lines(card)),
         *([""] if card.gates or card.loosened else []),
-        *_regressed(header, card, links),
     ]
-    others = [result for result in card.with_outcome(Outcome.FAILED) if not result.regression]
+    kinds = card.failures()
+    for kind in (kind for kind in OPEN if kind in kinds):
+        lines += _open(header, card, kind, kinds.pop(kind), links)
+    others = [result for results in kinds.values() for result in results]
     if others:
         rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
         head = ["| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
-        lines += _folded(f"Failed, and no regression ({len(others)})", [*head, *rows, *_more(others)])
+        lines += _folded(", ".join(headline.counted(kind, len(results)) for kind, results in kinds.items()), [*head, *rows, *_more(others)])
     third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
     if third:
         rows = [
@@ -70,18 +76,16 @@ def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
         yield f"{shard[0].upper()}{shard[1:]}."
 
 
-def _regressed(header: Header, card: Scorecard, links: str) -> Iterator[str]:
-    found = [result for result in card.with_outcome(Outcome.FAILED) if result.regression]
-    if not found:
-        return
+def _open(header: Header, card: Scorecard, kind: Failure, found: list[Result], links: str) -> Iterator[str]:
+    """Yield failures that stand open, as many as fit on a screen."""
     told = [list(regressions.markdown(card, result, moved(header, result), links)) for result in found[:MAX_MARKDOWN]]
-    yield from (f"## Regressions ({len(found)})", "")
+    yield from (f"## {TITLES[kind].capitalize()} ({len(found)})", "")
     for item in told[:MAX_OPEN]:
         yield from item
     yield ""
     if len(found) > MAX_OPEN:
         rest = [line for item in told[MAX_OPEN:] for line in item]
-        yield from _folded(f"{len(found) - MAX_OPEN} more regressions", [*rest, *_more(found)])
+        yield from _folded(f"{len(found) - MAX_OPEN} more {TITLES[kind]}", [*rest, *_more(found)])
 
 
 def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]]:
@@ -137,11 +141,6 @@ def observed_lines(record: Record, card: Scorecard) -> Iterator[str]:
 
     yield render.line(observed(record, card))
     yield render.CAVEAT
-
-
-def _headline(card: Scorecard) -> str:
-    parts = [f"{card.counts[name]} {name}" for name in COLUMNS if card.counts.get(name)]
-    return ", ".join(parts) or "nothing run"
 
 
 def partial(record: Record) -> str:

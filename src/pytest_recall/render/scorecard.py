@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
-from pytest_recall.core.errors import one_line
-from pytest_recall.core.record import Header, Record
-from pytest_recall.core.scorecard import Result, Scorecard
+from pytest_recall.core.record import Record
+from pytest_recall.core.scorecard import Failure, Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import cost, gates, judges, regressions, sentences
-from pytest_recall.render.page import COLUMNS, MAX_MARKDOWN, markdown, moved, notes, observed_lines, partial
+from pytest_recall.render import cost, failures, gates, judges, regressions, sentences
+from pytest_recall.render.headline import headline
+from pytest_recall.render.page import COLUMNS, MAX_MARKDOWN, markdown, notes, observed_lines, partial
 
-__all__ = ["MAX_MARKDOWN", "MAX_TERMINAL", "as_json", "markdown", "terminal"]
-
-MAX_TERMINAL = 100
+__all__ = ["MAX_MARKDOWN", "as_json", "markdown", "terminal"]
 
 
-def terminal(record: Record, card: Scorecard) -> Iterator[str]:
-    """Yield the scorecard line by line, for a terminal."""
+def terminal(
+    record: Record,
+    card: Scorecard,
+    verbosity: int = 0,
+    shown: Mapping[str, str] = MappingProxyType({}),
+    command: str = "recall score -v",
+) -> Iterator[str]:
+    """Yield the scorecard line by line, for a terminal.
+
+    As with pytest's `-q` and `-v`, less is yielded for a lower `verbosity`. `shown` is what pytest has to show of
+    failed cases, by id, and `command` lists the failures that are folded to a line.
+    """
     header = record.header
-    yield sentences.title(header) + partial(record)
+    yield headline(header, card)
     if told := sentences.partial(record, card):
         yield told
+    yield from failures.failed(header, card, verbosity, shown, command)
+    yield from failures.undecided(card, verbosity, shown)
+    if card.not_run:
+        yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     if card.gates or card.loosened:
         yield from gates.lines(card)
+    if verbosity < 0:
+        return
+    yield sentences.title(header) + partial(record)
     yield from _grid("reason", card.by_reason)
     if len(card.by_scenario) > 1:
         yield from _grid("scenario", card.by_scenario)
@@ -33,22 +49,6 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
         from pytest_recall.render import membench
 
         yield from membench.sections(card.datasets)
-    failed = card.with_outcome(Outcome.FAILED)
-    if failed:
-        yield f"failed ({len(failed)}):"
-        for result in failed[:MAX_TERMINAL]:
-            yield from _failed_lines(header, card, result)
-        if len(failed) > MAX_TERMINAL:
-            yield f"  and {len(failed) - MAX_TERMINAL} more in scorecard.md"
-    third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
-    if third:
-        yield f"no verdict ({len(third)}), no box moved:"
-        for result in third[:MAX_TERMINAL]:
-            yield f"  {result.trial.outcome}: {result.trial.case_id}: {one_line(result.trial.error, 140)}"
-        if len(third) > MAX_TERMINAL:
-            yield f"  and {len(third) - MAX_TERMINAL} more in scorecard.md"
-    if card.not_run:
-        yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     if card.arms is not None:
         from pytest_recall.render import baselines
 
@@ -66,7 +66,7 @@ def terminal(record: Record, card: Scorecard) -> Iterator[str]:
 
 def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
     """Return the scorecard as plain JSON types; what is unknown is left out or null."""
-    header = record.header
+    header, kinds, stand = record.header, card.failures(), card.last_verdicts(record.header)
     return {
         "version": 1,
         "run": header.run,
@@ -96,8 +96,12 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "stale": header.left_stale,
         "near": header.near or None,
         "next_due": header.next_due,
+        "headline": headline(header, card),
         "counts": card.counts,
-        "regressions": [r.trial.case_id for r in card.with_outcome(Outcome.FAILED) if r.regression],
+        "last_verdicts": None if stand is None else stand._asdict(),
+        "regressions": [r.trial.case_id for r in kinds.get(Failure.REGRESSION, ())],
+        "new_failures": [r.trial.case_id for r in kinds.get(Failure.NEW, ())],
+        "known_failures": [r.trial.case_id for r in kinds.get(Failure.KNOWN, ())],
         "unseen_share_95": card.unseen,
         "by_reason": card.by_reason,
         "by_scenario": card.by_scenario,
@@ -173,6 +177,7 @@ def _result(result: Result) -> dict[str, Any]:
         "box_before": result.before,
         "box_after": result.after,
         "regression": result.regression,
+        "standing": result.failure.value if trial.outcome is Outcome.FAILED else None,
         "attempts": result.attempts,
         "where": trial.where or None,
     }
@@ -189,18 +194,6 @@ def _repeats(result: Result) -> dict[str, Any]:
         "undecided": found.undecided,
         "pass_rate_95": None if found.interval is None else list(found.interval),
     }
-
-
-def _failed_lines(header: Header, card: Scorecard, result: Result) -> Iterator[str]:
-    told = f"  {sentences.standing(result)}: {result.trial.case_id} ({moved(header, result)})"
-    if result.before is not None and not result.regression:
-        # Known from earlier runs: a line is enough, so that what is new stands out.
-        yield "  " + one_line(f"{told}: {result.trial.note}", 150)
-        return
-    yield told
-    yield f"      {one_line(result.trial.note, 160)}"
-    if result.regression:
-        yield from (f"      {line}" for line in regressions.lines(card, result))
 
 
 def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

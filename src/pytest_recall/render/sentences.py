@@ -7,12 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.record import Header, Record
-from pytest_recall.core.schedule import UNSCHEDULED
 from pytest_recall.core.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.core.scorecard import Result, Scorecard
-
 _MODES = {
     "pr": "pull request",
     "nightly": "nightly",
@@ -136,16 +134,8 @@ def move(result: Result) -> str:
 
 
 def standing(result: Result) -> str:
-    """Return what a fail means: a regression, the first verdict, or nothing new."""
-    if result.apart:
-        return "in quarantine"
-    if result.trial.unproven:
-        return "does not block"
-    if result.trial.reason in UNSCHEDULED:
-        return "failed"
-    if result.regression:
-        return "regression"
-    return "new" if result.before is None else "still failing"
+    """Return what a failure is: a regression, a new or a known failure, or one that counts for nothing."""
+    return result.failure.value
 
 
 def orphans(header: Header) -> str:
@@ -170,7 +160,7 @@ def unproven(card: Scorecard) -> str:
     """Return which verdicts count for nothing because of who gave them, or nothing."""
     found = [result.trial for result in card.results if result.trial.unproven]
     fails = sum(trial.outcome is Outcome.FAILED for trial in found)
-    told = [f"{plural(fails, 'fail')} {'does' if fails == 1 else 'do'} not block"] if fails else []
+    told = [f"{plural(fails, 'failure')} not counted"] if fails else []
     if passes := len(found) - fails:
         told.append(f"{passes:,} {'pass moves' if passes == 1 else 'passes move'} no box")
     reasons = dict.fromkeys(reason for trial in found for reason in trial.unproven.split("; "))
@@ -181,7 +171,7 @@ def quarantine(header: Header) -> str:
     """Return which cases are set apart, chosen or not, or nothing."""
     if not header.quarantined:
         return ""
-    return f"in quarantine, so that a fail blocks nobody ({len(header.quarantined)}): {listed(header.quarantined)}"
+    return f"in quarantine, so that a failure blocks nothing ({len(header.quarantined)}): {listed(header.quarantined)}"
 
 
 def torn(card: Scorecard) -> str:

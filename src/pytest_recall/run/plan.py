@@ -194,6 +194,7 @@ class Plan:
             return self.rest.header
         context, left = self.context, self.left
         whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
+        known = [self.rows[case_id] for case_id in self.cases - self.unscheduled.keys() if case_id in self.rows]
         return Header(
             run=run,
             date=context.date.isoformat(),
@@ -233,6 +234,10 @@ class Plan:
             budget=self.budget,
             ledger=self.ledger,
             early=self.early,
+            blocks=self.rubric.blocks,
+            questions=len(self.cases & self.unscheduled.keys()),
+            verdicts=len(known),
+            passing=sum(not row.failing for row in known),
         )
 
     @property

@@ -1,0 +1,67 @@
+"""Failures: what pytest has to show of cases that failed, kept for the scorecard, which shows each of them once."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.plugin.options import AGAIN
+
+_CATEGORIES = ("failed", "error", "xfailed")
+
+
+class Failures:
+    """The reports of the cases that failed or came to no verdict, by case id."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, list[pytest.TestReport]] = {}
+
+    def take(self, trial: Trial, report: pytest.TestReport) -> None:
+        """Take in the report that came with `trial`; one of a later attempt takes the place of those before."""
+        # What a test itself expects to fail is skipped, to us.
+        expected = hasattr(report, "wasxfail") and trial.outcome is not Outcome.SKIPPED
+        if report.when != "teardown":
+            self._reports.pop(trial.case_id, None)
+        if report.outcome != AGAIN and (report.failed or expected):
+            self._reports.setdefault(trial.case_id, []).append(report)
+
+    @contextmanager
+    def left_out(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
+        """Leave these cases out of pytest's own sections and short summary; they stay in its counts."""
+        stats = reporter.stats
+        kept = {name: stats[name] for name in _CATEGORIES if name in stats}
+        own = {id(report) for reports in self._reports.values() for report in reports}
+        for name, reports in kept.items():
+            stats[name] = [report for report in reports if id(report) not in own]
+        try:
+            yield
+        finally:
+            stats.update(kept)
+
+    def shown(self, reporter: pytest.TerminalReporter) -> dict[str, str]:
+        """Return what pytest would show of each case, by id; nothing with `--tb=no` and `--tb=line`."""
+        if reporter.config.option.tbstyle in ("no", "line"):
+            return {}
+        return {
+            case_id: "\n".join(_text(report, reporter) for report in reports if not hasattr(report, "_pdbshown"))
+            for case_id, reports in self._reports.items()
+        }
+
+
+def _text(report: pytest.TestReport, reporter: pytest.TerminalReporter) -> str:
+    """Return a report as pytest prints it, with what was captured, in the colours of the terminal."""
+    file, terminal = io.StringIO(), reporter._tw
+    writer = type(terminal)(file)
+    writer.hasmarkup, writer.code_highlight = terminal.hasmarkup, terminal.code_highlight
+    writer.fullwidth = max(40, terminal.fullwidth - 6)
+    report.toterminal(writer)
+    captured = reporter.config.option.showcapture
+    for name, content in report.sections:
+        if captured == "all" or (captured != "no" and captured in name):
+            writer.sep("-", name)
+            writer.line(content.removesuffix("\n"))
+    return file.getvalue().rstrip("\n")
