@@ -42,7 +42,9 @@ def event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
 def test_the_scorecard_becomes_a_comment(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     assert inside(ran, "post", "comment") == (0, f"{REPO}#7: wrote a comment\n", "")
     (body,) = host.bodies(7)
-    assert body.startswith("<!-- recall:scorecard -->\n# Recall scorecard: 1 passed, 1 failed, 1 error, 1 skipped\n")
+    assert body.startswith(
+        "<!-- recall:scorecard -->\n# Recall scorecard: 1 regression, 1 error, 1 passed, 1 skipped\n"
+    )
     assert "- **`worse`**" in body
     run = "https://github.com/museum/desk/actions/runs/12"
     assert body.endswith(f"\n\nFor commit {HEAD[:12]}. [The run that wrote this]({run}).")

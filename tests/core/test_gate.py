@@ -59,7 +59,7 @@ def test_too_few_verdicts_neither_hold_nor_miss() -> None:
     rows = {"r0": row(), "r1": row()}
     found = stands(gate(0.0), rows)
     assert (found.verdicts, found.status) == (2, "too few verdicts")
-    assert not found.stops(None)
+    assert not found.stops("regression")
     assert not found.stops("failure")
     assert found.stops("incomplete")
     assert stands(gate(verdicts=2), rows).status == "held"
@@ -77,6 +77,9 @@ def test_cases_in_quarantine_are_left_out() -> None:
     assert (found.cases, found.verdicts, found.passed, found.apart) == (7, 7, 7, 1)
 
 
+INFORMS = "it only informs: under `blocks: regression` only a regression blocks, and "
+
+
 def test_a_gate_is_about_a_scenario_a_dimension_or_all_cases() -> None:
     assert gate().name == "refunds"
     every = Gate(at_least=0.5)
@@ -87,9 +90,9 @@ def test_a_gate_is_about_a_scenario_a_dimension_or_all_cases() -> None:
 
 
 @pytest.mark.parametrize(
-    ("blocks", "stops"), [(None, True), ("never", False), ("regression", True), ("failure", True), ("incomplete", True)]
+    ("blocks", "stops"), [("never", False), ("regression", True), ("failure", True), ("incomplete", True)]
 )
-def test_a_missed_gate_blocks_unless_it_or_the_rubric_only_informs(blocks: Blocks | None, stops: bool) -> None:
+def test_a_missed_gate_blocks_unless_it_or_the_rubric_only_informs(blocks: Blocks, stops: bool) -> None:
     assert stands(gate(), ROWS).stops(blocks) is stops
     assert not stands(gate(informs=True), ROWS).stops(blocks)
     assert not stands(gate(0.5), ROWS).stops(blocks)
@@ -98,16 +101,23 @@ def test_a_missed_gate_blocks_unless_it_or_the_rubric_only_informs(blocks: Block
 @pytest.mark.parametrize(
     ("blocks", "known", "words"),
     [
-        (None, failing(), ""),
         ("failure", None, ""),
         ("incomplete", failing(), ""),
         ("regression", row(), ""),
-        ("regression", failing(), "it only informs: the rubric says `blocks: regression`, and it failed before"),
-        ("regression", None, "it only informs: the rubric says `blocks: regression`, and it has not passed before"),
-        ("never", row(), "it only informs: the rubric says `blocks: never`"),
+        (
+            "regression",
+            failing(),
+            "it only informs: under `blocks: regression` only a regression blocks, and it failed before",
+        ),
+        (
+            "regression",
+            None,
+            "it only informs: under `blocks: regression` only a regression blocks, and this is its first verdict",
+        ),
+        ("never", row(), "it only informs: under `blocks: never` nothing blocks"),
     ],
 )
-def test_a_fail_that_does_not_block_says_why(blocks: Blocks | None, known: Row | None, words: str) -> None:
+def test_a_fail_that_does_not_block_says_why(blocks: Blocks, known: Row | None, words: str) -> None:
     assert informs(blocks, known) == words
 
 

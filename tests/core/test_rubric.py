@@ -55,7 +55,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "max_cassette_age": None,
         "baselines": (),
         "baseline_window": 80_000,
-        "blocks": None,
+        "blocks": "regression",
         "gates": (),
         "state": "rows",
     }

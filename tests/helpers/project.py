@@ -121,8 +121,11 @@ class Project:
         return replace(self, files={name: text for name, text in self.files.items() if name not in names})
 
     def with_cases(self, *cases: Mapping[str, Any], file: str = "eval/cases.yaml") -> Project:
-        """Return the project with these cases in `file`, and with a rubric, without which they would not be run."""
-        rubric = {} if RUBRIC in self.files else {RUBRIC: "owner: us\n"}
+        """Return the project with these cases in `file`, and with a rubric, without which they would not be run.
+
+        By this rubric each failure is one to pytest as well, new and known ones too.
+        """
+        rubric = {} if RUBRIC in self.files else {RUBRIC: "owner: us\nblocks: failure\n"}
         return self.with_files({**rubric, file: cases_yaml(*cases)})
 
     def with_agent(self, source: str) -> Project:

@@ -133,7 +133,7 @@ def judged(*cases: Mapping[str, Any], judge: str | Iterable[str] = "oracle", **r
     names = [judge] if isinstance(judge, str) else list(judge)
     if "appellate_judge" in rubric:
         rubric["appellate_judge"] = model(rubric["appellate_judge"])
-    fields = {"owner": "us", "judge": [model(name) for name in names], **rubric}
+    fields = {"owner": "us", "blocks": "failure", "judge": [model(name) for name in names], **rubric}
     text = "".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
     return JUDGED.with_files({"eval/rubric.yaml": text}).with_cases(*cases)
 

@@ -144,7 +144,7 @@ def test_anything_else_is_an_error_that_says_what_to_return(
     result = checkout.run("eval")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        [f"eval/cases.yaml:1: agent: answered with {kind}; return text, or an object with a `text` attribute"]
+        [f"  error: a: *: agent: answered with {kind}; return text, or an object with a `text` attribute"]
     )
 
 

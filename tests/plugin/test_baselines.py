@@ -21,7 +21,7 @@ LONG = [
     "find code-[0-9]+",
 ]
 """A conversation whose first turn has what its last one asks for."""
-RUBRIC = "owner: me\nbaseline_window: 200\n"
+RUBRIC = "owner: me\nblocks: failure\nbaseline_window: 200\n"
 KNOWS = """\
 @pytest.fixture
 def agent():
@@ -235,7 +235,9 @@ def agent_flips():
 """
     source = ECHOING.files["eval/conftest.py"] + flips
     checkout = (
-        ECHOING.with_files({"eval/conftest.py": source, "eval/rubric.yaml": "owner: me\nconfirm: 2of3\n"})
+        ECHOING.with_files(
+            {"eval/conftest.py": source, "eval/rubric.yaml": RUBRIC.replace("baseline_window: 200", "confirm: 2of3")}
+        )
         .with_cases(case("a", trials="2of4"), case("b"), case("c", trials=2))
         .at(pytester)
     )
@@ -391,7 +393,7 @@ def test_where_no_case_is_they_have_no_effect_and_are_refused(pytester: pytest.P
 
 
 def test_the_rubric_names_them_and_the_option_replaces_them(pytester: pytest.Pytester) -> None:
-    rubric = {"eval/rubric.yaml": "owner: me\nbaselines: [raw, always-late]\n"}
+    rubric = {"eval/rubric.yaml": "owner: me\nblocks: failure\nbaselines: [raw, always-late]\n"}
     checkout = OWNING.with_files(rubric).with_cases(case("a")).at(pytester)
     result = checkout.run("eval", "--recall-mode=all")
     assert ends(result) == "1 baseline failed, 1 baseline passed, 1 passed"

@@ -46,7 +46,8 @@ def test_the_run_is_the_same(pytester: pytest.Pytester, args: tuple[str, ...]) -
     assert checkout.boxes() == {"a": 1, "b": 1}
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     if "no:terminal" not in args:
-        assert "failed (1):" in result.stdout.str()
+        said = [line for line in result.outlines if "got “b”" in line]
+        assert len(said) == 1, "each failure is shown once"
 
 
 def test_durations_list_the_cases(pytester: pytest.Pytester) -> None:

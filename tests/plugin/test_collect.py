@@ -187,10 +187,12 @@ def test_a_failure_shows_question_reference_and_answer_without_a_traceback(pytes
     result = checkout.run("eval")
     result.stdout.fnmatch_lines(
         [
-            "eval/cases.yaml:1: exact: expected “$2”, got “What is the fee?”",
-            "  asked:    What is the fee?",
-            "  expected: $2",
-            "  answered: What is the fee?",
+            "new failures (1):",
+            "  late (new → box 1)",
+            "      eval/cases.yaml:1: exact: expected “$2”, got “What is the fee?”",
+            "        asked:    What is the fee?",
+            "        expected: $2",
+            "        answered: What is the fee?",
         ],
         consecutive=True,
     )

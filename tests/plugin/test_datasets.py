@@ -39,8 +39,8 @@ def counts(checkout: Checkout) -> dict[str, int]:
 def test_each_question_is_an_item(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = PROJECT.at(pytester)
     result = checkout.run(FILE, *workers)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(passed=14, failed=4, skipped=4)
+    assert result.ret == pytest.ExitCode.OK  # There is no verdict before that one could be held against.
+    result.assert_outcomes(passed=14, xfailed=4, skipped=4)
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
     assert checkout.state_text() is None
     assert {trial.reason for trial in checkout.journal().trials} == {"dataset"}
@@ -285,7 +285,7 @@ def test_a_path_is_that_from_the_file(pytester: pytest.Pytester) -> None:
 
 def test_cases_run_one_by_one_where_others_run_at_once(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
-    checkout.run(FILE, "--recall-concurrency", "8").assert_outcomes(passed=14, failed=4, skipped=4)
+    checkout.run(FILE, "--recall-concurrency", "8").assert_outcomes(passed=14, xfailed=4, skipped=4)
 
 
 def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester) -> None:

@@ -34,7 +34,10 @@ def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(
     assert checkout.boxes() == {}
     assert [trial.evidence for trial in checkout.journal().trials] == [False, False]
     result.stdout.fnmatch_lines(
-        ["  does not block: bad (no box)*", "1 fail does not block, 1 pass moves no box: judge rubric, *not calibrated"]
+        [
+            "1 not counted: `recall score -v` shows it",
+            "1 failure not counted, 1 pass moves no box: judge rubric, *not calibrated",
+        ]
     )
     told = checkout.scorecard()["unproven"]
     assert {(one["id"], one["outcome"]) for one in told} == {("bad", "failed"), ("good", "passed")}

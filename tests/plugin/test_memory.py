@@ -146,7 +146,7 @@ def test_one_whose_package_or_program_is_not_there(pytester: pytest.Pytester) ->
     checkout = PROJECT.at(pytester)
     result = checkout.run("eval", "--memory=command:nowhere", "--memory-reset")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["memory: memory setup: there is no program `nowhere` on PATH*"])
+    result.stdout.fnmatch_lines(["  error: car: *: memory setup: there is no program `nowhere` on PATH*"])
     assert checkout.outcomes() == {"car": "error", "other": "error"}
 
 
@@ -213,7 +213,7 @@ def test_a_long_answer_is_not_printed_in_full(pytester: pytest.Pytester) -> None
     result = BARE.with_cases(long).at(pytester).run("eval", "--memory=full")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert len(result.stdout.str()) < 10_000
-    result.stdout.fnmatch_lines(["  answered: blue blue *… (10,000 characters)"])
+    result.stdout.fnmatch_lines(["        answered: blue blue *… (10,000 characters)"])
 
 
 def test_async_clients_share_the_loop_of_the_session(pytester: pytest.Pytester) -> None:
@@ -285,7 +285,7 @@ def test_what_is_not_empty_is_left_alone(pytester: pytest.Pytester) -> None:
     checkout = with_client(PROJECT).at(pytester)
     result = checkout.run("eval", "--memory=python:client.py:Full")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["memory: memory reset: python:client.py:Full holds 1 units that are not this run's*"])
+    result.stdout.fnmatch_lines(["  error: car: *: python:client.py:Full holds 1 units that are not this run's*"])
     assert not (checkout.path / "calls.txt").exists()
     assert checkout.outcomes() == {"car": "error", "other": "error"}
 
@@ -315,7 +315,7 @@ def test_two_workers_do_not_share_one_store(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
     result = checkout.run("eval", "-n", "2", "--memory=sqlite-fts:kept.db")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["memory: sqlite-fts:kept.db would be one store for several processes*"])
+    result.stdout.fnmatch_lines(["  error: car: *sqlite-fts:kept.db would be one store for several processes*"])
     result = checkout.run("eval", "-n", "2", "--memory=sqlite-fts:kept-{worker}.db", "--recall-mode=all")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     assert {path.name for path in checkout.path.glob("*.db")} == {"kept-gw0.db", "kept-gw1.db"}
@@ -416,7 +416,7 @@ def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
         service.kept.append({"content": "production", "metadata": {}})
         result = checkout.run("eval", f"--memory={service.url}", "--record")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        result.stdout.fnmatch_lines(["memory: memory reset: http:* holds 1 units that are not this run's*"])
+        result.stdout.fnmatch_lines(["  error: a: *: memory reset: http:* holds 1 units that are not this run's*"])
         service.kept.clear()
         service.replies["/answer"] = (200, json.dumps({"text": "red or blue"}).encode())
         result = checkout.run("eval", f"--memory={service.url}", "--record", "--recall-mode=all")

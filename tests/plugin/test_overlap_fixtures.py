@@ -238,7 +238,7 @@ def agent(outer, recall_case):
         checkout = overlapping(SCOPES + source, *"abc").at(pytester)
         result = checkout.run("eval", "--recall-concurrency=4")
         result.assert_outcomes(passed=2, errors=1)
-        result.stdout.fnmatch_lines(["*ERROR at setup of b*"])
+        result.stdout.fnmatch_lines(["  error: b: eval/cases.yaml:*: setup: *"])
         assert checkout.outcomes() == {"a": "passed", "b": "error", "c": "passed"}
         assert [line for line in told(checkout) if line.startswith("down outer")] == [f"down outer {i}" for i in "abc"]
 

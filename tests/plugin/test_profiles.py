@@ -31,7 +31,7 @@ def asked(pytester: pytest.Pytester, word: str) -> list[str]:
 def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = made(pytester)
     result = checkout.run(FILE, *workers)
-    result.assert_outcomes(passed=30, failed=10)
+    result.assert_outcomes(passed=30, xfailed=10)
     trials = {trial.case_id: trial for trial in checkout.journal().trials}
     trial = trials["3d/q001"]
     assert (trial.reason, trial.scenario, trial.dimension, trial.where) == (

@@ -88,7 +88,7 @@ def test_pytest_goes_on_where_it_was(pytester: pytest.Pytester, verbosity: str, 
 def test_the_line_is_no_output_of_the_case(pytester: pytest.Pytester) -> None:
     project = waiting(failing("a", input="recall: 0 of 1 case"))
     result = project.at(pytester).run_afresh("eval", "-rA")
-    result.stdout.fnmatch_lines(["*Captured stdout call*", "said by the case"])
+    result.stdout.fnmatch_lines(["*Captured stdout call*", "      said by the case"])
     captured = next(number for number, line in enumerate(result.outlines) if "Captured stdout call" in line)
     assert not any(line.startswith("recall: 0") for line in result.outlines[captured:])
 

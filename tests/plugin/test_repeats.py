@@ -48,7 +48,7 @@ def spelled(case_id: str, letters: str, **given: object) -> dict[str, object]:
 def project(*cases: dict[str, object], rubric: str = "") -> Project:
     """Return a project with these cases and this rubric."""
     made = BARE.with_agent(SPELLED).with_cases(*cases)
-    return made.with_files({"eval/rubric.yaml": f"owner: ana\n{rubric}"})
+    return made.with_files({"eval/rubric.yaml": f"owner: ana\nblocks: failure\n{rubric}"})
 
 
 class TestTrials:
@@ -205,12 +205,13 @@ class TestQuarantine:
         assert again.ret == pytest.ExitCode.OK
         again.stdout.fnmatch_lines(
             [
-                "  in quarantine: coin (box 1)*",
-                "in quarantine, so that a fail blocks nobody (1): coin (since 2026-03-10, ana, 4 lapses)",
+                "no regression, 1 in quarantine; 50 % of the last verdicts of all 2 cases pass",
+                "1 in quarantine: `recall score -v` shows it",
+                "in quarantine, so that a failure blocks nothing (1): coin (since 2026-03-10, ana, 4 lapses)",
             ]
         )
         later = checkout.run("eval", f"--recall-date={IN[3]}", "-k", "good", *workers)
-        later.stdout.fnmatch_lines(["in quarantine, so that a fail blocks nobody (1): coin *"])
+        later.stdout.fnmatch_lines(["in quarantine, so that a failure blocks nothing (1): coin *"])
         assert checkout.recall("score", "--fail-on", "failure").ret == 0
 
     def test_it_ends_when_the_case_has_passed_three_times(self, pytester: pytest.Pytester) -> None:

@@ -172,10 +172,10 @@ class TestItsMessage:
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         result.stdout.fnmatch_lines(
             [
-                f"eval/cassettes/one/a.ndjson: POST {upstream.url}/v1/chat/completions is not recorded;"
+                f"  error: a: eval/cassettes/one/a.ndjson: POST {upstream.url}/v1/chat/completions is not recorded;"
                 " `pytest -p recall 'eval/cases.yaml::a' --record` records it",
-                "  nearest: call 2, recorded → asked",
-                "    messages[[]0].content: “name three colours of the rainbow” → “name three colours of the sea”",
+                "        nearest: call 2, recorded → asked",
+                "          messages[[]0].content: “name three colours of the rainbow” → “name three * of the sea”",
             ],
             consecutive=True,
         )
@@ -185,7 +185,7 @@ class TestItsMessage:
         checkout = recorded(pytester, upstream, body.format("first"))
         talking(upstream, agent(body.format("second"))).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
-        [line] = [line for line in result.outlines if line.startswith("    messages[0].content: ")]
+        [line] = [line for line in result.outlines if line.startswith("          messages[0].content: ")]
         assert "first”" in line
         assert "second”" in line
         assert len(line) < 200

@@ -268,7 +268,7 @@ def agent():
         monkeypatch.setenv("KILLED_AT", "1")
         assert checkout.run_apart("eval", "--recall-mode=all").ret == 9
         monkeypatch.delenv("KILLED_AT")
-        assert checkout.recall("score", "latest").ret == 0
+        assert checkout.recall("score", "latest").ret == 1
         checkout.run("eval", "--recall-resume").assert_outcomes(passed=2)
         assert Counter(checkout.asked()) == {"a": 6, "b": 1}
         (told,) = checkout.scorecard()["several_trials"]
@@ -299,7 +299,7 @@ def agent():
         monkeypatch.delenv("KILLED_AT")
         result = checkout.run("eval", "--recall-resume")
         result.assert_outcomes(failed=1)
-        result.stdout.fnmatch_lines(["1 of 3 trials passed (pass 2of3)"])
+        result.stdout.fnmatch_lines(["* 1 of 3 trials passed (pass 2of3)"])
 
 
 class TestEnded:

@@ -65,7 +65,7 @@ def test_an_error_moves_no_box_and_is_counted_and_shown(
     card = checkout.scorecard()
     assert card["counts"] == {"passed": 1, "error": 1}
     [told] = card["no_verdict"]
-    result.stdout.fnmatch_lines(["no verdict (1), no box moved:", f"  error: a: {note}"])
+    result.stdout.fnmatch_lines(["no verdict (1), no box moved:", f"  error: a: eval/cases.yaml:1: {note}"])
     assert told["note"].startswith(note.rstrip("*").rstrip())
     assert (told["box_before"], told["box_after"]) == (3, 3)
 
@@ -88,7 +88,7 @@ def test_a_new_case_that_crashed_stays_new(pytester: pytest.Pytester) -> None:
 def test_what_the_agent_raised_is_shown_with_its_traceback(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(crashing("a")).at(pytester)
     result = checkout.run("eval")
-    result.stdout.fnmatch_lines(['>           raise RuntimeError("boom")', "E           RuntimeError: boom"])
+    result.stdout.fnmatch_lines(['* >           raise RuntimeError("boom")', "* E           RuntimeError: boom"])
 
 
 def test_the_traceback_begins_in_the_agent(pytester: pytest.Pytester) -> None:

@@ -20,7 +20,7 @@ def test_regressions_are_errors_and_other_fails_warnings() -> None:
     assert list(commands(card)) == [
         "::error file=eval/cases.yaml,line=12,title=regression%3A worse::contains: no “one pound”%0Alikely cause:"
         " not known: nothing is known of its last pass to compare with",
-        "::warning title=still failing%3A bad::contains: no “one pound”",
+        "::warning title=known failure%3A bad::contains: no “one pound”",
         "::warning title=no verdict%3A crash::agent: TimeoutError: no answer",
     ]
 

@@ -14,7 +14,7 @@ from pytest_recall.core.record import Record
 from pytest_recall.core.trial import Trial, Verdict
 from pytest_recall.render.compare import markdown, terminal
 from pytest_recall.render.compare_json import as_json
-from pytest_recall.render.scorecard import MAX_TERMINAL
+from pytest_recall.render.failures import MAX_TERMINAL
 from tests.core.samples import ERROR, FAILED, PASSED, header, some_text, trial, unhurried
 
 

@@ -34,7 +34,7 @@ def failed_row(page: str) -> str:
 def test_markdown_of_a_whole_run() -> None:
     record, card = run(A_RUN, left=[("late", "new")], orphans=("gone",), not_due=34, next_due="2026-03-12")
     assert markdown(record, card).splitlines() == [
-        "# Recall scorecard: 1 passed, 2 failed, 1 error, 1 skipped, 1 not run",
+        "# Recall scorecard: 1 regression, 1 known failure, 1 error, 1 passed, 1 skipped, 1 not run",
         "",
         "pull request, 2026-03-10, seed 7.",
         "",
@@ -48,11 +48,11 @@ def test_markdown_of_a_whole_run() -> None:
         "- **`worse`** (box 3 → 1), eval/cases.yaml:12: contains: no “one pound”",
         "",
         "<details>",
-        "<summary>Failed, and no regression (1)</summary>",
+        "<summary>1 known failure</summary>",
         "",
         "| case | standing | boxes | why | where |",
         "| --- | --- | --- | --- | --- |",
-        "| `bad` | still failing | box 1 | contains: no “one pound” |  |",
+        "| `bad` | known failure | box 1 | contains: no “one pound” |  |",
         "",
         "</details>",
         "",
@@ -196,7 +196,7 @@ def test_markdown_in_an_answer_stays_text(answer: str, escaped: str) -> None:
 def test_an_id_is_code() -> None:
     crash = graded("a_b*c", ERROR, "due")
     page = markdown(*run([graded("a_b", FAILED, "due"), crash], left=[("a_b`c|d", "due")])).splitlines()
-    assert "| `a_b` | new | new → box 1 | contains: no “one pound” |  |" in page
+    assert "- **`a_b`** (new → box 1): contains: no “one pound”" in page
     assert "| `a_b*c` | error | agent: TimeoutError: no answer |" in page
     assert r"- `a_b'c\|d` (due)" in page
 

@@ -95,8 +95,8 @@ def test_the_way_between_boxes(box: int | None, outcome: Outcome, told: str) -> 
 def test_what_a_fail_means() -> None:
     assert sentences.standing(result(3, FAILED, 3)) == "regression"
     (again,) = summarize([trial("a", FAILED, row=failing())], [], 1, TODAY).results
-    assert sentences.standing(again) == "still failing"
-    assert sentences.standing(result(None, FAILED)) == "new"
+    assert sentences.standing(again) == "known failure"
+    assert sentences.standing(result(None, FAILED)) == "new failure"
 
 
 def test_orphans() -> None:

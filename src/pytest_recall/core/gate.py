@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.trial import Trial
 
 Blocks = Literal["never", "regression", "failure", "incomplete"]
-"""What blocks a merge: nothing; a case that passed before; any failure; also a case that was not run or has no verdict."""
+"""What blocks a merge: nothing; a failure of a case that passed before; any failure; also a case that was not run."""
 Status = Literal["held", "missed", "too few verdicts"]
 
 

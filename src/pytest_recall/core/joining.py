@@ -62,7 +62,10 @@ def join(records: Iterable[Record]) -> Joined:
             notes += _doubles(shard, found)
         lost += _lost(shard, first, found[-1] if found else None)
     trials = tuple(trial for record in kept for trial in record.trials)
-    codes = [int(has_failed(record.header, record.trials)) if record.exit_code is None else record.exit_code for record in kept]
+    codes = [
+        int(has_failed(record.header, record.trials)) if record.exit_code is None else record.exit_code
+        for record in kept
+    ]
     header = first._replace(
         started=min(record.header.started for record in kept),
         picks=first.slice,

@@ -16,7 +16,7 @@ from pytest_recall.core.trial import Outcome, Trial
 Asked = tuple[str, str]
 """A case, and the baseline that is asked it; empty for the agent under test."""
 
-FREE = frozenset({"rubric.owner", "rubric.prices", "rubric.rate_limits", "rubric.batch", "rubric.max_cassette_age"})
+FREE = frozenset(f"rubric.{name}" for name in ("owner", "blocks", "prices", "rate_limits", "batch", "max_cassette_age"))
 """Settings that decide no verdict, so that they may change while a run is put off."""
 
 

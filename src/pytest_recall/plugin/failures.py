@@ -58,7 +58,10 @@ def _text(report: pytest.TestReport, reporter: pytest.TerminalReporter) -> str:
     writer = type(terminal)(file)
     writer.hasmarkup, writer.code_highlight = terminal.hasmarkup, terminal.code_highlight
     writer.fullwidth = max(40, terminal.fullwidth - 6)
-    report.toterminal(writer)
+    if isinstance(report.longrepr, str):  # An answer is in it, which must not steer the terminal.
+        writer.line("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in report.longrepr))
+    else:
+        report.toterminal(writer)
     captured = reporter.config.option.showcapture
     for name, content in report.sections:
         if captured == "all" or (captured != "no" and captured in name):

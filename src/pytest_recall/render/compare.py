@@ -11,9 +11,10 @@ from pytest_recall.core.pairing import Pair
 from pytest_recall.core.spend import Spend
 from pytest_recall.metrics.binomial import Interval
 from pytest_recall.render import cost, sentences
+from pytest_recall.render.failures import MAX_TERMINAL
 from pytest_recall.render.grid import grid
 from pytest_recall.render.markdown import cell, code
-from pytest_recall.render.scorecard import MAX_MARKDOWN, MAX_TERMINAL
+from pytest_recall.render.page import MAX_MARKDOWN
 from pytest_recall.render.sentences import p_value, percent, plural
 
 COLUMNS = ("cases", "BASE", "HEAD", "difference", "p, Holm", "drop it can show")

@@ -7,8 +7,8 @@ from textwrap import indent
 
 from pytest_recall.core.errors import one_line
 from pytest_recall.core.record import Header
-from pytest_recall.core.scorecard import Failure, Result, Scorecard
-from pytest_recall.core.trial import Outcome
+from pytest_recall.core.scorecard import Result, Scorecard
+from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.render import regressions
 from pytest_recall.render.headline import counted
 from pytest_recall.render.page import OPEN, TITLES, moved
@@ -50,12 +50,12 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
     for number, result in enumerate(results[: max(most, MAX_TERMINAL)]):
         trial = result.trial
         text = shown.get(trial.case_id, "") if trial.outcome is Outcome.ERROR and number < most else ""
-        told = f"  {trial.outcome}: {trial.case_id}"
-        if "\n" in text:
-            yield told
-            yield from indent(text, "      ").splitlines()
-        else:
-            yield f"{told}: {text or one_line(trial.error, 140)}"
+        first, _, rest = text.partition("\n")
+        if not first or trial.error[:40] not in first:  # A traceback says last what it is about.
+            why = one_line(trial.error, 140)
+            first, rest = _placed(trial, why) if trial.outcome is Outcome.ERROR else why, text
+        yield f"  {trial.outcome}: {trial.case_id}: {first}"
+        yield from indent(rest, "      ").splitlines()
     if (more := len(results) - max(most, MAX_TERMINAL)) > 0:
         yield f"  and {more} more in scorecard.md"
 
@@ -63,10 +63,14 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
 def _whole(header: Header, card: Scorecard, result: Result, shown: Mapping[str, str]) -> Iterator[str]:
     trial = result.trial
     yield f"  {trial.case_id} ({moved(header, result)})"
-    text = shown.get(trial.case_id) or (f"{trial.where}: " if trial.where else "") + one_line(trial.note, 300)
+    text = shown.get(trial.case_id) or _placed(trial, one_line(trial.note, 300))
     yield from indent(text, "      ").splitlines()
     if result.regression:
         yield from (f"      {line}" for line in regressions.lines(card, result))
+
+
+def _placed(trial: Trial, text: str) -> str:
+    return f"{trial.where}: {text}" if trial.where else text
 
 
 def _line(header: Header, result: Result) -> str:

@@ -47,7 +47,10 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     if others:
         rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
         head = ["| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
-        lines += _folded(", ".join(headline.counted(kind, len(results)) for kind, results in kinds.items()), [*head, *rows, *_more(others)])
+        lines += _folded(
+            ", ".join(headline.counted(kind, len(results)) for kind, results in kinds.items()),
+            [*head, *rows, *_more(others)],
+        )
     third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
     if third:
         rows = [
