@@ -18,7 +18,7 @@ def test_writes_an_eval_set(tmp_path: Path) -> None:
     done = recall(tmp_path, "init")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[:5] == [f"wrote   {name}" for name in WRITTEN]
+    assert [line.partition(": ")[0] for line in lines[:5]] == [f"wrote   {name}" for name in WRITTEN]
     assert "`pytest -p recall eval` runs it" in lines[-1]
     assert sorted(files(tmp_path)) == sorted(WRITTEN)
     assert "EVAL_DIR" not in "".join(text.decode() for text in files(tmp_path).values())
@@ -56,14 +56,15 @@ def test_the_workflow_is_ten_lines(tmp_path: Path, inside: Recall) -> None:
 @pytest.mark.parametrize(("option", "written"), [("--github", WORKFLOWS), ("--gitlab", ["eval/gitlab-ci.yml"])])
 def test_the_files_for_ci_alone(tmp_path: Path, inside: Recall, option: str, written: list[str]) -> None:
     done = inside(tmp_path, "init", option)
-    then = "\nNext: eval has no cases yet; `recall init` writes first ones.\n"
-    assert done == (0, "".join(f"wrote   {name}\n" for name in written) + then, "")
+    assert (done.code, done.err) == (0, "")
+    *lines, _, then = done.out.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [f"wrote   {name}" for name in written]
+    assert then == "Next: eval has no cases yet; `recall init` writes first ones."
     assert sorted(files(tmp_path)) == written
     (tmp_path / "eval").mkdir(exist_ok=True)
     (tmp_path / "eval" / "cases.yaml").touch()
-    assert inside(tmp_path, "init", option).out == "".join(
-        f"kept    {name} (it is there already)\n" for name in written
-    )
+    again = inside(tmp_path, "init", option).out
+    assert again == "".join(f"kept    {name} (it is there already)\n" for name in written)
 
 
 def test_overwrites_nothing(tmp_path: Path) -> None:
@@ -80,17 +81,68 @@ def test_overwrites_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kept", WRITTEN)
 def test_fills_in_what_is_missing(tmp_path: Path, kept: str, inside: Recall) -> None:
     (tmp_path / kept).parent.mkdir(parents=True)
-    (tmp_path / kept).write_bytes(b"mine")
+    mine = b"- {id: mine, scenario: a, dimension: b, input: c, judges: [exact]}" if kept == WRITTEN[0] else b"mine"
+    (tmp_path / kept).write_bytes(mine)
     done = inside(tmp_path, "init")
     assert f"kept    {kept} (it is there already)\n" in done.out
     assert done.out.count("wrote   ") == 4
-    assert (tmp_path / kept).read_bytes() == b"mine"
+    assert (tmp_path / kept).read_bytes() == mine
     assert sorted(files(tmp_path)) == sorted(WRITTEN)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"tests/test_a.py": ""}, "add to pytest.ini:\n\n[pytest]\ntestpaths = tests\n"),
+        (
+            {"tests/test_a.py": "", "pyproject.toml": "[project]\nname = 'x'\n"},
+            'add to pyproject.toml:\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n',
+        ),
+        (
+            {"test/test_a.py": "", "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n"},
+            'add to the section [tool.pytest.ini_options] of pyproject.toml:\n\ntestpaths = ["test"]\n',
+        ),
+        (
+            {"pyproject.toml": "[tool.pytest]\nminversion = '9.0'\n"},
+            'add to the section [tool.pytest] of pyproject.toml:\n\ntestpaths = ["tests"]\n',
+        ),
+        ({"setup.cfg": "[tool:pytest]\n"}, "add to the section [tool:pytest] of setup.cfg:\n\ntestpaths = tests\n"),
+        ({"tox.ini": "[pytest]\ntestpaths = a\n", "tests/test_a.py": ""}, ""),
+        ({"pyproject.toml": "[tool.pytest.ini_options]\ntestpaths = ['a']\n"}, ""),
+        ({"pytest.ini": "[pytest]\ntestpaths =\n    a\n", "pyproject.toml": "[tool.pytest]\na = 1\n"}, ""),
+        ({"README.md": "mine"}, ""),
+    ],
+)
+def test_testpaths_are_proposed_where_nothing_sets_them(
+    tmp_path: Path, given: dict[str, str], told: str, inside: Recall
+) -> None:
+    for name, text in given.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    before = files(tmp_path)
+    out = inside(tmp_path, "init").out
+    assert ("testpaths" in out) == bool(told)
+    assert told in out
+    assert "\nNext: `pytest -p recall eval` runs it" in out
+    assert before.items() <= files(tmp_path).items()
+    assert "\nblocks: regression\n" in (tmp_path / "eval/rubric.yaml").read_text(encoding="utf-8")
+
+
+def test_the_cases_of_another_tool_are_not_made_ours(tmp_path: Path, inside: Recall) -> None:
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval/cases.yaml").write_text('{"a": 1}', encoding="utf-8")
+    done = inside(tmp_path, "init")
+    assert (done.code, done.out) == (2, "")
+    assert "eval/cases.yaml is there already and is no case file of pytest-recall" in done.err
+    assert "recall init --dir evals" in done.err
+    assert list(files(tmp_path)) == ["eval/cases.yaml"]
+    assert inside(tmp_path, "init", "--dir", "evals").code == 0
 
 
 def test_dry_run_writes_nothing(tmp_path: Path) -> None:
     done = recall(tmp_path, "init", "--dry-run")
-    assert done == (0, "".join(f"would write   {name}\n" for name in WRITTEN), "")
+    assert (done.code, done.err) == (0, "")
+    assert [line.partition(": ")[0] for line in done.out.splitlines()] == [f"would write   {name}" for name in WRITTEN]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -250,6 +250,27 @@ def test_an_update_of_the_agent_s_own_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "model", "cost"),
+    [
+        ("http://127.0.0.1:8080/v1/chat/completions", "m", 0.0),
+        ("http://localhost:11434/api/chat", "llama3.2", 0.0),
+        ("http://[::1]:8080/v1/chat/completions", None, 0.0),
+        ("http://127.0.0.1:4000/v1/chat/completions", "gpt-4o-mini", 0.15),
+        ("http://127.0.0.1:4000/v1/chat/completions", "ours", 2.0),
+        ("http://10.0.0.7:8080/v1/chat/completions", "m", None),
+        ("http://localhost.example.com/v1/chat/completions", "m", None),
+        ("", "m", None),
+        (None, "m", None),
+    ],
+)
+def test_a_model_that_nobody_sells_costs_nothing_on_this_machine(
+    url: str | None, model: str | None, cost: float | None
+) -> None:
+    own = {"ours": Prices(input=2, output=4)}
+    assert price(model, None, Tokens(MILLION, 0), DAY, own, url) == (None if cost is None else pytest.approx(cost))
+
+
+@pytest.mark.parametrize(
     ("batched", "source", "own", "cost"),
     [
         (True, "live", {"m": Prices(input=2, output=4)}, 4.0),
@@ -265,7 +286,7 @@ def test_a_call_through_a_batch_costs_half(
     counts = b'{"model": "m", "usage": {"prompt_tokens": 2000000, "completion_tokens": 1000000}}'
     response = Response(200, headers=(("content-type", "application/json"),), chunks=(counts,))
     exchange = Exchange(
-        "", 0, "agent", Request("POST", "http://127.0.0.1/v1/chat/completions"), response,
+        "", 0, "agent", Request("POST", "http://10.0.0.7/v1/chat/completions"), response,
         at="2026-01-01T00:00:00+00:00", batched=batched,
     )  # fmt: skip
     call = call_of(exchange, "agent", source, own)

@@ -9,14 +9,24 @@ from pathlib import Path
 from pytest_recall.cli.common import Commands, command
 from pytest_recall.core.errors import RecallError
 from pytest_recall.run.teach import teach
+from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.files import write_text
 from pytest_recall.store.find import find_case_files
+from pytest_recall.store.pytestini import pytest_ini
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {
     "cases.yaml": "eval/cases.yaml",
     "rubric.yaml": "eval/rubric.yaml",
     "conftest.py.txt": "eval/conftest.py",
+}
+ABOUT = {
+    "cases.yaml": "four first cases",
+    "rubric.yaml": "what a run may spend, and what blocks a merge",
+    "conftest.py.txt": "the agent under test, for now one that looks up facts",
+    "workflow.yml": "runs them at GitHub, once it is pushed",
+    "recall.yml": "does the work for it",
+    "gitlab-ci.yml": "runs them at GitLab, once .gitlab-ci.yml includes it",
 }
 EVERY_CLONE = """\
 Every clone has to run `recall init --git` for itself; git takes no programs from a repository.
@@ -53,6 +63,8 @@ def run(args: argparse.Namespace) -> int:
         return _tell_git(folder, write=not args.dry_run)
     written = 0
     chosen = {**(GITHUB if args.github else {}), **(GITLAB if args.gitlab else {})} or {**TEMPLATES, **GITHUB}
+    if "cases.yaml" in chosen:
+        _check_cases(folder)
     for template, target in chosen.items():
         path = folder / Path(target).name if target.startswith("eval/") else Path(target)
         if path.exists():
@@ -62,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
         if not args.dry_run:
             write_text(path, text.replace("EVAL_DIR", folder.as_posix()))
         written += 1
-        print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}")
+        print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
+    if written and not (args.github or args.gitlab):
+        _propose_testpaths()
     if written and not args.dry_run and not (args.github or args.gitlab):
         where = folder.as_posix()
         print(f"\nNext: `pytest -p recall {where}` runs it; then put your own agent into {where}/conftest.py.")
@@ -70,6 +84,35 @@ def run(args: argparse.Namespace) -> int:
         again = "recall init" if args.dir is None else f"recall init --dir {folder.as_posix()}"
         print(f"\nNext: {folder.as_posix()} has no cases yet; `{again}` writes first ones.")
     return 0
+
+
+def _check_cases(folder: Path) -> None:
+    """Refuse a folder whose cases are of another tool: with a rubric beside them, a run would take them for ours."""
+    path = next((folder / name for name in ("cases.yaml", "cases.jsonl") if (folder / name).exists()), None)
+    if path is None or (folder / "rubric.yaml").exists():
+        return
+    try:
+        CaseFile(path, path.as_posix()).cases()
+    except RecallError as error:
+        raise RecallError(
+            f"{error.messages[0]}; {path.as_posix()} is there already and is no case file of pytest-recall, so that"
+            " nothing was written; choose another folder, such as `recall init --dir evals`"
+        ) from None
+
+
+def _propose_testpaths() -> None:
+    """Print the lines that keep `pytest` without arguments to the tests, where there are some and nothing says so."""
+    ini = pytest_ini(Path.cwd())
+    tests = next((name for name in ("tests", "test") if Path(name).is_dir()), None)
+    if ini.sets_testpaths or (ini.file is None and tests is None):
+        return
+    value = f'["{tests or "tests"}"]' if ini.is_toml else tests or "tests"
+    where = f"to the section {ini.section} of {ini.file}" if ini.has_section else f"to {ini.file or 'pytest.ini'}"
+    head = "" if ini.has_section else f"{ini.section}\n"
+    print(
+        "\nNothing of yours was changed. pytest's `testpaths` is not set: with `-p recall` in `addopts`, `pytest` alone"
+        f" would run the cases as well.\nSo that it keeps to your tests, add {where}:\n\n{head}testpaths = {value}"
+    )
 
 
 def _tell_git(folder: Path, *, write: bool) -> int:

@@ -16,7 +16,7 @@ from pytest_recall.core.selector import FORMS, parse
 from pytest_recall.providers.provider import Provider, Settings
 from pytest_recall.providers.resolve import resolve
 from pytest_recall.render.cost import dollars
-from pytest_recall.run.price import price
+from pytest_recall.run.price import price_of_reply
 
 CHECK = """\
 Asks for one word, a single time and without a second attempt, and prints how long the reply
@@ -105,7 +105,7 @@ def run_check(args: argparse.Namespace) -> int:
         with resolve(args.selector, settings=settings) as model:
             reply = model.ask(_QUESTION)
             seconds = time.monotonic() - start
-            usd = price(reply.model, model.seller, reply.tokens, None)
+            usd = price_of_reply(model, reply)
             _print(args.json, model, reply, seconds, usd, said)
     except ModelError as error:
         if args.json:

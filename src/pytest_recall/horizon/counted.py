@@ -12,7 +12,7 @@ from pytest_recall.core.call import Kind
 from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.model import Ask, Model, Reply
 from pytest_recall.replay.lane import LANE, Lane
-from pytest_recall.run.price import price
+from pytest_recall.run.price import price_of_reply
 
 if TYPE_CHECKING:
     from pytest_recall.core.rubric import Prices
@@ -58,8 +58,7 @@ class Sheet:
         if len(made) > before and all(one.source == "replayed" for one in made[before:]):
             self.costs.append(0.0)
         else:
-            seller = getattr(model, "seller", None)
-            self.costs.append(price(reply.model, seller, reply.tokens, None, self.prices))
+            self.costs.append(price_of_reply(model, reply, self.prices))
         return reply
 
     @contextmanager

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
+from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pytest_recall.core.call import BATCHED, Call, Tokens
 from pytest_recall.core.errors import RecallError
@@ -36,14 +38,34 @@ def price(
     tokens: Tokens | None,
     on: date | None,
     own: Mapping[str, Prices] = MappingProxyType({}),
+    url: str | None = None,
 ) -> float | None:
     """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
 
-    The prices of `own` models, by name, go before the list.
+    The prices of `own` models, by name, go before the list. What has no price costs nothing at a `url` on this
+    machine, where a model runs that nobody sells; one that is on the list may be behind a proxy, and keeps its price.
     Cache writes are at the price of the shortest lifetime. Without a provider there is a price
     if everybody who sells the model under this name asks the same. A price that depends on
     the hour is known if `on` is a datetime.
     """
+    found = _price(model, provider, tokens, on, own)
+    return 0.0 if found is None and model not in own and is_loopback(url) else found
+
+
+def is_loopback(url: str | None) -> bool:
+    """Return whether a URL leads to this machine."""
+    host = (urlsplit(url).hostname or "") if url else ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _price(
+    model: str | None, provider: str | None, tokens: Tokens | None, on: date | None, own: Mapping[str, Prices]
+) -> float | None:
     if model is None or tokens is None:
         return None
     if model in own:
@@ -60,10 +82,10 @@ def list_price(
     The prices of `own` models, by name, go before the list. The model of an object of somebody's own is not known.
     """
     try:
-        model = parse(selector).target or None
+        found = parse(selector)
     except RecallError:
         return None
-    return price(model, seller, tokens, None, own)
+    return price(found.target or None, seller, tokens, None, own, found.url)
 
 
 def _own(prices: Prices, tokens: Tokens) -> float | None:
@@ -82,10 +104,22 @@ def _own(prices: Prices, tokens: Tokens) -> float | None:
 
 def call_of_reply(model: Model, reply: Reply, source: str, prices: Mapping[str, Prices]) -> Call:
     """Return the call that a judging `model` gave `reply` to, with its price; `prices` are those of the rubric."""
-    seller = getattr(model, "seller", None)  # An object of somebody's own has none.
-    return Call(
-        "judge", source, reply.model, seller, reply.tokens, price(reply.model, seller, reply.tokens, None, prices)
-    )
+    cost = price_of_reply(model, reply, prices)
+    return Call("judge", source, reply.model, seller_of(model), reply.tokens, cost)
+
+
+def price_of_reply(model: Model, reply: Reply, own: Mapping[str, Prices] = MappingProxyType({})) -> float | None:
+    """Return what a `reply` of `model` cost; the prices of `own` models, by name, go before the list."""
+    try:
+        url = parse(model.name).url
+    except RecallError:
+        url = None
+    return price(reply.model, seller_of(model), reply.tokens, None, own, url)
+
+
+def seller_of(model: Model) -> str | None:
+    """Return who sells a model, as far as it says so; an object of somebody's own does not."""
+    return getattr(model, "seller", None)
 
 
 def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:
@@ -94,7 +128,7 @@ def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Pri
     model, tokens = usage_of(exchange.request, response) if response else (None, None)
     provider = provider_of(exchange.request.url)
     on = datetime.fromisoformat(exchange.at) if source == "live" else None
-    cost = 0.0 if exchange.is_refused else price(model, provider, tokens, on, prices)
+    cost = 0.0 if exchange.is_refused else price(model, provider, tokens, on, prices, exchange.request.url)
     batched = exchange.batched and source == "live"
     return Call(
         kind=kind,

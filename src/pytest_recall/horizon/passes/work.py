@@ -13,7 +13,7 @@ from typing import TypeVar
 from pytest_recall.core.call import Call
 from pytest_recall.core.model import Ask, Message, Model, ModelError, Reply
 from pytest_recall.judges.kept import Keeper
-from pytest_recall.run.price import price
+from pytest_recall.run.price import price_of_reply, seller_of
 from pytest_recall.store.replies import Replies
 
 Job = TypeVar("Job")
@@ -64,10 +64,9 @@ class Work:
                 raise
 
     def _paid(self, model: Model, reply: Reply) -> None:
-        seller = getattr(model, "seller", None)
-        cost = price(reply.model, seller, reply.tokens, None)
+        cost = price_of_reply(model, reply)
         with self._lock:
-            self.bought.append(Call("agent", "live", reply.model, seller, reply.tokens, cost))
+            self.bought.append(Call("agent", "live", reply.model, seller_of(model), reply.tokens, cost))
 
 
 class _Locked:
