@@ -83,10 +83,10 @@ _FENCE = re.compile(r"^```([a-z]+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTAL
 _TITLE = re.compile(r'title="([^"]+)"')
 _SHAPES = {
     r"recall: \w+ \S+, seed \S+: \d+ of \d+ cases \(": "the slice",
-    r"\S*cases\.yaml [.FEs]+ +\[": "progress",
+    r"\S*cases\.yaml [.FEsx]+ +\[": "progress",
     r"(reason|scenario)  +\w": "the head of a table",
     r"\w[\w ]*?(  +\d+)+$": "a row of a table",
-    r"  (regression|new|still failing): ": "a failed case",
+    r"  \S+ \((box \d|new) ": "a failed case",
     r"      \S": "why it failed",
     r"=== .* in 0\.00s ===$": "the end",
 }
@@ -235,7 +235,7 @@ def fits(block: Block, shown: str, real: str) -> bool:
     shown, real = steady(shown), steady(real)
     if "sample" in block.about.split():
         shapes = {shape(line) for line in real.split("\n")}
-        return shown != "" and all(shape(line) in shapes for line in shown.split("\n") if line != "...")
+        return bool(shown) == bool(real) and all(shape(line) in shapes for line in shown.split("\n") if line != "...")
     lines = [r"(?:.*\n)*?" if line == "..." else re.escape(f"{line}\n") for line in shown.split("\n")]
     return re.fullmatch("".join(lines), f"{real}\n") is not None
 
