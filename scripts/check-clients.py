@@ -313,7 +313,8 @@ def main() -> int:
             continue
         found = check_plugin(name) if args.plugins else check_client(clients[name])
         broken = [f"\n{name}, {step}: {result}" for step, result in found.items() if result != "ok"]
-        print(f"{name:22} " + "  ".join(f"{step} {result.splitlines()[0]}" for step, result in found.items()), flush=True)
+        row = "  ".join(f"{step} {result.splitlines()[0]}" for step, result in found.items())
+        print(f"{name:22} {row}", flush=True)
         print("".join(broken), end="", file=sys.stderr)
         failed += bool(broken)
     return 1 if failed else 0

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pytest_recall.core.exchange import Request
-from pytest_recall.core.matching import VOLATILE, Rules, json_of, key_of, nearest_request, normal_url, raw_key_of
+from pytest_recall.core.matching import APIS, Api, Rules, json_of, key_of, nearest_request, normal_url, raw_key_of
 
 URL = "https://api.example.com/v1/chat/completions"
 RULES = Rules()
@@ -67,7 +67,8 @@ class TestTheSame:
 
     @given(bodies, st.lists(texts, max_size=3))
     def test_whether_nothing_is_said_or_left_out(self, body: dict[str, Any], names: list[str]) -> None:
-        assert same(post(body), post({**{name: None for name in names if name not in body}, **body}))
+        asked = {**body, "model": "m", "messages": []}
+        assert same(post(asked), post({**{name: None for name in names if name not in asked}, **asked}))
 
     @given(bodies)
     def test_whatever_its_headers_are(self, body: dict[str, Any]) -> None:
@@ -88,11 +89,11 @@ class TestTheSame:
 
     @given(bodies)
     def test_what_is_the_same_to_the_byte_is_the_same(self, body: dict[str, Any]) -> None:
-        assert raw_key_of(post(body)) == raw_key_of(post(dict(body)))
+        assert raw_key_of(post(body), RULES) == raw_key_of(post(dict(body)), RULES)
 
     @given(bodies)
     def test_it_is_32_hex_digits(self, body: dict[str, Any]) -> None:
-        assert len(key_of(post(body), RULES)) == len(raw_key_of(post(body))) == 32
+        assert len(key_of(post(body), RULES)) == len(raw_key_of(post(body), RULES)) == 32
 
 
 class TestAnother:
@@ -158,12 +159,20 @@ class TestAnother:
 class TestVolatile:
     """Fields that name the caller, or that the rubric names."""
 
-    @pytest.mark.parametrize(("path", "names"), VOLATILE.items())
-    def test_what_names_the_caller_may_differ(self, path: str, names: tuple[str, ...]) -> None:
-        url = f"https://api.example.com/v1{path}"
-        for name in names:
-            assert same(post({"a": 1, name: "x"}, url), post({"a": 1, name: {"y": 2}}, url))
-            assert same(post({"a": 1, name: "x"}, url), post({"a": 1}, url))
+    @pytest.mark.parametrize("api", APIS, ids=lambda api: api.path)
+    def test_what_names_the_caller_may_differ(self, api: Api) -> None:
+        url = f"https://api.example.com/v1{api.path}"
+        body = dict.fromkeys(api.holds, 1)
+        for name in api.volatile:
+            assert same(post({**body, name: "x"}, url), post({**body, name: {"y": 2}}, url))
+            assert same(post({**body, name: "x"}, url), post(body, url))
+        assert same(post({**body, "seed": None}, url), post(body, url))
+
+    def test_a_path_that_ends_alike_is_another_api(self) -> None:
+        url = "https://chat.example.com/api/chat/messages"
+        alice, bob = ({"metadata": {"customer": name}} for name in ("alice", "bob"))
+        assert not same(post(alice, url), post(bob, url))
+        assert not same(post({"text": "x", "title": None}, url), post({"text": "x"}, url))
 
     def test_elsewhere_it_may_not(self) -> None:
         url = "https://api.example.com/v1/other"
@@ -196,8 +205,95 @@ class TestVolatile:
     def test_nothing_else_may(self, path: str, one: Any, other: Any) -> None:
         assert not same(post(one), post(other), Rules([path]))
 
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [("?a=1&ts=5", "?a=1&ts=6"), ("?ts=5", ""), ("?a=1&t%73=5", "?a=1"), ("?ts&a=1", "?a=1")],
+    )
+    def test_a_parameter_that_the_rubric_names_may_differ(self, one: str, other: str) -> None:
+        rules = Rules(query=["ts"])
+        assert same(post({}, URL + one), post({}, URL + other), rules)
+        assert not same(post({}, URL + one), post({}, URL + other))
+        assert not same(post({}, URL + one), post({}, f"{URL}?a=2&ts=5"), rules)
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ({"m": [{"content": "Today is 2026-03-10."}]}, {"m": [{"content": "Today is 2026-03-11."}]}),
+            (b"on 2026-03-10", b"on 2027-01-01"),
+            ("?day=2026-03-10", "?day=2026-03-11"),
+            (("Prefer", "since=2026-03-10"), ("Prefer", "since=2026-03-11")),
+        ],
+        ids=["json", "bytes", "url", "header"],
+    )
+    def test_text_that_the_rubric_describes_may_differ(self, one: Any, other: Any) -> None:
+        def asked(given: Any) -> Request:
+            if isinstance(given, str):
+                return post({}, URL + given)
+            if isinstance(given, tuple):
+                return post({})._replace(headers=(given,))
+            return post(given)
+
+        rules = Rules(texts=[r"\d{4}-\d\d-\d\d"])
+        assert same(asked(one), asked(other), rules)
+        assert not same(asked(one), asked(other))
+
     def test_rules_are_named_by_what_they_say(self) -> None:
         assert Rules(["a", "b"]).digest == Rules(["b", "a", "a"]).digest
+        every = (Rules(), Rules(["a"]), Rules(query=["a"]), Rules(texts=["a"]), Rules(headers=["a"]))
+        assert len({rules.digest for rules in every}) == len(every)
+
+
+class TestHeaders:
+    """Headers that ask for something are a part of a request, all others are not."""
+
+    @staticmethod
+    def asked(*headers: tuple[str, str]) -> Request:
+        """Return a request with these headers."""
+        return post({"TableName": "t"})._replace(headers=headers)
+
+    @pytest.mark.parametrize(
+        ("name", "one", "other"),
+        [
+            ("X-Amz-Target", "DynamoDB_20120810.DescribeTable", "DynamoDB_20120810.DeleteTable"),
+            ("Range", "bytes=0-9", "bytes=10-19"),
+            ("Accept-Language", "de", "fr"),
+            ("Accept", "text/csv", "application/json"),
+            ("Prefer", "return=minimal", "return=representation"),
+            ("OpenAI-Beta", "assistants=v2", "assistants=v1"),
+            ("anthropic-beta", "one", "one,two"),
+            ("anthropic-version", "2023-06-01", "2023-01-01"),
+            ("If-None-Match", '"a"', '"b"'),
+            ("X-HTTP-Method-Override", "PATCH", "DELETE"),
+        ],
+    )
+    def test_another_value_is_another_request(self, name: str, one: str, other: str) -> None:
+        assert not same(self.asked((name, one)), self.asked((name, other)))
+        assert raw_key_of(self.asked((name, one)), RULES) != raw_key_of(self.asked((name, other)), RULES)
+        assert not same(self.asked((name, one)), self.asked())
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ([("Range", "bytes=0-9")], [("range", " bytes=0-9 ")]),
+            ([("anthropic-beta", "a, b")], [("anthropic-beta", "b"), ("anthropic-beta", "a")]),
+            ([("Accept", "*/*")], []),
+            ([("Accept", "application/json")], [("accept", "text/event-stream, application/json;q=0.9")]),
+            ([("X-Stainless-Os", "Linux"), ("traceparent", "00-1")], [("User-Agent", "x")]),
+        ],
+    )
+    def test_another_way_to_write_it_is_the_same(self, one: Any, other: Any) -> None:
+        assert same(self.asked(*one), self.asked(*other))
+        assert raw_key_of(self.asked(*one), RULES) == raw_key_of(self.asked(*other), RULES)
+
+    def test_a_header_of_which_nothing_is_known_decides_nothing(self) -> None:
+        rules = RULES.among(["accept", "anthropic-version"])
+        assert same(self.asked(("Range", "a")), self.asked(), rules)
+        assert not same(self.asked(("Accept", "text/csv")), self.asked(), rules)
+        assert RULES.among([*RULES.headers, "more"]) is RULES
+
+    def test_the_one_that_differs_is_told(self) -> None:
+        one, other = self.asked(("X-Amz-Target", "T.Describe")), self.asked(("x-amz-target", "T.Delete"))
+        assert nearest_request(other, [one], RULES) == (0, ["header x-amz-target: “T.Describe” → “T.Delete”"])
         assert Rules(["a"]).digest != Rules(["b"]).digest != RULES.digest
 
 
@@ -250,7 +346,7 @@ class TestNearest:
     @staticmethod
     def told(asked: Any, *recorded: Any) -> tuple[int, list[str]]:
         """Return the place of the nearest request and the lines on it."""
-        return nearest_request(post(asked), [("POST", URL, body) for body in recorded], RULES)
+        return nearest_request(post(asked), [post(body) for body in recorded], RULES)
 
     def test_there_may_be_none(self) -> None:
         assert self.told({"a": 1}) == (-1, [])
@@ -271,15 +367,15 @@ class TestNearest:
         )
 
     def test_another_url_is_told(self) -> None:
-        place, lines = nearest_request(post({}), [("POST", URL + "/x", {})], RULES)
+        place, lines = nearest_request(post({}), [post({}, URL + "/x")], RULES)
         assert (place, lines) == (0, [f"url: “{URL}/x” → “{URL}”"])
 
     def test_another_url_is_told_where_the_body_has_a_field_of_that_name(self) -> None:
-        place, lines = nearest_request(post({"url": 1}), [("POST", URL + "/x", {"url": 1})], RULES)
+        place, lines = nearest_request(post({"url": 1}), [post({"url": 1}, URL + "/x")], RULES)
         assert (place, lines) == (0, [f"url: “{URL}/x” → “{URL}”"])
 
     def test_bytes_are_compared_as_well(self) -> None:
-        place, lines = nearest_request(post(b"one"), [("POST", URL, b"two")], RULES)
+        place, lines = nearest_request(post(b"one"), [post(b"two")], RULES)
         assert place == 0
         assert lines == ["body: “b'two'” → “b'one'”"]
 

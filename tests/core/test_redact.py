@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.core.exchange import Failure, Headers, Request, Response
-from pytest_recall.core.redact import KEPT_REQUEST_HEADERS, KEPT_RESPONSE_HEADERS, Redactor, decoded
+from pytest_recall.core.headers import CREDENTIALS, DESCRIBING, MATCHED, STORED_RESPONSE, Kept
+from pytest_recall.core.redact import Redactor, decoded
 from tests.core.samples import unhurried
 
 KEY = "sk-proj-4fT9xQ2mLw8ZrYb1"
@@ -216,7 +217,7 @@ def test_headers_are_kept_by_name() -> None:
         ("X-Custom", "1"),
         ("accept", "*/*"),
     )
-    assert REDACTOR.headers(given_headers, KEPT_REQUEST_HEADERS) == (
+    assert REDACTOR.request(Request("GET", "http://h.test/", given_headers)).headers == (
         ("Content-Type", "application/json"),
         ("Accept", "x/[OPENAI_API_KEY]"),
         ("accept", "*/*"),
@@ -225,17 +226,45 @@ def test_headers_are_kept_by_name() -> None:
 
 @pytest.mark.parametrize("word", ["auth", "key", "cookie", "secret", "org", "project", "session", "credential"])
 def test_no_kept_header_carries_credentials(word: str) -> None:
-    assert [name for name in KEPT_REQUEST_HEADERS | KEPT_RESPONSE_HEADERS if word in name] == []
+    assert [name for name in MATCHED | DESCRIBING if word in name] == []
+    told = {"auth": ["www-authenticate"], "cookie": ["set-cookie"], "session": ["mcp-session-id"]}
+    assert [name for name in STORED_RESPONSE if word in name] == told.get(word, [])
+    assert not (MATCHED | DESCRIBING) & CREDENTIALS
 
 
 def test_kept_headers_are_lower_case() -> None:
-    assert {name.lower() for name in KEPT_REQUEST_HEADERS} == KEPT_REQUEST_HEADERS
-    assert {name.lower() for name in KEPT_RESPONSE_HEADERS} == KEPT_RESPONSE_HEADERS
+    for names in (MATCHED, DESCRIBING, STORED_RESPONSE):
+        assert {name.lower() for name in names} == names
+
+
+def test_what_lets_in_who_has_it_is_a_placeholder() -> None:
+    headers = (
+        ("Set-Cookie", "sid=abc123; Path=/; HttpOnly"),
+        ("set-cookie", "theme=dark"),
+        ("Mcp-Session-Id", "e5f6"),
+        ("X-Goog-Upload-URL", "https://h.test/upload?upload_id=AJRbA5&x=1"),
+        ("Link", '<https://h.test/items?page=2&token=abc>; rel="next"'),
+        ("X-RateLimit-Remaining", "59"),
+        ("Content-Length", "3"),
+        ("X-Tenant", "t"),
+    )
+    response = Response(200, "OK", headers, (b"abc",))
+    assert REDACTOR.response(response).headers == (
+        ("Set-Cookie", "sid=[COOKIE]; Path=/; HttpOnly"),
+        ("set-cookie", "theme=[COOKIE]"),
+        ("Mcp-Session-Id", "[MCP_SESSION_ID]"),
+        ("X-Goog-Upload-URL", "https://h.test/upload?upload_id=[REDACTED]&x=1"),
+        ("Link", '<https://h.test/items?page=2&token=[REDACTED]>; rel="next"'),
+        ("X-RateLimit-Remaining", "59"),
+    )
+    kept = Kept(response=frozenset({"x-tenant"}), dropped=frozenset({"x-ratelimit-remaining"}))
+    assert Redactor({}, kept).response(response).headers == (("X-Tenant", "t"),)
 
 
 def test_a_redirect_is_a_url() -> None:
     headers = (("Location", "https://u:p@h.test/?sig=abc&b=c"),)
-    assert REDACTOR.headers(headers, KEPT_RESPONSE_HEADERS) == (("Location", "https://h.test/?sig=[REDACTED]&b=c"),)
+    clean = REDACTOR.response(Response(302, "Found", headers)).headers
+    assert clean == (("Location", "https://h.test/?sig=[REDACTED]&b=c"),)
 
 
 def test_a_request_with_secrets_everywhere() -> None:
@@ -305,7 +334,7 @@ def test_a_byte_per_chunk() -> None:
 
 def test_the_rest_of_a_response_stays() -> None:
     response = Response(
-        401, f"no {KEY}", (("set-cookie", "a=b"), ("retry-after", "3")), (b"x",), (0.5,), "HTTP/2", complete=False
+        401, f"no {KEY}", (("x-served-by", "a"), ("retry-after", "3")), (b"x",), (0.5,), "HTTP/2", complete=False
     )
     assert REDACTOR.response(response) == Response(
         401, "no [OPENAI_API_KEY]", (("retry-after", "3"),), (b"x",), (0.5,), "HTTP/2", complete=False

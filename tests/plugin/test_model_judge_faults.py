@@ -164,15 +164,15 @@ def test_calls_of_a_preflight_are_counted_as_a_judges(pytester: pytest.Pytester,
     assert upstream.count == 6 + 2
 
 
-def test_a_replay_asks_judges_live(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = calling(upstream).at(pytester)
+def test_live_judges_are_asked_in_a_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = calling(upstream, cassette_kinds={"judge": "live"}).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
     checkout.run("eval", "--replay", "--recall-mode", "all").assert_outcomes(passed=2)
     assert upstream.count == 2 * (6 + 2)
 
 
 def test_judges_on_cassettes_are_replayed_without_a_preflight(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = calling(upstream, cassette_kinds={"judge": "cassette"}).at(pytester)
+    checkout = calling(upstream).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
     upstream.close()
     checkout.run("eval", "--replay", "--recall-mode", "all").assert_outcomes(passed=2)

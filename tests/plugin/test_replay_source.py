@@ -93,7 +93,7 @@ class TestEvidence:
 
 
 class TestKinds:
-    """An agent is replayed and its judge is asked again, unless the rubric says otherwise."""
+    """An agent and its judge are replayed, unless the rubric or the command line says otherwise."""
 
     @staticmethod
     def project(upstream: Upstream, kinds: str = "") -> Project:
@@ -102,11 +102,18 @@ class TestKinds:
         return base.with_files({"eval/rubric.yaml": f"owner: me\ncassette_kinds: {{{kinds}}}\n"})
 
     @WORKERS
-    def test_a_judge_is_live_by_default(self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+    @pytest.mark.parametrize("rubric", ["judge: live", ""], ids=["rubric", "option"])
+    def test_a_judge_may_be_live(
+        self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers, rubric: str
+    ) -> None:
+        checkout = self.project(upstream, rubric).at(pytester)
+        option = () if rubric else ("--recall-live", "judge")
+        checkout.run("eval", "--record", *option).assert_outcomes(passed=1)
         assert len(calls(cassette(checkout, "a"))) == 1
-        checkout.run("eval", "--replay", "--recall-mode=all", *workers).assert_outcomes(passed=1)
+        result = checkout.run("eval", "--replay", "--recall-mode=all", *option, *workers)
+        result.assert_outcomes(passed=1)
+        said = "recall: live, over the network, and not recorded: calls of the kind judge"
+        assert result.outlines.count(said) == 1
         assert upstream.count == 3
         assert [(call.kind, call.source) for call in trial(checkout, "a").calls] == [
             ("agent", "replayed"),
@@ -115,10 +122,37 @@ class TestKinds:
         # What the judge costs makes no evidence of an answer that was replayed.
         assert sources(checkout) == {"a": "replayed"}
 
-    def test_a_judge_is_recorded_if_asked_for(
+    def test_what_a_judge_asks_and_is_not_recorded_is_no_verdict(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        checkout = self.project(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-live=judge").assert_outcomes(passed=1)
+        upstream.close()
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
+        error = trial(checkout, "a").error
+        assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {upstream.url}/any is not recorded")
+        assert "`pytest -p recall 'eval/cases.yaml::a' --record` records it" in error
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (("--replay", "--recall-live", "judges"), "'judges' is no kind of call; did you mean `judge`?"),
+            (("--replay", "--recall-live="), "'' is no kind of call; known: agent, judge, worker"),
+            (("--recall-live=judge",), "--recall-live goes with --record or --replay"),
+        ],
+    )
+    def test_a_kind_that_is_none_is_one_sentence(
+        self, pytester: pytest.Pytester, upstream: Upstream, args: tuple[str, ...], said: str
+    ) -> None:
+        result = self.project(upstream).at(pytester).run("eval", *args)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        [line] = [line for line in result.errlines if line]
+        assert said in line
+
+    def test_a_judge_is_recorded_by_default(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = self.project(upstream, "judge: cassette").at(pytester)
+        checkout = self.project(upstream).at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)
         assert [exchange.kind for exchange in calls(cassette(checkout, "a"))] == ["agent", "judge"]
         upstream.close()
@@ -144,7 +178,7 @@ class TestKinds:
         assert upstream.count == before + (option != ("--replay",))
 
     def test_an_agent_may_stay_live(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream, "agent: live").at(pytester)
+        checkout = self.project(upstream, "agent: live, judge: live").at(pytester)
         for option in ("--record", "--replay"):
             checkout.run("eval", option, "--recall-mode=all").assert_outcomes(passed=1)
             assert sources(checkout) == {"a": "live"}

@@ -87,7 +87,7 @@ class TestWays:
         assert len(tape.misses) == 1
 
     def test_a_live_kind_is_let_through_in_a_replay(self, tmp_path: Path) -> None:
-        player = Player("replay")
+        player = Player("replay", {"judge": "live"})
         with player.playing(tape_of(tmp_path)), player.asking("judge"):
             step = player.ask(ask("a"))
         assert step.tap is not None

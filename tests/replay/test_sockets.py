@@ -27,7 +27,7 @@ def server() -> Iterator[socket.socket]:
 @pytest.fixture
 def player(request: pytest.FixtureRequest) -> Iterator[Player]:
     """A player that replays, with its guard; the parameter is a host that is let alone."""
-    playing = Player("replay", ignored=[getattr(request, "param", "elsewhere")])
+    playing = Player("replay", {"judge": "live"}, ignored=[getattr(request, "param", "elsewhere")])
     undo = sockets.guard(playing)
     yield playing
     for back in reversed(undo):

@@ -82,7 +82,7 @@ def test_a_call_is_found_by_its_key_and_by_its_bytes(tmp_path_factory: pytest.Te
     found = opened(write(tmp_path_factory.getbasetemp() / "any.ndjson", call))
     key = key_of(call.request, RULES)
     (place,) = found.keys[key]
-    assert found.raw == {raw_key_of(call.request): key}
+    assert found.raw == {raw_key_of(call.request, RULES): key}
     assert found.exchange(place) == as_read(call)
     without = found.exchange(place, with_request=False)
     assert without == as_read(call)._replace(request=NOT_READ)
@@ -159,7 +159,7 @@ def test_the_rules_of_the_header_are_not_those_of_the_reader(path: Path) -> None
     key = key_of(request("a", trace="3"), other)
     assert {name: len(places) for name, places in found.keys.items()} == {key: 2}
     assert [one.key for one in found.exchanges()] == [key, key]
-    assert found.raw == {raw_key_of(first.request): key, raw_key_of(second.request): key}
+    assert found.raw == {raw_key_of(one.request, other): key for one in (first, second)}
     found.verify()
 
 

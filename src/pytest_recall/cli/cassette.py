@@ -10,7 +10,6 @@ from pytest_recall.cli import cassette_convert, cassette_prune, cassette_scan, c
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, add_files, command, context_of, place_of
 from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.matching import Rules
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.context import Asked
 from pytest_recall.run.state import current
@@ -59,7 +58,7 @@ def run_list(args: argparse.Namespace) -> int:
     library = library_of(place, args)
     scenarios = cassette_shelf.scenarios_of(place, args)
     rows = current(place).rows
-    found = cassette_shelf.entries(library, place, Rules(rubric.volatile_fields), scenarios, rows)
+    found = cassette_shelf.entries(library, place, rubric.rules(), scenarios, rows)
     if args.json:
         print(json.dumps({"date": str(context.date), "cassettes": [_plain(entry) for entry in found]}, indent=2))
     elif found:
@@ -91,7 +90,7 @@ def run_verify(args: argparse.Namespace) -> int:
     """Run `recall cassette verify`."""
     place = place_of(args)
     rubric = read_rubric(place.rubric, place.name(place.rubric))
-    library, rules = library_of(place, args), Rules(rubric.volatile_fields)
+    library, rules = library_of(place, args), rubric.rules()
     paths = library.files()
     problems: list[str] = []
     calls = 0

@@ -63,8 +63,8 @@ class _Importer:
         rubric = read_rubric(place.rubric, place.name(place.rubric))
         self._place, self._args = place, args
         self._library = library_of(place, args, makes=True)
-        self._rules = Rules(rubric.volatile_fields)
-        self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
+        self._rules = rubric.rules()
+        self._redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
         self._sources: dict[Path, str] = {}
 
     @cached_property
@@ -94,7 +94,9 @@ class _Importer:
         recorded = _recorded_at(exchanges, source)
         clean = _clean(exchanges, self._redactor, name)
         header = {"case": case_id, "scenario": scenario, "run": f"import of {source.name}", "recorded_at": recorded}
-        self._library.finish(path, header, clean, self._rules)
+        # A header that no request has may have been filtered out: whether it was sent is unknown.
+        held = {header.lower() for exchange in exchanges for header, _ in exchange.request.headers}
+        self._library.finish(path, header, clean, self._rules.among(held))
         self._sources[path] = name
         for note in notes:
             print(f"recall: note: {note}", file=sys.stderr)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from pytest_recall.cli.cassette_shelf import add_folder, library_of, scenarios_of, size, standing, titled
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.matching import Rules
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import current
@@ -88,7 +87,7 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
     for path in library.files():
         name = place.name(path)
         try:
-            cassette = Cassette(path, name, Rules(rubric.volatile_fields))
+            cassette = Cassette(path, name, rubric.rules())
             cassette.verify()
         except RecallError as error:
             kept.append(str(error))

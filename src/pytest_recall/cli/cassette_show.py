@@ -15,7 +15,7 @@ from pytest_recall.core.call import Tokens
 from pytest_recall.core.calltext import answered, asked
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange, Headers, Response
-from pytest_recall.core.matching import Rules, json_of
+from pytest_recall.core.matching import json_of
 from pytest_recall.core.usage import usage_of
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.context import Asked
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if DRAFTS in path.parts:
         header, calls = read_draft(path, name)
     else:
-        cassette = Cassette(path, name, Rules(rubric.volatile_fields))
+        cassette = Cassette(path, name, rubric.rules())
         header, calls = cassette.header, list(cassette.exchanges())
     if args.call is not None:
         calls = [call for call in calls if call.seq + 1 == args.call]

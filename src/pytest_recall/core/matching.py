@@ -1,7 +1,8 @@
 """Matching: the key by which a recorded call is found again, and what nearly fits if none is.
 
-A key covers the method, the URL and the canonical body. It never depends on headers, which
-SDKs fill with trace ids, nor on the order of calls, which `gather` and threads change.
+A key covers the method, the URL, the headers that ask for something (`core.headers`) and the canonical body. It
+never depends on other headers, which SDKs fill with trace ids, nor on the order of calls, which `gather` and threads
+change.
 """
 
 from __future__ import annotations
@@ -9,22 +10,35 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from difflib import SequenceMatcher
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
-from pytest_recall.core.exchange import Request
+from pytest_recall.core.exchange import Headers, Request
+from pytest_recall.core.headers import MATCHED, asking
 from pytest_recall.core.redact import decoded
 
-VOLATILE: Mapping[str, tuple[str, ...]] = {
-    "/chat/completions": ("user", "safety_identifier", "prompt_cache_key", "metadata"),
-    "/responses": ("user", "safety_identifier", "prompt_cache_key", "metadata"),
-    "/completions": ("user",),
-    "/embeddings": ("user",),
-    "/messages": ("metadata",),
-}
-"""Fields that name the caller and change no answer, by the end of the URL's path."""
+
+class Api(NamedTuple):
+    """An endpoint that several providers have: how its path ends, what its bodies always hold, and what is volatile.
+
+    `volatile` are fields that name the caller and change no answer.
+    """
+
+    path: str
+    holds: tuple[str, ...]
+    volatile: tuple[str, ...]
+
+
+APIS = (
+    Api("/chat/completions", ("messages", "model"), ("user", "safety_identifier", "prompt_cache_key", "metadata")),
+    Api("/responses", ("model",), ("user", "safety_identifier", "prompt_cache_key", "metadata")),
+    Api("/completions", ("model", "prompt"), ("user",)),
+    Api("/embeddings", ("input", "model"), ("user",)),
+    Api("/messages", ("max_tokens", "messages", "model"), ("metadata",)),
+)
+"""Known by path and body, since a gateway or a model on this machine may be on any host."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 _PORTS = {"http": 80, "https": 443}
@@ -34,31 +48,91 @@ _SHOWN = 60
 
 
 class Rules:
-    """What is left out of the comparison: the providers' fields, and `more` as dotted paths.
+    """What makes two requests the same: the providers' rules, and those of a rubric.
 
-    `*` in a path stands for each element of a list: `messages.*.id`.
+    `more` are fields of bodies that may differ, as dotted paths; `*` stands for each element of a list, as in
+    `messages.*.id`. `headers` are the lower-case names of those that are matched, `query` the parameters of URLs that
+    are not, and `texts` regular expressions of what may differ in any text.
     """
 
-    def __init__(self, more: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        more: Iterable[str] = (),
+        *,
+        headers: Collection[str] = MATCHED,
+        query: Iterable[str] = (),
+        texts: Iterable[str] = (),
+    ) -> None:
         self.more = tuple(sorted(set(more)))
+        self.headers = frozenset(headers)
+        self.query = tuple(sorted(set(query)))
+        self.texts = tuple(sorted(set(texts)))
         self._paths = tuple(tuple(path.split(".")) for path in self.more)
+        self._texts = tuple(re.compile(text) for text in self.texts)
 
     @property
     def digest(self) -> str:
         """Names these rules: keys made under others cannot be compared with these."""
-        known = json.dumps([sorted(VOLATILE.items()), self.more])
+        known = json.dumps([2, APIS, self.more, sorted(self.headers), self.query, self.texts])
         return hashlib.blake2b(known.encode(), digest_size=4).hexdigest()
 
+    def among(self, headers: Iterable[str]) -> Rules:
+        """Return these rules for a recording that holds no other headers than these: the rest is unknown of it."""
+        known = self.headers.intersection(headers)
+        if known == self.headers:
+            return self
+        return Rules(self.more, headers=known, query=self.query, texts=self.texts)
+
     def stripped(self, url: str, body: Any) -> Any:
-        """Return the JSON value `body` without volatile fields, and without top-level nulls, which say nothing."""
+        """Return the JSON value `body` without what may differ.
+
+        In bodies of the providers that is also a null at the top, which says nothing there.
+        """
         kept = body
-        if isinstance(body, dict):
-            path = urlsplit(url).path.rstrip("/")
-            own = next((fields for end, fields in VOLATILE.items() if path.endswith(end)), ())
-            kept = {name: value for name, value in body.items() if value is not None and name not in own}
+        api = _api_of(url, body)
+        if api is not None:
+            kept = {name: value for name, value in body.items() if value is not None and name not in api.volatile}
         for parts in self._paths:
             kept = _without(kept, parts)
-        return kept
+        return self._each_text(kept) if self._texts else kept
+
+    def url(self, url: str) -> str:
+        """Return a URL without what may differ, in one way to write it."""
+        url = normal_url(url)
+        if self.query and "?" in url:
+            path, _, query = url.partition("?")
+            kept = [part for part in query.split("&") if unquote_plus(part.partition("=")[0]) not in self.query]
+            url = f"{path}?{'&'.join(kept)}" if kept else path
+        return self.text(url)
+
+    def text(self, text: str) -> str:
+        """Return a text without what may differ."""
+        for pattern in self._texts:
+            text = pattern.sub(VOLATILE_TEXT, text)
+        return text
+
+    def _each_text(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, bytes):
+            return self.text(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        if isinstance(value, list):
+            return [self._each_text(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self._each_text(item) for name, item in value.items()}
+        return value
+
+
+VOLATILE_TEXT = "…"
+"""What stands in a key for a text that may differ."""
+
+
+def _api_of(url: str, body: Any) -> Api | None:
+    """Return the provider's endpoint that a request is for; None for any other."""
+    if not isinstance(body, dict):
+        return None
+    path = urlsplit(url).path.rstrip("/")
+    return next((api for api in APIS if path.endswith(api.path) and all(name in body for name in api.holds)), None)
 
 
 def _without(value: Any, path: tuple[str, ...]) -> Any:
@@ -74,17 +148,22 @@ def _without(value: Any, path: tuple[str, ...]) -> Any:
 
 def key_of(request: Request, rules: Rules) -> str:
     """Return the key of `request`, 32 hex digits: equal for requests that ask for the same."""
-    url = normal_url(request.url)
-    kind, body = _canonical_body(request, url, rules)
-    text = f"{request.method.upper()}\n{url}\n{kind}\n".encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text + body, digest_size=16).hexdigest()
+    kind, body = _canonical_body(request, rules)
+    headers = _header_lines(request.headers, rules)
+    text = f"{request.method.upper()}\n{rules.url(request.url)}\n{rules.text(headers)}{kind}\n"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass") + body, digest_size=16).hexdigest()
 
 
-def raw_key_of(request: Request) -> str:
+def raw_key_of(request: Request, rules: Rules) -> str:
     """Return a key over the bytes as they are: quick, and equal only where `key_of` is equal as well."""
-    text = f"{request.method.upper()}\n{request.url}\n".encode("utf-8", "surrogatepass")
+    headers = _header_lines(request.headers, rules)
+    text = f"{request.method.upper()}\n{request.url}\n{headers}".encode("utf-8", "surrogatepass")
     # Processors have instructions for this one, and it is made for every call.
     return hashlib.sha256(text + request.body).hexdigest()[:32]
+
+
+def _header_lines(headers: Headers, rules: Rules) -> str:
+    return "".join(f"{name}:{value}\n" for name, value in asking(headers, rules.headers).items())
 
 
 def normal_url(url: str) -> str:
@@ -133,48 +212,46 @@ def plain_body(request: Request) -> bytes:
     return request.body if plain is None else b"".join(plain)
 
 
-def _canonical_body(request: Request, url: str, rules: Rules) -> tuple[str, bytes]:
+def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
     body = plain_body(request)
     value = _parsed(body)
     if value is not _NO_JSON:
-        return "json", canonical(rules.stripped(url, value)).encode("utf-8", "surrogatepass")
+        return "json", canonical(rules.stripped(request.url, value)).encode("utf-8", "surrogatepass")
     kind = next((value for name, value in request.headers if name.lower() == "content-type"), "")
     found = _BOUNDARY.match(kind.encode("utf-8", "surrogatepass"))
     # A multipart body is split by a random text that is new in each request.
-    return "bytes", body.replace(found[1], b"boundary") if found else body
+    return "bytes", rules.stripped(request.url, body.replace(found[1], b"boundary") if found else body)
 
 
-def nearest_request(request: Request, others: Iterable[tuple[str, str, Any]], rules: Rules) -> tuple[int, list[str]]:
+def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:
     """Return the place of the recorded request that is nearest to `request`, and what differs, line by line.
 
-    `others` are recorded requests as (method, URL, body as JSON value or bytes). The place
-    is -1 if there are none. Meant for a message: it compares with everything.
+    The place is -1 if there are no `others`. Meant for a message: it compares with everything.
     """
-    mine = (request.method.upper(), normal_url(request.url), _value(plain_body(request)))
+    mine = _comparable(request, rules)
     best, best_score, best_lines = -1, -1.0, list[str]()
-    for place, (method, url, body) in enumerate(others):
-        theirs = (method.upper(), normal_url(url), body)
-        score = 2.0 * (mine[0] == theirs[0]) + 4.0 * (mine[1] == theirs[1])
-        lines = [
-            line
-            for one, other in zip(_comparable(mine, rules), _comparable(theirs, rules), strict=True)
-            for line in _differences(one, other)
-        ]
-        score += 1.0 / (1 + len(lines)) + _alike(mine[2], theirs[2])
+    for place, other in enumerate(others):
+        theirs = _comparable(other, rules)
+        score = 2.0 * (mine.head["method"] == theirs.head["method"]) + 4.0 * (mine.head["url"] == theirs.head["url"])
+        lines = [*_differences(mine.head, theirs.head), *_differences(mine.body, theirs.body)]
+        score += 1.0 / (1 + len(lines)) + _alike(mine.body, theirs.body)
         if score > best_score:
             best, best_score, best_lines = place, score, lines
     return best, best_lines
 
 
-def _value(body: bytes) -> Any:
+class _Comparable(NamedTuple):
+    head: dict[str, str]
+    body: dict[str, Any]
+
+
+def _comparable(request: Request, rules: Rules) -> _Comparable:
+    body = plain_body(request)
     value = _parsed(body)
-    return body if value is _NO_JSON else value
-
-
-def _comparable(side: tuple[str, str, Any], rules: Rules) -> tuple[dict[str, Any], dict[str, Any]]:
-    method, url, body = side
-    plain = rules.stripped(url, body)
-    return {"method": method, "url": url}, plain if isinstance(plain, dict) else {"body": plain}
+    plain = rules.stripped(request.url, body if value is _NO_JSON else value)
+    head = {"method": request.method.upper(), "url": rules.url(request.url)}
+    head |= {f"header {name}": rules.text(value) for name, value in asking(request.headers, rules.headers).items()}
+    return _Comparable(head, plain if isinstance(plain, dict) else {"body": plain})
 
 
 def _alike(one: Any, other: Any) -> float:

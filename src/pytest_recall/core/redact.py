@@ -8,62 +8,25 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from pytest_recall.core.exchange import Failure, Headers, Request, Response
+from pytest_recall.core.headers import URLS, Kept, scrubbed
 from pytest_recall.core.secrets import spellings
 
-KEPT_REQUEST_HEADERS: Final = frozenset(
-    {
-        "accept",
-        "anthropic-beta",
-        "anthropic-version",
-        "content-encoding",
-        "content-type",
-        "mcp-protocol-version",
-        "openai-beta",
-    }
-)
-"""The only request headers that are stored. None is of a kind that carries a credential."""
-
-KEPT_RESPONSE_HEADERS: Final = frozenset(
-    {
-        "apim-request-id",
-        "content-encoding",
-        "content-language",
-        "content-type",
-        "location",
-        "openai-processing-ms",
-        "openai-version",
-        "operation-location",
-        "request-id",
-        "retry-after",
-        "retry-after-ms",
-        "x-amzn-bedrock-input-token-count",
-        "x-amzn-bedrock-output-token-count",
-        "x-amzn-errortype",
-        "x-amzn-requestid",
-        "x-request-id",
-        "x-should-retry",
-    }
-)
-"""The only response headers that are stored: what an SDK acts on, and what names the call to its vendor.
-
-Rate limits are left out, as they tell of the account and change with every call; so is
-`content-length`, which a redacted body belies.
-"""
+EVERY: Final = Kept()
+"""The headers that are stored where no rubric says more."""
 
 _Chunks = tuple[bytes, ...]
 
-_URL_HEADERS = frozenset({"location", "operation-location"})
 _REDACTED = "[REDACTED]"
 # Names of query parameters, lower case and with `_` for `-`. Compiled when a URL with some is written down.
 _CREDENTIAL_PARAMETERS = (
     r"(?:x_amz_|x_goog_)?(?:signature|credential|security_token)|sig|code|auth|pwd|passwd|password|awsaccesskeyid"
-    r"|(?:api_?|access_|subscription_)?key|(?:access_|auth_|id_|refresh_)?token|(?:client_)?secret|client_assertion"
+    r"|(?:api_?|access_|subscription_)?key|(?:access_|auth_|id_|refresh_)?token|(?:client_)?secret|client_assertion|upload_?id"
 )
 _HOST = re.compile(r"(?<=://)[^/?#\s\"<>]+")
 _BRACKETS = re.compile(r"\[([\w.-]+)\]")  # An address of version 6 holds colons.
@@ -158,7 +121,8 @@ class Redactor:
     characters that a secret shares with its neighbours stay.
     """
 
-    def __init__(self, secrets: Mapping[str, str]) -> None:
+    def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
+        self._kept = kept
         self._spans = _Finder(secrets, folds=_LONG).spans
         self._in_host = _Finder(secrets, folds=0).spans
 
@@ -186,17 +150,13 @@ class Redactor:
         host = _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else match[0]
         return _BRACKETS.sub(r"\1", host) if "[" in host else host
 
-    def headers(self, headers: Headers, kept: Collection[str]) -> Headers:
-        """Return the headers whose lower-case names are in `kept`, without the secrets."""
-        return tuple(
-            (name, self.url(value) if name.lower() in _URL_HEADERS else self.text(value))
-            for name, value in headers
-            if name.lower() in kept
-        )
+    def _header(self, name: str, value: str) -> str:
+        return self.url(value) if name in URLS else self.text(value)
 
     def request(self, request: Request) -> Request:
         """Return the request as it may be stored and matched."""
-        headers = self.headers(request.headers, KEPT_REQUEST_HEADERS)
+        kept = self._kept.request
+        headers = tuple((n, self._header(n.lower(), value)) for n, value in request.headers if n.lower() in kept)
         headers, (body,) = self._body(headers, (request.body,))
         if is_form(headers):
             form = "&" + body.decode("latin-1")
@@ -209,7 +169,11 @@ class Redactor:
         A boundary that fell into a secret moves to the nearer side of what replaces it, so a
         chunk may become empty. A compressed body that held a secret is stored uncompressed.
         """
-        headers = self.headers(response.headers, KEPT_RESPONSE_HEADERS)
+        headers = tuple(
+            (n, self._header(n.lower(), scrubbed(n.lower(), value)))
+            for n, value in response.headers
+            if self._kept.is_stored(n.lower())
+        )
         headers, chunks = self._body(headers, response.chunks)
         return response._replace(reason=self.text(response.reason), headers=headers, chunks=chunks)
 

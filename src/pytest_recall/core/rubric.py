@@ -20,6 +20,8 @@ from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.criteria import Appeals, Bound, Criterion, KnownVerdict, Strictness
 from pytest_recall.core.errors import FieldError, RecallError, nearest
 from pytest_recall.core.gate import Blocks, Gate
+from pytest_recall.core.headers import CREDENTIALS, DESCRIBING, MATCHED, STORED_RESPONSE, Kept, as_names
+from pytest_recall.core.matching import Rules
 from pytest_recall.core.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.core.series import k_of_n
 from pytest_recall.core.usage import PROVIDERS
@@ -79,6 +81,28 @@ def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
+
+
+def _is_pattern(text: str) -> str:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression ({error})") from None
+    if pattern.search("") or pattern.fullmatch("What does a late return cost?"):
+        raise ValueError(f"{text!r} fits any text, so that any answer would do; write what differs, such as '\\d+'")
+    return text
+
+
+def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError(f"{name!r} is no name of a header; write one, such as x-tenant")
+        if name.lower() in CREDENTIALS:
+            raise ValueError(f"`{name}` holds a credential, which is never written down; remove it")
+    return names
+
+
+HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
 
 # What takes the place of each setting that only one of the policies has; empty where nothing does.
 _LITERAL = {
@@ -273,6 +297,24 @@ class Rubric(BaseModel):
     volatile_fields: tuple[Name, ...] = Field(
         default=(), description="Fields of request bodies that may differ from the recorded ones, as dotted paths."
     )
+    volatile_query: tuple[Name, ...] = Field(
+        default=(), description="Parameters of URLs that may differ from the recorded ones, by name."
+    )
+    volatile_text: tuple[Annotated[str, AfterValidator(_is_pattern)], ...] = Field(
+        default=(), description="Regular expressions of what may differ in any text of a request, such as dates."
+    )
+    match_headers: HeaderNames = Field(
+        default=(), description="Request headers that a call is matched by, beside those that always are."
+    )
+    ignore_headers: HeaderNames = Field(
+        default=(), description="Request headers that a call is not matched by, though it would be by default."
+    )
+    keep_headers: HeaderNames = Field(
+        default=(), description="Response headers that are recorded, beside those that always are."
+    )
+    drop_headers: HeaderNames = Field(
+        default=(), description="Response headers that are not recorded, though they would be by default."
+    )
     ignore_hosts: Hosts = Field(
         default=(), description="Hosts that are no upstream, such as a local database: never recorded nor refused."
     )
@@ -357,6 +399,19 @@ class Rubric(BaseModel):
             nor = "".join(f", nor has `{name}`" for name in idle[1:])
             raise FieldError(idle[0], f"has no effect without `policy: lottery`{nor}; give both, or neither")
         return self
+
+    def rules(self) -> Rules:
+        """Return by what recorded calls are found again."""
+        matched = (MATCHED | as_names(self.match_headers)) - as_names(self.ignore_headers)
+        return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=self.volatile_text)
+
+    def kept_headers(self) -> Kept:
+        """Return which headers are recorded."""
+        return Kept(
+            request=MATCHED | DESCRIBING | as_names(self.match_headers),
+            response=STORED_RESPONSE | as_names(self.keep_headers),
+            dropped=as_names(self.drop_headers),
+        )
 
     def rates(self, workers: int = 1) -> dict[Target, Rate]:
         """Return the rates of one of so many `workers`, an equal share. Raises RecallError where a share is nothing."""

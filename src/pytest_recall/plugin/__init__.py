@@ -106,12 +106,13 @@ class Hooks:
 
         lines: list[str | None] = [files.foreign_line(self.config)]
         if run := self.run:
-            from pytest_recall.plugin import baselines
+            from pytest_recall.plugin import baselines, recording
 
             lines = [
                 run.header_line(),
                 run.near_line(),
                 run.dry_line(),
+                recording.live_line(self.config.stash[DECK]),
                 baselines.header_line(run),
                 run.concurrency_line(),
                 *lines,

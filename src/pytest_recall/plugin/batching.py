@@ -6,7 +6,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.matching import Rules
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import BATCHED, DECK
 from pytest_recall.render import batches as render
@@ -26,7 +25,7 @@ def watch(run: Run, mode: Mode, name: str) -> Watch:
     rubric = run.plan.rubric
     log = BatchLog(run.plan.place.artifacts.folder, name)
     player = Player(mode)
-    player.batches = Sender(rubric.batch, log, Rules(rubric.volatile_fields))
+    player.batches = Sender(rubric.batch, log, rubric.rules())
     return Watch(player)
 
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.call import Call
+from pytest_recall.core.call import Call, Kind, Way
 from pytest_recall.core.conditions import Prompts, kept_answer, prompts
 from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.trial import Outcome
@@ -76,6 +75,7 @@ class Deck:
         follows: bool = False,
         workers: int = 1,
         watch: Watch | None = None,
+        live: Iterable[Kind] = (),
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
@@ -87,8 +87,8 @@ class Deck:
         self._today = today
         self._max_age = max_age
         self._follows = follows
-        self._rules = Rules(rubric.volatile_fields)
-        self._redactor = Redactor(secret_names(os.environ, rubric.secrets))
+        self._rules = rubric.rules()
+        self._redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
         self.calls: list[Call] = []
         self._prices = rubric.prices
         player = Player(mode) if watch is None else watch.player
@@ -96,7 +96,8 @@ class Deck:
             player.limits = Limits(rubric.rates(workers))
         self._watch = watch or Watch(player)
         self.player = player
-        self.player.know(rubric.cassette_kinds, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
+        ways: dict[Kind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
+        self.player.know(ways, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
         self._unquiet = quiet_misses(Missed)
 
     def limit(self, budget: float, ledger_name: str) -> None:
@@ -112,6 +113,11 @@ class Deck:
         """Refuse also those calls that a replay makes live."""
         ways = self.player.ways
         ways.update({kind: "forbidden" for kind, way in ways.items() if way == "live"})
+
+    @property
+    def live(self) -> list[str]:
+        """The kinds of calls that are made over the network though this run records or replays."""
+        return [] if self.mode == "off" else [kind for kind, way in self.player.ways.items() if way == "live"]
 
     @property
     def spent_out(self) -> str:
@@ -310,7 +316,7 @@ class Deck:
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
-                self.library.finish(path, header, news, self._rules, shared=shared)
+                self.library.finish(path, header, news, tape.known_rules, shared=shared)
             draft.unlink(missing_ok=True)
             if self.mode == "record":
                 for left in self.library.left_behind(path):

@@ -13,6 +13,7 @@ import pytest
 from pytest_recall.plugin.stash import WATCH
 
 if TYPE_CHECKING:
+    from pytest_recall.core.call import Kind, Way
     from pytest_recall.replay.player import Player
 
 
@@ -25,6 +26,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         return
     from pytest_recall.core.redact import Redactor
     from pytest_recall.core.secrets import secret_names
+    from pytest_recall.plugin.recording import live_kinds
     from pytest_recall.plugin.start import place_of, usage_errors
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.watch import Watch
@@ -33,8 +35,10 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     with usage_errors():
         place = place_of(_seen(config))
         rubric = read_rubric(place.rubric, place.name(place.rubric))
-    redactor = Redactor(secret_names(os.environ, rubric.secrets))
-    player = Player("replay", rubric.cassette_kinds, ignored=rubric.ignore_hosts, redact=redactor.text)
+    redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
+    ways: dict[Kind, Way] = {**rubric.cassette_kinds}
+    ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))
+    player = Player("replay", ways, ignored=rubric.ignore_hosts, redact=redactor.text)
     watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)
     try:

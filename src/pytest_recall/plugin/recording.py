@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from pytest_recall.core.budget import dollars_of
+from pytest_recall.core.call import KINDS, Kind
+from pytest_recall.core.errors import nearest
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import WATCH
 from pytest_recall.store.find import SUFFIXES
@@ -30,6 +32,7 @@ class Recording(NamedTuple):
     `budget` is what its live calls may cost, in US dollars, and `ledger` the file in which its processes add
     that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
     ask something new. `early` is the file of trials that end before their turn.
+    Calls of the kinds `live` are made over the network, whatever the rest does.
     """
 
     mode: Mode
@@ -42,6 +45,7 @@ class Recording(NamedTuple):
     dry: bool = False
     ledger: str = ""
     early: str = ""
+    live: tuple[Kind, ...] = ()
 
 
 def add(group: Group) -> None:
@@ -68,6 +72,12 @@ def add(group: Group) -> None:
         "--recall-trust-replays",
         action="store_true",
         help="let verdicts on replayed answers move boxes, as if the model had answered today",
+    )
+    group.addoption(
+        "--recall-live",
+        metavar="KINDS",
+        help="with --record or --replay: make the calls of these kinds (agent, judge, worker) over the network, and"
+        " record none of them; --recall-live judge judges replayed answers today, which costs money",
     )
     group.addoption(
         "--recall-dry-run",
@@ -102,6 +112,7 @@ def recording(config: pytest.Config) -> Recording:
     if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
         raise pytest.UsageError(f"--replay-max-age {problem}")
+    live = live_kinds(option.recall_live, mode)
     if option.recall_trust_replays and mode not in ("replay", "missing"):
         raise pytest.UsageError("--recall-trust-replays goes with --replay or --record=missing")
     if option.recall_dry_run:
@@ -124,14 +135,28 @@ def recording(config: pytest.Config) -> Recording:
         dry=option.recall_dry_run,
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
+        live=live,
     )
+
+
+def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:
+    """Return the kinds of calls that `--recall-live` names. Raises pytest.UsageError."""
+    if given is None:
+        return ()
+    if mode == "off":
+        raise pytest.UsageError("--recall-live goes with --record or --replay; without them every call is live")
+    named = [name.strip() for name in given.split(",") if name.strip()]
+    for name in named or [given]:
+        if name not in KINDS:
+            raise pytest.UsageError(f"--recall-live: {name!r} is no kind of call{nearest(name, KINDS)}")
+    return tuple(kind for kind in KINDS if kind in named)
 
 
 def _check_dry(option: Any, mode: Mode) -> None:
     """Refuse what has no effect where nothing is sent, judged or written. Raises pytest.UsageError."""
     if mode != "missing":
         raise pytest.UsageError("--recall-dry-run goes with --record=missing, of which it says what it would record")
-    for name in ("trust_replays", "budget", "batch", "update", "baselines"):
+    for name in ("trust_replays", "budget", "batch", "update", "baselines", "live"):
         if getattr(option, f"recall_{name}") not in (None, False):
             shown = name.replace("_", "-")
             raise pytest.UsageError(f"--recall-{shown} has no effect with --recall-dry-run; leave it out")
@@ -154,6 +179,13 @@ def _check_folder(folder: Path, option: str, given: str) -> None:
         raise pytest.UsageError(
             f"--{option} takes `{given}` for the folder of cassettes; write `{given} --{option}`, or --{option}=DIR"
         )
+
+
+def live_line(deck: Deck) -> str:
+    """Return what a run that records or replays makes over the network all the same; empty if it makes nothing."""
+    if not deck.live:
+        return ""
+    return f"recall: live, over the network, and not recorded: calls of the kind {' and '.join(deck.live)}"
 
 
 def check_writable(folder: Path, name: str) -> None:
@@ -200,6 +232,7 @@ def deck_of(run: Run, asked: Recording) -> Deck:
         follows=run.follows,
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
+        live=asked.live,
     )
     if asked.dry:
         deck.let_nothing_out()

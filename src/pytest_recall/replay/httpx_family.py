@@ -18,7 +18,6 @@ from pytest_recall.replay.player import Player
 from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.tls import LazyContext
 
-_OF_A_KEY = (b"content-type", b"content-encoding")
 Undo = Callable[[], None]
 
 
@@ -94,7 +93,7 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
     @functools.wraps(original)
     def handle_request(self: Any, request: Any) -> Any:
         body = request.read()
-        step = player.ask(_asked(request, body, player))
+        step = player.ask(_asked(request, body))
         if step.served is not None:
             return _played(module, step.served, request, Played)
         if step.held is not None:
@@ -152,7 +151,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
     @functools.wraps(original)
     async def handle_async_request(self: Any, request: Any) -> Any:
         body = await request.aread()
-        step = player.ask(_asked(request, body, player))
+        step = player.ask(_asked(request, body))
         if step.served is not None:
             await _in_turn()
             if step.served.response is None:
@@ -203,13 +202,8 @@ async def _cancelled(exchange: Exchange, request: Any, player: Player) -> None:
     )
 
 
-def _asked(request: Any, body: bytes, player: Player) -> Request:
-    if player.mode in ("record", "missing") or player.batches is not None:
-        headers = _decoded(request.headers.raw)
-    else:
-        # Of the headers a key takes these alone, and nothing is written down.
-        headers = _decoded([header for header in request.headers.raw if header[0].lower() in _OF_A_KEY])
-    return Request(request.method, str(request.url), headers, body)
+def _asked(request: Any, body: bytes) -> Request:
+    return Request(request.method, str(request.url), _decoded(request.headers.raw), body)
 
 
 def _as_it_is(request: Any, step: Step) -> None:

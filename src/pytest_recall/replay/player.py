@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.batches import Sender
 
 IMPORTED = "nothing is sent in a replay, not by a package as it is imported either"
-DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "live"}
+DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "cassette"}
 
 
 class Player:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pytest_recall.core.call import Call
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange, Request
-from pytest_recall.core.matching import Rules, json_of, key_of, nearest_request, plain_body, raw_key_of
+from pytest_recall.core.matching import Rules, key_of, nearest_request, raw_key_of
 from pytest_recall.core.redact import Redactor
 from pytest_recall.replay.clean import cleaned
 from pytest_recall.store.cassette import Cassette, Draft, read_draft
@@ -74,6 +74,11 @@ class Tape:
     _served: dict[str, int] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
+    @property
+    def known_rules(self) -> Rules:
+        """The rules for what is recorded beside what is there: a header that is unknown of that decides nothing."""
+        return self.rules if self.cassette is None else self.cassette.rules
+
     def serve(self, request: Request, kind: str) -> Exchange | None:
         """Return the answer to `request` that is next in turn, or None if no recording has one left.
 
@@ -82,9 +87,9 @@ class Tape:
         cassette = self.cassette
         if cassette is None:
             return None
-        key = cassette.raw.get(raw_key_of(request))
+        key = cassette.raw.get(raw_key_of(request, cassette.rules))
         if key is None:
-            key = key_of(self.redactor.request(request), self.rules)
+            key = key_of(self.redactor.request(request), cassette.rules)
         places = cassette.keys.get(key)
         if places is None:
             return None
@@ -126,7 +131,7 @@ class Tape:
             url = self.redactor.url(exchange.request.url)
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
             return
-        clean = clean._replace(key=key_of(clean.request, self.rules))
+        clean = clean._replace(key=key_of(clean.request, self.known_rules))
         with self._lock:
             if self._closed:
                 self.problems.append(
@@ -137,7 +142,7 @@ class Tape:
             try:
                 if self._draft is None:
                     assert self.draft_path is not None
-                    self._draft = Draft(self.draft_path, self.header, self.rules)
+                    self._draft = Draft(self.draft_path, self.header, self.known_rules)
                 self._draft.append(clean)
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
@@ -203,22 +208,16 @@ class Tape:
         if self.cassette is None:
             return f"{asked} is not recorded; {self.hint}"
         try:
-            count = len(self.cassette.keys.get(key_of(request, self.rules), ()))
+            rules = self.cassette.rules
+            count = len(self.cassette.keys.get(key_of(request, rules), ()))
             if count:
                 times = "once" if count == 1 else f"{count} times"
                 return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
             others = [*self.unused(), *self.served()][:MAX_COMPARED]
-            place, lines = nearest_request(request, _sides(others), self.rules)
+            place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
             return f"{asked} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
             return f"{asked} is not recorded; {self.hint}"
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
-
-
-def _sides(exchanges: Iterable[Exchange]) -> Iterable[tuple[str, str, Any]]:
-    for exchange in exchanges:
-        plain = plain_body(exchange.request)
-        body = json_of(plain)
-        yield exchange.request.method, exchange.request.url, plain if body is None else body

@@ -13,7 +13,6 @@ from pytest_recall.core.compare import compare
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.forecast import forecast
-from pytest_recall.core.matching import Rules
 from pytest_recall.core.record import Record
 from pytest_recall.core.report.entry import Step, Taped, Upstream, Written, written
 from pytest_recall.core.report.fold import Report, fold, steps_of
@@ -117,7 +116,7 @@ def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Map
 
 def _taped(sources: Sources, rubric: Rubric, card: Scorecard) -> Mapping[str, Taped]:
     """Return the recorded calls of all cases that did not pass, by id; nothing for those that have no cassette."""
-    rules = Rules(rubric.volatile_fields)
+    rules = rubric.rules()
     found: dict[str, Taped] = {}
     for result in card.results:
         trial = result.trial

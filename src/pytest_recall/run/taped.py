@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from pytest_recall.core.call import Kind, Way
 from pytest_recall.core.errors import MissError, RecallError
-from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.secrets import secret_names
@@ -46,7 +45,7 @@ def player_of(rubric: Rubric, mode: Mode, ways: Mapping[Kind, Way] = MappingProx
 
 
 def _redactor(rubric: Rubric) -> Redactor:
-    return Redactor(secret_names(os.environ, rubric.secrets))
+    return Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,7 @@ class Shelf:
         """Return the tape of a cassette; in a replay it answers nothing if there is none. Raises RecallError."""
         path, mode = self.path(name), self.player.mode
         shown = self.place.name(path)
-        rules = Rules(self.rubric.volatile_fields)
+        rules = self.rubric.rules()
         now = datetime.now(UTC).isoformat(timespec="seconds")
         run = f"{self.scenario.strip('_')} {now}"
         known = mode in ("replay", "missing") and path.exists()
@@ -88,8 +87,8 @@ class Shelf:
             return
         news = tape.kept()
         if news or tape.mode == "record":
-            rules = Rules(self.rubric.volatile_fields)
-            Library(self.folder).finish(self.path(name), tape.header, [*tape.served(), *news], rules)
+            calls = [*tape.served(), *news]
+            Library(self.folder).finish(self.path(name), tape.header, calls, tape.known_rules)
         tape.draft_path.unlink(missing_ok=True)
 
 
@@ -130,7 +129,7 @@ def untaped(player: Player, rubric: Rubric) -> Iterator[None]:
 
 def open_tape(rubric: Rubric) -> Tape:
     """Return a tape that records nothing, for calls that are listened to."""
-    return Tape("", "off", Rules(rubric.volatile_fields), _redactor(rubric), "")
+    return Tape("", "off", rubric.rules(), _redactor(rubric), "")
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange
+from pytest_recall.core.headers import FIRST_MATCHED
 from pytest_recall.core.matching import Rules, key_of, raw_key_of
 from pytest_recall.core.redact import MAX_PLAIN_BYTES, unpacks_too_far
 from pytest_recall.store.files import MAX_BYTES, make_ignored, write_bytes
@@ -94,7 +95,8 @@ class _Calls:
 class Cassette(_Calls):
     """A finished recording: found by key at once, parsed only where it is served.
 
-    `name` is how messages call the file. `keys` maps each key to the places of its calls,
+    `name` is how messages call the file. `rules` are those that were given, without the headers that
+    it does not hold: whether a request had one of them is unknown. `keys` maps each key to the places of its calls,
     in the order in which they were made; `raw` maps the key of exact bytes to that key.
     Raises RecallError for a file that is not whole.
     """
@@ -109,7 +111,7 @@ class Cassette(_Calls):
         self.header = _header(lines, name)
         self._calls = [place for place, line in enumerate(lines) if line.startswith(CALL, CRC_BYTES)]
         self._check_shape()
-        self._rules = rules
+        self.rules = rules = rules.among(matched(self.header, name))
         self._renewed: dict[int, str] = {}
         self.keys: dict[str, list[int]] = {}
         self.raw: dict[str, str] = {}
@@ -124,7 +126,7 @@ class Cassette(_Calls):
                 request = super().exchange(place).request
                 key = self._renewed[place] = key_of(request, rules)
                 self.keys.setdefault(key, []).append(place)
-                self.raw[raw_key_of(request)] = key
+                self.raw[raw_key_of(request, rules)] = key
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -146,7 +148,7 @@ class Cassette(_Calls):
             self.line(place)
         for seq, place in enumerate(self._calls):
             exchange = self.exchange(place)
-            if exchange.seq != seq or exchange.key != key_of(exchange.request, self._rules):
+            if exchange.seq != seq or exchange.key != key_of(exchange.request, self.rules):
                 raise RecallError(
                     f"{self.name}:{place + 1}: not the call that was recorded here, or its key is of another version;"
                     " restore the cassette from git, or record it again"
@@ -205,12 +207,13 @@ class Draft:
     def __init__(self, path: Path, header: Mapping[str, Any], rules: Rules) -> None:
         make_ignored(path.parent)
         self.path = path
+        self._rules = rules
         self._nodes: set[str] = set()
         self._end = 0
         # Without a buffer: what could not be written must not come later, amid other lines.
         self._file: FileIO = path.open("xb", buffering=0)
         try:
-            self._write(sealed({"cassette": VERSION, "rules": rules.digest, **header}))
+            self._write(sealed(_head(header, rules)))
         except BaseException:
             self._file.close()
             path.unlink(missing_ok=True)
@@ -219,7 +222,7 @@ class Draft:
     def append(self, exchange: Exchange) -> None:
         """Write one call through to the operating system."""
         try:
-            self._write(b"".join(call_lines(exchange, self._nodes)))
+            self._write(b"".join(call_lines(exchange, self._nodes, self._rules)))
         except BaseException:
             self._nodes.clear()  # Later calls must not name parts that were not written.
             raise
@@ -264,10 +267,10 @@ def write_cassette(path: Path, header: Mapping[str, Any], exchanges: Iterable[Ex
     Raises OSError or RecallError, and then has changed nothing.
     """
     nodes: set[str] = set()
-    lines = [sealed({"cassette": VERSION, "rules": rules.digest, **header})]
+    lines = [sealed(_head(header, rules))]
     ordered = sorted(exchanges, key=lambda exchange: (exchange.seq, exchange.key))
     for seq, exchange in enumerate(ordered):
-        lines.extend(call_lines(exchange._replace(seq=seq, key=key_of(exchange.request, rules)), nodes))
+        lines.extend(call_lines(exchange._replace(seq=seq, key=key_of(exchange.request, rules)), nodes, rules))
     lines.append(sealed({"end": len(lines) - 1, "sum": sum_of(lines)}))
     data = b"".join(lines)
     if len(data) > MAX_BYTES:
@@ -310,6 +313,20 @@ def read_header(path: Path, name: str) -> dict[str, Any]:
 
 
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB; record fewer calls into one cassette"
+
+
+def _head(header: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
+    return {"cassette": VERSION, "rules": rules.digest, **header, "headers": sorted(rules.headers)}
+
+
+def matched(header: Mapping[str, Any], name: str) -> frozenset[str]:
+    """Return the headers of which a recording says that its requests had them or not. Raises RecallError."""
+    names = header.get("headers")
+    if names is None:
+        return FIRST_MATCHED
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise RecallError(f"{name}:1: `headers` must be a list of names; record it again, or restore it from git")
+    return frozenset(names)
 
 
 def _header(lines: list[bytes], name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import Rules, key_of
-from pytest_recall.store.cassette import SUFFIX, Cassette, merged, read_draft, write_cassette
+from pytest_recall.store.cassette import SUFFIX, Cassette, matched, merged, read_draft, write_cassette
 from pytest_recall.store.files import check_link, locked, make_ignored
 
 FIXTURES = "_fixtures"
@@ -125,12 +125,14 @@ class Library:
             header: dict[str, Any] = {}
             if path.exists():
                 cassette = Cassette(path, str(path), rules)
-                before, header = list(cassette.exchanges()), cassette.header
+                before, header, rules = list(cassette.exchanges()), cassette.header, cassette.rules
             after = before
             left = self.left_behind(path)
             for draft in left:
                 own, exchanges = read_draft(draft, str(draft))
                 header = header or own
+                if exchanges:
+                    rules = rules.among(matched(own, str(draft)))
                 offset = len(after)
                 after = merged(
                     after, (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)

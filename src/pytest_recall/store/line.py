@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
-from pytest_recall.core.matching import canonical, json_of, raw_key_of
+from pytest_recall.core.matching import Rules, canonical, json_of, raw_key_of
 
 PART_BYTES = 200
 """A value of a body that is longer than this is a line of its own, to be named again by later calls."""
@@ -91,13 +91,13 @@ def _parsed(line: bytes) -> dict[str, Any]:
 # Calls
 
 
-def call_lines(exchange: Exchange, nodes: set[str]) -> list[bytes]:
+def call_lines(exchange: Exchange, nodes: set[str], rules: Rules) -> list[bytes]:
     """Return the lines of one call: the parts of its request that are not yet in `nodes`, then the call."""
     request, response, failure = exchange.request, exchange.response, exchange.failure
     body, lines = _written_body(request.body, nodes)
     fields: dict[str, Any] = {
         "call": exchange.key,
-        "raw": raw_key_of(request),
+        "raw": raw_key_of(request, rules),
         "seq": exchange.seq,
         "kind": exchange.kind,
         "recorded_at": exchange.at,

@@ -1,0 +1,167 @@
+"""Headers that a client acts on, by real clients: pages, cookies, parts of a file, and what is asked by a header."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+
+from pytest_recall.core.errors import MissError
+from tests.replay.upstream import Deck, Upstream
+
+Get = Callable[..., tuple[list[Any], Any]]
+TEXT = b"0123456789"
+
+
+class Pages(Upstream):
+    """Three pages, each of which names the next; a session that goes by its cookie; a file in parts."""
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes, number: int) -> None:
+        """Answer by the path, the cookie and the range."""
+        path, _, query = handler.path.partition("?")
+        status, headers, data = 200, list[tuple[str, str]](), b""
+        if path == "/file":
+            start, end = map(int, handler.headers["range"].removeprefix("bytes=").split("-"))
+            status, data = 206, TEXT[start : end + 1]
+            headers = [("content-range", f"bytes {start}-{end}/10"), ("etag", '"f1"')]
+            headers += [("content-disposition", 'attachment; filename="f.txt"')]
+        else:
+            page = int(query.partition("page=")[2] or 1)
+            signed_in = "sid=secret-of-the-session" in (handler.headers.get("cookie") or "")
+            data = json.dumps({"page": page, "signed_in": signed_in}).encode()
+            headers = [("content-type", "application/json"), ("x-total-count", "3"), ("x-ratelimit-remaining", "9")]
+            headers += [("set-cookie", "sid=secret-of-the-session; Path=/; HttpOnly"), ("set-cookie", "theme=dark")]
+            if page < 3:
+                headers += [("link", f'<{self.url}/items?page={page + 1}>; rel="next"')]
+        handler.send_response(status)
+        for name, value in (*headers, ("content-length", str(len(data)))):
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(data)
+
+
+@pytest.fixture
+def pages() -> Iterator[Pages]:
+    """Such a server."""
+    server = Pages()
+    yield server
+    server.close()
+
+
+def by_requests(url: str) -> tuple[list[Any], Any]:
+    """Return all pages, and the last response."""
+    requests = pytest.importorskip("requests")
+    found, response = [], None
+    with requests.Session() as session:
+        while url:
+            response = session.get(url)
+            found.append(response.json())
+            url = response.links.get("next", {}).get("url", "")
+    return found, response
+
+
+def by_httpx(url: str) -> tuple[list[Any], Any]:
+    """Return all pages, and the last response."""
+    httpx = pytest.importorskip("httpx")
+    found, response = [], None
+    with httpx.Client() as client:
+        while url:
+            response = client.get(url)
+            found.append(response.json())
+            url = response.links.get("next", {}).get("url", "")
+    return found, response
+
+
+def by_aiohttp(url: str) -> tuple[list[Any], Any]:
+    """Return all pages, and the last response."""
+    aiohttp = pytest.importorskip("aiohttp")
+
+    async def every(place: Any) -> tuple[list[Any], Any]:
+        found, response = [], None
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+            while place:
+                async with session.get(place) as response:
+                    found.append(await response.json())
+                    place = response.links.get("next", {}).get("url")
+        return found, response
+
+    return asyncio.run(every(url))
+
+
+@pytest.mark.parametrize("every", [by_requests, by_httpx, by_aiohttp])
+def test_pages_and_cookies_are_replayed(deck: Deck, pages: Pages, every: Get) -> None:
+    url = f"{pages.url}/items"
+    with deck.recording():
+        recorded, last = every(url)
+    assert recorded == [{"page": n, "signed_in": n > 1} for n in (1, 2, 3)]
+    assert b"secret-of-the-session" not in deck.path.read_bytes()
+    pages.close()
+    with deck.replaying():
+        replayed, again = every(url)
+    assert replayed == recorded
+    assert deck.tape.unused() == []
+    for name in ("x-total-count", "x-ratelimit-remaining"):
+        assert again.headers[name] == last.headers[name]
+
+
+def test_parts_of_a_file_are_told_apart(deck: Deck, pages: Pages) -> None:
+    httpx = pytest.importorskip("httpx")
+
+    def part(start: int, end: int) -> Any:
+        return httpx.get(f"{pages.url}/file", headers={"Range": f"bytes={start}-{end}"})
+
+    with deck.recording():
+        assert (part(0, 4).content, part(5, 9).content) == (TEXT[:5], TEXT[5:])
+    pages.close()
+    with deck.replaying():
+        second, first = part(5, 9), part(0, 4)
+        assert (first.content, second.content) == (TEXT[:5], TEXT[5:])
+        assert first.headers["content-range"] == "bytes 0-4/10"
+        assert first.headers["etag"] == '"f1"'
+        assert first.headers["content-disposition"] == 'attachment; filename="f.txt"'
+        with pytest.raises(MissError, match=r"header range: “bytes=\d-\d” → “bytes=0-5”"):
+            part(0, 5)
+
+
+def test_another_operation_of_boto3_is_another_call(deck: Deck, upstream: Upstream) -> None:
+    boto3 = pytest.importorskip("boto3")
+    client = boto3.client(
+        "dynamodb", "us-east-1", endpoint_url=upstream.url, aws_access_key_id="x", aws_secret_access_key="y"
+    )
+    with deck.recording():
+        client.describe_table(TableName="t")
+    upstream.close()
+    with deck.replaying():
+        client.describe_table(TableName="t")
+    with deck.replaying(), pytest.raises(MissError, match=r"header x-amz-target: .*DescribeTable” → .*DeleteTable”"):
+        client.delete_table(TableName="t")
+
+
+def test_a_recording_without_these_headers_is_replayed(deck: Deck, upstream: Upstream) -> None:
+    """Whether it was asked with them is unknown: it was made before they were stored."""
+    httpx = pytest.importorskip("httpx")
+
+    def ask(language: str) -> Any:
+        return httpx.post(f"{upstream.url}/chat", json={"q": 1}, headers={"Accept-Language": language})
+
+    with deck.recording():
+        ask("de")
+    first, *rest = deck.path.read_bytes().splitlines(keepends=True)
+    header = json.loads(first)
+    deck.path.write_bytes(b"".join(resealed(header, rest)))
+    upstream.close()
+    with deck.replaying():
+        assert ask("fr").json()["number"] == 1
+
+
+def resealed(header: dict[str, Any], rest: list[bytes]) -> list[bytes]:
+    """Return the lines of a cassette as they were before its header named the headers by which calls are matched."""
+    from pytest_recall.store.line import sealed
+
+    lines = [sealed({name: value for name, value in header.items() if name not in ("crc", "headers")}), *rest[:-1]]
+    end = {name: value for name, value in json.loads(rest[-1]).items() if name not in ("crc", "sum")}
+    return [*lines, sealed(end)]
