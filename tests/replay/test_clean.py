@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import zlib
 from base64 import b64encode
 from hashlib import sha256
 from uuid import UUID
@@ -21,10 +22,10 @@ MAY_PASS = 0
 """How many of the pairs of a kind and a place may reach the disk; each would have to be named in the docs."""
 
 
-def is_refused(call: Exchange, redactor: Redactor | None = None) -> str:
+def is_refused(call: Exchange) -> str:
     """Return why a call must not be written, or nothing if it may."""
     try:
-        cleaned(call, redactor or Redactor({}))
+        cleaned(call, Redactor({}))
     except RecallError as error:
         return str(error)
     return ""
@@ -89,11 +90,21 @@ def test_a_compressed_body_is_searched() -> None:
     assert "an OpenAI key" in is_refused(Exchange("", 0, "agent", Request("POST", URL), answer))
 
 
-def test_a_known_value_that_a_stream_spells_out_is_not_written() -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_known_value_that_a_stream_spells_out_is_replaced(packed: bool) -> None:
     call = PLACES["streamed answer"]("the-Sunday-of-Whit")
-    assert is_refused(call) == ""
-    said = is_refused(call, Redactor({"DOOR_TOKEN": "the-Sunday-of-Whit"}))
-    assert said.startswith("holds the value of a known secret, spelled out over several events")
+    assert call.response is not None
+    given = call.response
+    if packed:
+        packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+        chunks = [packer.compress(chunk) + packer.flush(zlib.Z_SYNC_FLUSH) for chunk in given.chunks]
+        given = given._replace(headers=(*given.headers, ("content-encoding", "gzip")), chunks=tuple(chunks))
+    clean = cleaned(call._replace(response=given), Redactor({"DOOR_TOKEN": "the-Sunday-of-Whit"})).response
+    assert clean is not None
+    assert len(clean.chunks) == len(given.chunks)
+    events = [json.loads(chunk.partition(b": ")[2])["choices"][0]["delta"]["content"] for chunk in clean.chunks]
+    assert "".join(events) == "It is [DOOR_TOKEN] there."
+    assert sum(one != two for one, two in zip(clean.chunks, call.response.chunks, strict=True)) == 4
 
 
 def test_an_answer_that_unpacks_too_far_is_not_written() -> None:

@@ -115,10 +115,10 @@ class Redactor:
     this class undoes its URL encoding. The base64 form can not be matched like that, because its
     edges share bits with the text around it.
 
-    **Limits.** A secret that a model spells over several events of a stream keeps its pieces, as
-    no stretch of bytes holds it, and so does one in a content encoding that the standard library
-    does not know (see `decoded`): `replay.clean` refuses to write such a call. In base64 the
-    characters that a secret shares with its neighbours stay.
+    **Limits.** A secret that a model spells over several events of a stream is replaced by
+    `across_events` alone, as no stretch of bytes holds it. One in a content encoding that the
+    standard library does not know (see `decoded`) stays: `replay.clean` refuses to write such a
+    call. In base64 the characters that a secret shares with its neighbours stay.
     """
 
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
@@ -177,6 +177,24 @@ class Redactor:
         headers, chunks = self._body(headers, response.chunks)
         return response._replace(reason=self.text(response.reason), headers=headers, chunks=chunks)
 
+    def across_events(self, response: Response) -> Response:
+        """Return a streamed response without the secrets that several of its events spell out together.
+
+        The first of these events holds the placeholder, the others less. It takes long: `response` is for all others.
+        """
+        from pytest_recall.core.unwrapped import respelled  # Few recordings need it.
+
+        plain = decoded(response.headers, response.chunks)
+        found = [] if plain is None else respelled(b"".join(plain), self._pieces)
+        if plain is None or not found:
+            return response
+        headers = response.headers if plain is response.chunks else _without_encoding(response.headers)
+        return response._replace(headers=headers, chunks=_rechunked(plain, [_Span(*one) for one in found]))
+
+    def _pieces(self, pieces: _Chunks) -> _Chunks:
+        spans = self._spans(b"".join(pieces))
+        return _rechunked(pieces, spans) if spans else pieces
+
     def failure(self, failure: Failure) -> Failure:
         """Return the failure as it may be stored; its message often quotes a URL."""
         return failure._replace(message=self.url(failure.message))
@@ -189,7 +207,7 @@ class Redactor:
         if not spans:
             return headers, chunks
         if readable is not chunks:
-            headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
+            headers = _without_encoding(headers)
         return headers, _rechunked(readable, spans)
 
 
@@ -242,6 +260,10 @@ def _unpacked(chunks: _Chunks, encoding: str) -> _Chunks | None:
             continue
         return tuple(pieces)
     return None
+
+
+def _without_encoding(headers: Headers) -> Headers:
+    return tuple(header for header in headers if header[0].lower() != "content-encoding")
 
 
 def is_form(headers: Headers) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from binascii import Error, a2b_base64
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 _ROUNDS = 3
 _ESCAPE = re.compile(r"\\{1,8}(?:([nrtbf\"'/])|u([0-9a-fA-F]{4}))|%(?:25){0,3}([0-9A-Fa-f]{2})")
@@ -60,35 +61,77 @@ def from_base64(run: bytes) -> bytes:
         return b""
 
 
+class _Event:
+    """The JSON of one event of a stream, and where in the body it stands."""
+
+    def __init__(self, start: int, end: int, value: Any) -> None:
+        self.start, self.end, self.value = start, end, value
+        self.is_changed = False
+
+
+class _Piece(NamedTuple):
+    """A text within an event: what it is in, and under which name or number there."""
+
+    text: str
+    within: Any
+    key: str | int
+    event: _Event
+
+
 def spelled(text: str) -> Iterator[str]:
     """Yield what the events of a stream spell out together: the texts at one place of their JSON, joined.
 
     `text` is a body of `data:` lines, of lines that are JSON, or one JSON list.
     """
-    pieces: dict[tuple[str, ...], list[str]] = {}
-    is_list = text.startswith("[")
-    if not is_list and "\ndata:" not in text and "}\n{" not in text:
-        return
-    for line in [text] if is_list else text.split("\n"):
-        plain = line[5:].strip() if line.startswith("data:") else line.strip()
-        if not plain.startswith(("{", "[")):
-            continue
-        try:
-            _gather(json.loads(plain), pieces)
-        except (ValueError, RecursionError):
-            continue
-    for several in pieces.values():
-        if len(set(several)) > 1:
-            yield "".join(several)
+    for several in _gathered(text.encode("utf-8", "surrogatepass")):
+        yield "".join(piece.text for piece in several)
 
 
-def _gather(event: Any, pieces: dict[tuple[str, ...], list[str]]) -> None:
-    left: list[tuple[tuple[str, ...], Any]] = [((), event)]
+def respelled(body: bytes, redact: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]) -> list[tuple[int, int, bytes]]:
+    """Return stretches of a stream and what is to stand there, once `redact` has seen all pieces of each text.
+
+    `redact` gets the pieces, and returns as many.
+    """
+    changed: list[_Event] = []
+    for several in _gathered(body):
+        before = tuple(piece.text.encode("utf-8", "surrogatepass") for piece in several)
+        for piece, old, new in zip(several, before, redact(before), strict=True):
+            if new != old:
+                piece.within[piece.key] = new.decode("utf-8", "surrogatepass")
+                if not piece.event.is_changed:
+                    piece.event.is_changed = True
+                    changed.append(piece.event)
+    changed.sort(key=lambda event: event.start)
+    return [(event.start, event.end, json.dumps(event.value).encode("ascii")) for event in changed]
+
+
+def _gathered(body: bytes) -> list[list[_Piece]]:
+    """Return the texts that stand at one place in several events, unless they are all the same."""
+    pieces: dict[tuple[str, ...], list[_Piece]] = {}
+    if body.startswith(b"["):
+        lines = [body]
+    elif b"\ndata:" in body or b"}\n{" in body:
+        lines = body.split(b"\n")
+    else:
+        return []
+    at = 0
+    for line in lines:
+        found = line.find(b"[" if line is body else b"{", 0, 64)
+        if found >= 0 and line[:found].strip() in (b"", b"data:"):
+            with suppress(ValueError, RecursionError):  # It need not be JSON, or not all of it.
+                _gather(_Event(at + found, at + len(line), json.loads(line[found:])), pieces)
+        at += len(line) + 1
+    return [several for several in pieces.values() if len({piece.text for piece in several}) > 1]
+
+
+def _gather(event: _Event, pieces: dict[tuple[str, ...], list[_Piece]]) -> None:
+    """Add all texts of an event to `pieces`, by the names that lead to them; places in lists do not count."""
+    left: list[tuple[tuple[str, ...], Any, Any, str | int]] = [((), event.value, None, 0)]
     while left:
-        path, value = left.pop()
+        path, value, within, key = left.pop()
         if isinstance(value, str):
-            pieces.setdefault(path, []).append(value)
+            pieces.setdefault(path, []).append(_Piece(value, within, key, event))
         elif isinstance(value, dict):
-            left.extend(((*path, name), inner) for name, inner in value.items())
+            left.extend(((*path, name), inner, value, name) for name, inner in value.items())
         elif isinstance(value, list):
-            left.extend((path, inner) for inner in reversed(value))
+            left.extend((path, inner, value, place) for place, inner in reversed([*enumerate(value)]))

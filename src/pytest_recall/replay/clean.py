@@ -40,10 +40,9 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
         said = b"".join(plain).decode("utf-8", "replace")
         together = list(spelled(said))
         if any(redactor.text(text) != text for text in together):
-            raise RecallError(
-                "holds the value of a known secret, spelled out over several events of its stream, where it cannot be"
-                " replaced; let the model not repeat it"
-            )
+            response = redactor.across_events(response)
+            said = b"".join(decoded(response.headers, response.chunks) or ()).decode("utf-8", "replace")
+            together = list(spelled(said))
         texts += [*(value for _, value in response.headers), said, *together]
     if failure is not None:
         failure = redactor.failure(failure)
