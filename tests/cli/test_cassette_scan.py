@@ -165,6 +165,16 @@ def test_a_secret_that_a_stream_spells_out(project: Path, inside: Recall) -> Non
     assert done.out.startswith(f"{path.relative_to(project).as_posix()}:3: {what}")
 
 
+def test_keys_between_the_signs_of_forms_and_urls(project: Path, inside: Recall) -> None:
+    key, other = "AKIA" + "Q7RZKD2MWX5T4NPB", "ASIA" + "W2XKQ5RTZD7M4BPN"
+    form = (("content-type", "application/x-www-form-urlencoded"),)
+    asked = Request("POST", f"{CHAT}/{key}/files", form, f"note=with+{other}+it".encode())
+    write(library(project).of_case("right", "loans"), call(request=asked))
+    out = inside(project, *SCAN).out
+    assert "the URL holds what looks like an AWS key id" in out
+    assert "the request body holds what looks like an AWS key id" in out
+
+
 def test_an_answer_that_cannot_be_unpacked_is_said(project: Path, inside: Recall) -> None:
     packed = response(headers=(*JSON, ("content-encoding", "br")), chunks=(b"\x8b\x00\x80",))
     write(library(project).of_case("right", "loans"), call(response=packed))

@@ -13,9 +13,9 @@ from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.credentials import suspicious
 from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.redact import Redactor, decoded
+from pytest_recall.core.redact import Redactor, decoded, is_form
 from pytest_recall.core.secrets import secret_names
-from pytest_recall.core.unwrapped import spelled
+from pytest_recall.core.unwrapped import in_url, pairs, spelled
 from pytest_recall.render.sentences import plural
 from pytest_recall.store.cassette import read_lines
 from pytest_recall.store.rubric import read_rubric
@@ -35,7 +35,8 @@ _CREDENTIALS = frozenset(
 class Part(NamedTuple):
     """A stretch of recorded text: what it is, and whether it may hold URLs with parameters.
 
-    One that `is_sealed` could not be unpacked; one that `is_joined` is what the events of a stream say together.
+    One that `is_sealed` could not be unpacked; one that `is_joined` is what was there before in another form: what the
+    events of a stream say together, or a form without its signs.
     """
 
     what: str
@@ -60,7 +61,7 @@ class Detector:
             known = [f"the value of {name}" for name, one in self._each.items() if one.text(text) != text]
         # What is known goes first, so that it is not named a second time for its looks.
         rest = self._all.text(text)
-        looks = [f"what looks like {one}" for one in suspicious(rest)]
+        looks = [f"what looks like {one}" for one in suspicious(in_url(rest) if part.is_url else rest)]
         if part.is_url and not known and not looks and self._all.url(rest) != rest:
             looks = ["a credential among its parameters"]
         return [*known, *looks]
@@ -174,6 +175,8 @@ def _side(name: str, side: Any) -> Iterator[Part]:
         )
     elif isinstance(string := body.get("string"), str):
         yield from _text(name, string)
+        if is_form(tuple(headers)):
+            yield Part(f"the {name} body", pairs(string), is_joined=True)
     else:
         yield Part(f"the {name} body", _written(body))
 

@@ -44,6 +44,12 @@ def pairs(text: str) -> str:
     return text.translate(_BLANKS)
 
 
+def in_url(url: str) -> str:
+    """Return a URL as it is to be searched: behind a `/`, a key may as well be a part of base64."""
+    apart = pairs(url)
+    return f"{apart}\n{apart.replace('/', ' ')}"
+
+
 def decoded_texts(text: str) -> Iterator[str]:
     """Yield what stands in `text` as base64, standard or URL-safe: its readable stretches of 16 characters or more."""
     for match in _BASE64.finditer(text):

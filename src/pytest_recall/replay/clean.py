@@ -16,14 +16,13 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
     """
     # Only what is written down is searched by so much.
     from pytest_recall.core.credentials import suspicious
-    from pytest_recall.core.unwrapped import pairs, spelled
+    from pytest_recall.core.unwrapped import in_url, pairs, spelled
 
     request, response, failure = exchange.request, exchange.response, exchange.failure
     request = redactor.request(request)
     asked = plain_body(request).decode("utf-8", "replace")
-    texts = [*(value for _, value in request.headers), pairs(asked) if is_form(request.headers) else asked]
-    # Behind a `/`, a key may as well be a part of base64.
-    texts += [pairs(request.url), pairs(request.url).replace("/", " ")]
+    texts = [in_url(request.url), *(value for _, value in request.headers)]
+    texts.append(pairs(asked) if is_form(request.headers) else asked)
     if response is not None:
         response = redactor.response(response)
         plain = decoded(response.headers, response.chunks)
