@@ -3,8 +3,8 @@
 vcrpy sorts the fields of a YAML cassette, so that `version` is its last line, and ends the
 file with a line end: a file that was cut off lacks them. vcrpy itself never looks at `version`,
 so that a file without it is taken, and it is told that its end may be missing. JSON that was cut
-off is no JSON. What cannot be known is whether somebody took out or changed whole interactions:
-vcrpy keeps neither a count nor a checksum. A field that is there twice, as in two cassettes that
+off is no JSON. What cannot be known is whether whole interactions were taken out or changed: vcrpy
+keeps neither a count nor a checksum. A field that is there twice, as in two cassettes that
 were joined, is refused, where a YAML parser would take the last one.
 
 Some projects, pydantic-ai among them, register a serializer that writes a JSON body as a mapping

@@ -86,7 +86,7 @@ class Library:
     def check(self, path: Path) -> None:
         """Raise LinkError if a link leads out of the folder on the way to the cassette `path` or to its drafts.
 
-        The folder must be none that leads out of its own: whoever means another place names that one.
+        A folder that is such a link itself is refused as well; the place that it leads to can be named instead.
         """
         within = [parent for parent in path.parents if parent.is_relative_to(self.folder)]
         check_link(*reversed(within), path, self.folder / DRAFTS, self.folder / DRAFTS / LOCK)
