@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from datetime import date
 from pathlib import Path
@@ -52,10 +53,13 @@ from pytest_recall.store.rubric import read_rubric
 from pytest_recall.store.state import read_state
 from tests.helpers import command as recall
 from tests.helpers.autoload import nursery
+from tests.helpers.museum import endpoint
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
+TUTORIAL = DOCS / "tutorial.md"
+"""The one page whose commands find a model: it begins with one's own."""
 REFERENCE = DOCS / "reference"
 SOURCE = ROOT / "src" / "pytest_recall"
 PAGES = [
@@ -169,6 +173,12 @@ def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
         **{f"GIT_{role}_NAME": "A. N. Other" for role in ("AUTHOR", "COMMITTER")},
         **{f"GIT_{role}_EMAIL": "other@example.org" for role in ("AUTHOR", "COMMITTER")},
     }
+    model: AbstractContextManager[dict[str, str]] = endpoint() if page == TUTORIAL else nullcontext({})
+    with model as served:
+        yield from _played(page, folder, {**env, **served})
+
+
+def _played(page: Path, folder: Path, env: dict[str, str]) -> Iterator[tuple[Block, str, str, str]]:
     code = 0
     for block in blocks(page):
         if block.title is not None:
@@ -215,8 +225,9 @@ def fill(page: Path, folder: Path) -> None:
 
 
 def steady(output: str) -> str:
-    """Return `output` without what differs from run to run: durations, and the names of run folders."""
+    """Return `output` without what differs from run to run: durations, ports, and the names of run folders."""
     output = re.sub(r"\bin \d+\.\d+s", "in 0.00s", output)
+    output = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:11434", output)
     output = re.sub(r"\d{4}-\d\d-\d\dT\d{6}(-\d+)?", "2026-11-21T120000", output)
     output = re.sub(r"([=_-])\1{3,}", r"\1\1\1", output)
     return "\n".join(line.rstrip() for line in output.strip("\n").split("\n"))

@@ -48,10 +48,10 @@ def test_the_script_the_command_and_the_run_take_one_slice(checkout: Path, mode:
     assert commanded.stdout == scripted.stdout
     before = (checkout / "eval" / "recall.yaml").read_bytes()
     run = call(
-        checkout, "-m", "pytest", "-q", "-x", "-p", "recall", "eval", "--replay", "--recall-mode", mode,
+        checkout, "-m", "pytest", "-q", "-p", "recall", "eval", "--replay", "--recall-mode", mode,
         "--recall-date", ON[1], "--recall-seed", ON[3],
     )  # fmt: skip
-    assert run.returncode == 1, run.stdout
+    assert run.returncode == 0, run.stdout
     assert today(checkout) == scripted.stdout
     (checkout / "eval" / "recall.yaml").write_bytes(before)
 

@@ -65,7 +65,7 @@ the way through:
   recall resolve                    merge a state file that git has left with conflicts
   recall merge shards --apply       join the shards of a run, and fold it in
 
-exit codes: 0 done, 1 `score --fail-on`, `compare`, `cassette verify`, `cassette scan`, `dataset check`, `bench check`,
+exit codes: 0 done, 1 `score`, `compare`, `cassette verify`, `cassette scan`, `dataset check`, `bench check`,
 `bench lint`, `bench verify` or `bench rescore` found what it looks for, `models check` got no reply, `memory check`
 lost a fact, `estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate` or by
 `bench audit`, or `membench run --fail-under` is not reached, or `merge-driver` has left a conflict,
