@@ -1,6 +1,6 @@
 """An endpoint in OpenAI's format that answers a question with the sentence of its system prompt that fits best.
 
-It stands for the model of whoever reads the tutorial: what the agent tells it decides what it says.
+It stands for the reader's model in the tutorial: what the agent tells it decides what it says.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from tests.render.runs import A_RUN, graded, run
 WHERE = "eval/cases.yaml:12"
 
 
-def test_regressions_are_errors_and_other_fails_warnings() -> None:
-    _, card = run(A_RUN)
+def test_regressions_are_errors_new_failures_warnings_and_known_ones_no_news() -> None:
+    _, card = run([*A_RUN, graded("fresh", FAILED, "new")])
     assert list(commands(card)) == [
         "::error file=eval/cases.yaml,line=12,title=regression%3A worse::contains: no “one pound”%0Alikely cause:"
         " not known: nothing is known of its last pass to compare with",
-        "::warning title=known failure%3A bad::contains: no “one pound”",
+        "::warning title=new failure%3A fresh::contains: no “one pound”",
         "::warning title=no verdict%3A crash::agent: TimeoutError: no answer",
     ]
 

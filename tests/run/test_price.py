@@ -263,7 +263,7 @@ def test_an_update_of_the_agent_s_own_changes_nothing() -> None:
         (None, "m", None),
     ],
 )
-def test_a_model_that_nobody_sells_costs_nothing_on_this_machine(
+def test_a_model_without_a_price_costs_nothing_on_this_machine(
     url: str | None, model: str | None, cost: float | None
 ) -> None:
     own = {"ours": Prices(input=2, output=4)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_recall.core.errors import one_line
-from pytest_recall.core.scorecard import Result, Scorecard
+from pytest_recall.core.scorecard import Failure, Result, Scorecard
 from pytest_recall.core.trial import Outcome
 from pytest_recall.render import gates, sentences
 
@@ -19,14 +19,14 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 
 def commands(card: Scorecard, below: str = "") -> Iterator[str]:
-    """Yield a line for each regression and each missed gate, as errors, and for other fails, as warnings.
+    """Yield a line for each regression and each missed gate, as errors, and for each new failure, as a warning.
 
-    `below` is the folder of the repository that paths are relative to. A case without a verdict is a warning too.
+    `below` is the folder of the repository that paths are relative to. A case without a verdict is a warning too. What
+    is known to fail is no news on a pull request.
     """
-    failed = card.with_outcome(Outcome.FAILED)
-    regressions = [result for result in failed if result.regression]
-    others = [result for result in failed if not result.regression and result.blocks]
-    others += card.with_outcome(Outcome.ERROR)
+    kinds = card.failures()
+    regressions = kinds.get(Failure.REGRESSION, [])
+    others = kinds.get(Failure.NEW, []) + card.with_outcome(Outcome.ERROR)
     missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates.line(standing)) for standing in missed]
     errors += [_of_case("error", result, below) for result in regressions]

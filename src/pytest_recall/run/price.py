@@ -43,7 +43,7 @@ def price(
     """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
 
     The prices of `own` models, by name, go before the list. What has no price costs nothing at a `url` on this
-    machine, where a model runs that nobody sells; one that is on the list may be behind a proxy, and keeps its price.
+    machine, where the model runs; one that is on the list may be behind a proxy there, and keeps its price.
     Cache writes are at the price of the shortest lifetime. Without a provider there is a price
     if everybody who sells the model under this name asks the same. A price that depends on
     the hour is known if `on` is a datetime.
@@ -118,7 +118,7 @@ def price_of_reply(model: Model, reply: Reply, own: Mapping[str, Prices] = Mappi
 
 
 def seller_of(model: Model) -> str | None:
-    """Return who sells a model, as far as it says so; an object of somebody's own does not."""
+    """Return who sells a model, as far as it says so; an object from a user's module does not."""
     return getattr(model, "seller", None)
 
 
