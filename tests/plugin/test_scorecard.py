@@ -95,8 +95,14 @@ def test_plain():
     assert 1 == 2
 
 
+@pytest.fixture
+def ended():
+    yield
+    print("said at the end")
+
+
 @pytest.mark.recall("marked")
-def test_marked():
+def test_marked(ended):
     print("said by the test")
     assert 3 == 4
 """
@@ -116,7 +122,14 @@ def test_each_failure_is_shown_once_and_those_of_other_tests_where_pytest_shows_
     assert not any("something else" in line or "= ERRORS =" in line for line in pytests)
     summary = [line for line in result.outlines if line.startswith(("FAILED ", "ERROR ", "XFAIL "))]
     assert [line.split(" - ")[0] for line in summary] == ["FAILED eval/test_beside.py::test_plain"]
-    result.stdout.fnmatch_lines(["  marked (new → box 1)", "*      >       assert 3 == 4", "      said by the test"])
+    result.stdout.fnmatch_lines(
+        [
+            "  marked (new → box 1)",
+            "*      >       assert 3 == 4",
+            "      said by the test",
+            "*Captured stdout teardown*",
+        ]
+    )
     assert sum("got “broke”" in line for line in result.outlines) == 1
 
 

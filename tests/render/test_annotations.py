@@ -9,7 +9,7 @@ import pytest
 from pytest_recall.core.gate import Gate, Standing
 from pytest_recall.core.trial import Verdict
 from pytest_recall.render.annotations import MOST, commands
-from tests.core.samples import ERROR, FAILED, TODAY, failing, row
+from tests.core.samples import ERROR, FAILED, TODAY, row
 from tests.render.runs import A_RUN, graded, run
 
 WHERE = "eval/cases.yaml:12"
@@ -58,6 +58,6 @@ def test_a_missed_gate_is_an_error_of_no_file() -> None:
 
 def test_there_are_no_more_than_github_shows() -> None:
     fails = [graded(f"a{n}", FAILED, "due", row(3)) for n in range(MOST + 5)]
-    known = [graded(f"b{n}", FAILED, "due", failing()) for n in range(MOST)]
-    lines = list(commands(run([*fails, *known, graded("c", ERROR, "due")])[1]))
+    new = [graded(f"b{n}", FAILED, "new") for n in range(MOST)]
+    lines = list(commands(run([*fails, *new, graded("c", ERROR, "due")])[1]))
     assert sorted(line.split()[0] for line in lines) == ["::error"] * MOST + ["::warning"] * MOST

@@ -46,14 +46,19 @@ class Failures:
         """Return what pytest would show of each case, by id; nothing with `--tb=no` and `--tb=line`."""
         if reporter.config.option.tbstyle in ("no", "line"):
             return {}
+        ends = {report.nodeid: report for report in reporter.getreports("") if report.when == "teardown"}
         return {
-            case_id: "\n".join(_text(report, reporter) for report in reports if not hasattr(report, "_pdbshown"))
+            case_id: "\n".join(
+                _text(report, ends.get(report.nodeid), reporter)
+                for report in reports
+                if not hasattr(report, "_pdbshown")
+            )
             for case_id, reports in self._reports.items()
         }
 
 
-def _text(report: pytest.TestReport, reporter: pytest.TerminalReporter) -> str:
-    """Return a report as pytest prints it, with what was captured, in the colours of the terminal."""
+def _text(report: pytest.TestReport, end: pytest.TestReport | None, reporter: pytest.TerminalReporter) -> str:
+    """Return a report as pytest prints it, with what was captured up to its `end`, in the colours of the terminal."""
     file, terminal = io.StringIO(), reporter._tw
     writer = type(terminal)(file)
     writer.hasmarkup, writer.code_highlight = terminal.hasmarkup, terminal.code_highlight
@@ -63,7 +68,8 @@ def _text(report: pytest.TestReport, reporter: pytest.TerminalReporter) -> str:
     else:
         report.toterminal(writer)
     captured = reporter.config.option.showcapture
-    for name, content in report.sections:
+    sections = [*report.sections, *(one for one in (end.sections if end else ()) if "teardown" in one[0])]
+    for name, content in sections:
         if captured == "all" or (captured != "no" and captured in name):
             writer.sep("-", name)
             writer.line(content.removesuffix("\n"))

@@ -16,12 +16,13 @@ from pytest_recall.render.page import OPEN, TITLES, moved
 MAX_WHOLE = 20
 """Cases of each kind that are shown whole, unless more is asked for; the next ones have a line each."""
 MAX_TERMINAL = 100
+"""Cases of each kind that are listed."""
 
 
 def failed(header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, str], command: str) -> Iterator[str]:
     """Yield the failed cases by what they are; `command` lists those that are folded to a line.
 
-    Who chose the cases is shown all of them.
+    Where a person chose the cases, all of them are shown.
     """
     folded = {}
     for kind, results in card.failures().items():
