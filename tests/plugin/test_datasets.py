@@ -321,5 +321,5 @@ def test_the_paper_judge_needs_an_answer(pytester: pytest.Pytester) -> None:
     assert counts(checkout) == {"error": 5}
     said = {trial.error for trial in checkout.journal().trials}
     assert said == {
-        "judge paper: ValueError: needs an answer, and the memory handed out passages alone; judge these by `benchmark`"
+        "judge paper: needs an answer, and the memory handed out passages alone; judge these by `benchmark`"
     }

@@ -134,20 +134,6 @@ class TestThreshold:
         checkout.run("eval")
         assert checkout.state()["a"].failure_note == "says: half of it, below 0.5"
 
-    def test_one_that_decides_by_itself_has_none(self, pytester: pytest.Pytester) -> None:
-        checkout = judged({"exact": {"threshold": 0.5}}).at(pytester)
-        result = checkout.run("eval")
-        result.assert_outcomes(errors=1)
-        result.stdout.fnmatch_lines(
-            ["  error: a: *: judge exact: decides by itself, so that `threshold` has no effect; remove it"]
-        )
-
-    def test_a_case_threshold_without_a_scoring_judge_is_an_error(self, pytester: pytest.Pytester) -> None:
-        checkout = judged("exact", threshold=0.5).at(pytester)
-        result = checkout.run("eval")
-        result.assert_outcomes(errors=1)
-        result.stdout.fnmatch_lines(["  error: a: *: threshold: no judge of the case scores,*remove it"])
-
     @WORKERS
     def test_a_rubric_threshold_for_no_judge_stops_the_run(
         self, pytester: pytest.Pytester, workers: tuple[str, ...]
@@ -190,7 +176,6 @@ class TestMistakes:
             ({"says": {"threshold": "high", "score": 1}}, "judge says: threshold: 'high' is *"),
             ({"says": {"score": 7}}, "judge says: gave the score 7; a score lies between 0 and 1"),
             ({"says": {}}, "judge says: gave neither `passed` nor a score; a verdict needs one of them"),
-            ({"regex": {"expected": "x", "full": True, "flags": 1}}, "judge regex: unknown argument `flags`*"),
         ],
     )
     def test_bad_arguments_and_verdicts_are_errors(self, pytester: pytest.Pytester, judge: Any, note: str) -> None:
@@ -199,6 +184,34 @@ class TestMistakes:
         result.assert_outcomes(errors=1)
         result.stdout.fnmatch_lines([f"  error: a: *: {note}"])
         assert checkout.state_text() is None
+
+    @WORKERS
+    def test_all_that_is_wrong_with_built_in_judges_is_said_at_once_before_anything_is_asked(
+        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+    ) -> None:
+        cases = (
+            case("fine"),
+            case("argument", judges=[{"contains": {"ignorecase": True}}]),
+            case("regex", expected="(", judges=["regex", "exat"]),
+            case("nothing", expected=None, judges=["contains", "exact"]),
+            case("decides", judges=[{"exact": {"threshold": 0.5}}]),
+            case("scores", judges=["exact"], threshold=0.5),
+            case("own", judges=["brief"], threshold=0.5),
+        )
+        checkout = JUDGED.with_cases(*cases).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", *workers)
+        assert result.ret != 0
+        said = [line.split("; known")[0] for line in result.outlines if line.startswith("eval/cases.yaml:")]
+        assert [line.partition("cases.yaml:")[2].split("; did")[0] for line in said] == [
+            "7: judges: contains: unknown argument `ignorecase`",
+            "13: judges: `exat` is no judge",
+            "13: judges: regex: '(' is not a regular expression: missing ), unterminated subpattern at position 0",
+            "19: judges: contains: has nothing to look for; give `expected` or `absent`",
+            "19: judges: exact: needs `expected`; give it in the case or as an argument",
+            "25: judges: exact: decides by itself, so that `threshold` has no effect; remove it",
+            "31: threshold: no judge of the case scores, so nothing is compared with 0.5; remove it",
+        ]
+        assert checkout.asked() == []
 
     def test_arguments_that_a_judge_does_not_take_are_found_before_the_agent_is_asked(
         self, pytester: pytest.Pytester

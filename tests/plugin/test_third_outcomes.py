@@ -46,10 +46,8 @@ def extended(source: str) -> Project:
         (case("a", judges=["broken"]), "judge broken: ValueError: the judge lost its way"),
         (case("a", judges=["silent"]), "judge silent: gave None; return a Verdict, a bool, or a score from 0 to 1"),
         (case("a", tags=["down"]), "setup: ConnectionError: no service"),
-        (case("a", judges=[{"exact": {"ignore": True}}]), "judge exact: unknown argument `ignore`*"),
-        (case("a", judges=[{"regex": "("}]), "judge regex: ValueError: '(' is not a regular expression: *"),
     ],
-    ids=["agent", "judge", "unparsable", "setup", "argument", "bad-regex"],
+    ids=["agent", "judge", "unparsable", "setup"],
 )
 def test_an_error_moves_no_box_and_is_counted_and_shown(
     pytester: pytest.Pytester, wanted: dict[str, object], note: str

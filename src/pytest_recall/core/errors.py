@@ -30,6 +30,10 @@ class CaseError(RecallError):
         self.stage = stage
 
 
+class ArgumentError(RecallError, ValueError):
+    """What a judge cannot judge with or by: an argument, a missing package, what the case or the agent leaves out."""
+
+
 class MissError(BaseException):
     """A call that no recording answers, or that the policy forbids.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pytest_recall.core.case import Case
+from pytest_recall.core.errors import ArgumentError
 from pytest_recall.core.trial import Answer, Verdict
 
 
@@ -22,7 +23,7 @@ def on_text(check: Callable[..., Verdict]) -> Callable[..., Verdict]:
     def judge(answer: Answer, case: Case, **arguments: Any) -> Verdict:
         expected = arguments.pop("expected", case.expected)
         if expected is None and required:
-            raise ValueError("needs `expected`; give it in the case or as an argument")
+            raise ArgumentError("needs `expected`; give it in the case or as an argument")
         return check(answer.text, expected, **arguments)
 
     leading = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("answer", "case")]

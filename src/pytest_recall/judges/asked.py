@@ -29,6 +29,19 @@ GIVEN = frozenset({"known", "reads"})
 """Arguments that come from the rubric, and from no case."""
 
 
+def prepared(kind: str, settings: Rubric) -> preflight.Inquire:
+    """Return what makes the question of a kind of judge, with what the rubric gives it."""
+    given = {"known": settings.criteria, "reads": settings.judge_reads}
+    takes = inspect.signature(INQUIRIES[kind]).parameters
+    return partial(INQUIRIES[kind], **{name: value for name, value in given.items() if name in takes})
+
+
+def signature(kind: str) -> inspect.Signature:
+    """Return what a case can give a kind of judge."""
+    takes = inspect.signature(INQUIRIES[kind]).parameters
+    return inspect.Signature([p for name, p in takes.items() if name not in GIVEN])
+
+
 class ModelJudge:
     """A judge `(answer, case, **arguments)` over a panel of models."""
 
@@ -40,12 +53,8 @@ class ModelJudge:
         self._flown: dict[str, Preflight] | None = None
         self._problem = ""
         self._lock = Lock()  # Cases that run at once share their judges.
-        given = {"known": settings.criteria, "reads": settings.judge_reads}
-        takes = inspect.signature(INQUIRIES[kind]).parameters
-        self._inquire: preflight.Inquire = partial(
-            INQUIRIES[kind], **{name: value for name, value in given.items() if name in takes}
-        )
-        self.__signature__ = inspect.Signature([p for name, p in takes.items() if name not in GIVEN])
+        self._inquire = prepared(kind, settings)
+        self.__signature__ = signature(kind)
 
     def __call__(self, answer: Answer, case: Case, **arguments: Any) -> Verdict:
         """Return the panel's verdict. Raises RecallError where there is none, ValueError for a wrong argument."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_recall.core.bench import ANSWERED, UNJUDGED, ranked
 from pytest_recall.core.case import Case
+from pytest_recall.core.errors import ArgumentError
 from pytest_recall.core.trial import Answer, Verdict
 from pytest_recall.judges.evidence import recall_at_k
 from pytest_recall.judges.text import contains, texts
@@ -27,12 +28,12 @@ def benchmark(
     answered = answer.usage.get(ANSWERED, 1) != 0
     if unanswerable:
         if not answered:
-            raise ValueError(UNJUDGED)
+            raise ArgumentError(UNJUDGED)
         did = abstains(answer.text, dataset)
         return Verdict(passed=did, score=float(did), reason="" if did else "it should have said that it does not know")
     if answered:
         if case.expected is None:
-            raise ValueError("the dataset has no answer to compare with; leave the question out")
+            raise ArgumentError("the dataset has no answer to compare with; leave the question out")
         if dataset == "locomo" and case.dimension in _NUMBERS:
             number = _NUMBERS[case.dimension]
             score = max(locomo_f1(answer.text, gold, number) for gold in texts(case.expected))
@@ -40,11 +41,11 @@ def benchmark(
         return contains(answer.text, case.expected)
     if not case.evidence:
         if case.expected is None:
-            raise ValueError("the dataset has neither an answer nor evidence; leave the question out")
+            raise ArgumentError("the dataset has neither an answer nor evidence; leave the question out")
         return contains(answer.text, case.expected)
     units = () if case.memory is None else case.memory.units
     if answer.passages and ranked(answer.passages, units, case.evidence) is None:
-        raise ValueError("no passage names the text that it is from, so that evidence cannot be told; return its id")
+        raise ArgumentError("no passage names the text that it is from, so that evidence cannot be told; return its id")
     found = recall_at_k(answer, case)
     return _decided(found.score or 0.0, 1.0 if threshold is None else threshold, found.reason)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_recall.core.case import Case
-from pytest_recall.core.errors import one_line
+from pytest_recall.core.errors import ArgumentError, one_line
 from pytest_recall.core.memory import Unit
 from pytest_recall.core.trial import Answer, Passage, Verdict
 from pytest_recall.judges.text import folded, texts
@@ -22,10 +22,10 @@ def recall_at_k(
     collapsed and case ignored. k: how many passages count; without it, all. The threshold decides.
     """
     if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
-        raise ValueError(f"`k` is {k!r}; give a number of passages from 1 up")
+        raise ArgumentError(f"`k` is {k!r}; give a number of passages from 1 up")
     wanted = texts(evidence) if evidence is not None else list(case.evidence or ())
     if not wanted or not all(one.strip() for one in wanted):
-        raise ValueError("needs `evidence`; list ids or texts in the case or as an argument")
+        raise ArgumentError("needs `evidence`; list ids or texts in the case or as an argument")
     units = () if case.memory is None else case.memory.units
     first = answer.passages[:k]
     missing = [one for one in wanted if not _is_found(one, first, units)]

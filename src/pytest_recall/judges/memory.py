@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pytest_recall.core.case import Case
-from pytest_recall.core.errors import nearest
+from pytest_recall.core.errors import ArgumentError, nearest
 from pytest_recall.core.judgement import Vote
 from pytest_recall.core.trial import Answer
 from pytest_recall.judges import fence, parse
@@ -114,11 +114,11 @@ def inquiry(
     reference = case.expected if expected is None else expected
     shown = _excerpts(excerpts, answer)
     if disclosure is None and forbidden is not None:
-        raise ValueError("`forbidden` goes with `disclosure`; give refuse, partial or answer")
+        raise ArgumentError("`forbidden` goes with `disclosure`; give refuse, partial or answer")
     if disclosure is not None and disclosure not in DISCLOSURES:
-        raise ValueError(f"disclosure: {disclosure!r} is unknown{nearest(str(disclosure), DISCLOSURES)}")
+        raise ArgumentError(f"disclosure: {disclosure!r} is unknown{nearest(str(disclosure), DISCLOSURES)}")
     if reference is None and disclosure is None:
-        raise ValueError("needs `expected`; give it in the case or as an argument")
+        raise ArgumentError("needs `expected`; give it in the case or as an argument")
     variant = "boundary" if disclosure is not None else "grounded" if shown else "reference"
     parts = fence.excerpts("EXCERPT", shown, reads)
     if disclosure is not None:

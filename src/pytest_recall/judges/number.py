@@ -6,7 +6,7 @@ import math
 import re
 from typing import Literal
 
-from pytest_recall.core.errors import one_line
+from pytest_recall.core.errors import ArgumentError, one_line
 from pytest_recall.core.trial import Verdict
 
 # Thousands are grouped by commas: 1,250.50. A minus counts where no word or number precedes it.
@@ -30,20 +30,20 @@ def numeric(
     pick: which number of the answer counts, `any`, the `first` or the `last`.
     """
     if isinstance(expected, bool):
-        raise ValueError(f"`expected` must be a number, not {expected!r}")
+        raise ArgumentError(f"`expected` must be a number, not {expected!r}")
     try:
         wanted = float(expected)
     except (TypeError, ValueError):
-        raise ValueError(f"`expected` must be a number, not {expected!r}") from None
+        raise ArgumentError(f"`expected` must be a number, not {expected!r}") from None
     if not math.isfinite(wanted):
-        raise ValueError(f"`expected` must be a finite number, not {expected!r}")
+        raise ArgumentError(f"`expected` must be a finite number, not {expected!r}")
     if pick not in ("any", "first", "last"):
-        raise ValueError(f"pick: {pick!r} is unknown; known: any, first, last")
+        raise ArgumentError(f"pick: {pick!r} is unknown; known: any, first, last")
     found = numbers(answer)
     candidates = found if pick == "any" else found[:1] if pick == "first" else found[-1:]
     for name, value in (("tolerance", tolerance), ("relative", relative)):
         if value < 0:
-            raise ValueError(f"{name}: {value!r} is below 0; give 0 or more")
+            raise ArgumentError(f"{name}: {value!r} is below 0; give 0 or more")
     allowed = max(tolerance, relative * abs(wanted))
     if any(_within(abs(number - wanted), allowed) for number in candidates):
         return Verdict(passed=True, score=1.0)

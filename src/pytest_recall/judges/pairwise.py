@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_recall.core.case import Case
+from pytest_recall.core.errors import ArgumentError
 from pytest_recall.core.judgement import Vote
 from pytest_recall.core.trial import Answer
 from pytest_recall.judges import fence, parse
@@ -81,9 +82,9 @@ def inquiry(
     Raises ValueError.
     """
     if not isinstance(against, str) or not against.strip():
-        raise ValueError("needs the other answer; write {pairwise: {against: 'text'}}")
+        raise ArgumentError("needs the other answer; write {pairwise: {against: 'text'}}")
     if aspect is not None and (not isinstance(aspect, str) or not aspect.strip()):
-        raise ValueError(f"`aspect` must be text, not {aspect!r}")
+        raise ArgumentError(f"`aspect` must be text, not {aspect!r}")
     parts = [Part("QUESTION", fence.question(case))]
     if case.expected is not None:
         parts.append(Part("REFERENCE", fence.plain(case.expected)))

@@ -15,7 +15,7 @@ from typing import Any
 
 from pytest_recall.core.bench import ANSWERED
 from pytest_recall.core.case import Case
-from pytest_recall.core.errors import nearest
+from pytest_recall.core.errors import ArgumentError, nearest
 from pytest_recall.core.judgement import Vote
 from pytest_recall.core.trial import Answer
 from pytest_recall.judges import fence, parse
@@ -106,21 +106,21 @@ def inquiry(
     Raises ValueError.
     """
     if answer.usage.get(ANSWERED, 1) == 0:
-        raise ValueError("needs an answer, and the memory handed out passages alone; judge these by `benchmark`")
+        raise ArgumentError("needs an answer, and the memory handed out passages alone; judge these by `benchmark`")
     if dataset not in RULES:
-        raise ValueError(f"dataset: {dataset!r} has no rule{nearest(str(dataset), RULES)}")
+        raise ArgumentError(f"dataset: {dataset!r} has no rule{nearest(str(dataset), RULES)}")
     rules = RULES[dataset]
     name = "" if "" in rules else case.dimension if category is None else category
     if unanswerable:
         if UNANSWERABLE not in rules:
-            raise ValueError(f"{dataset} has no rule for unanswerable questions; judge these by `benchmark`")
+            raise ArgumentError(f"{dataset} has no rule for unanswerable questions; judge these by `benchmark`")
         name = UNANSWERABLE
     elif name not in rules or name == UNANSWERABLE:
         known = [one for one in rules if one != UNANSWERABLE]
-        raise ValueError(f"category: {name!r} is none of {dataset}{nearest(str(name), known)}")
+        raise ArgumentError(f"category: {name!r} is none of {dataset}{nearest(str(name), known)}")
     reference = case.expected if expected is None else expected
     if reference is None and not unanswerable:
-        raise ValueError("needs `expected`; give it in the case or as an argument")
+        raise ArgumentError("needs `expected`; give it in the case or as an argument")
     parts = [Part("QUESTION", fence.question(case))]
     if reference is not None:
         parts.append(Part("REFERENCE", fence.plain(reference)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.criteria import Criterion
-from pytest_recall.core.errors import nearest
+from pytest_recall.core.errors import ArgumentError, nearest
 from pytest_recall.core.judgement import Vote
 from pytest_recall.core.trial import Answer
 from pytest_recall.judges import fence, parse
@@ -88,7 +88,7 @@ def inquiry(
     names = _names(criteria, known, everything=expected is None)
     own = _requirements(expected)
     if both := own.keys() & set(names):
-        raise ValueError(f"`{min(both)}` is what a text of the case is called; name the criterion otherwise")
+        raise ArgumentError(f"`{min(both)}` is what a text of the case is called; name the criterion otherwise")
     chosen = {**{name: known[name] for name in names}, **own}
     parts = [Part("QUESTION", fence.question(case))]
     if case.expected is not None:
@@ -119,23 +119,23 @@ def weighted(criteria: Mapping[str, Criterion], scores: Mapping[str, int]) -> fl
 def _names(given: Any, known: Mapping[str, Criterion], *, everything: bool) -> list[str]:
     if given is None:
         if everything and not known:
-            raise ValueError("there are no criteria; write some into rubric.yaml, or a text: {rubric: 'must say …'}")
+            raise ArgumentError("there are no criteria; write some into rubric.yaml, or a text: {rubric: 'must say …'}")
         return list(known) if everything else []
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"`criteria` must be a list of names, not {given!r}")
+        raise ArgumentError(f"`criteria` must be a list of names, not {given!r}")
     for name in names:
         if name not in known:
-            raise ValueError(f"the criterion `{name}` is not in rubric.yaml{nearest(name, known)}")
+            raise ArgumentError(f"the criterion `{name}` is not in rubric.yaml{nearest(name, known)}")
     return list(dict.fromkeys(names))
 
 
 def _requirements(expected: Any) -> dict[str, Criterion]:
     texts = [] if expected is None else [expected] if isinstance(expected, str) else expected
     if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise ValueError(f"what the answer must do is text or a list of texts, not {expected!r}")
+        raise ArgumentError(f"what the answer must do is text or a list of texts, not {expected!r}")
     if expected is not None and not texts:
-        raise ValueError("the list of what the answer must do is empty; write something, or leave it out")
+        raise ArgumentError("the list of what the answer must do is empty; write something, or leave it out")
     levels = {0: "it does not", 1: "it does"}
     return {
         OWN if number == 1 else f"{OWN}-{number}": Criterion(

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from pytest_recall.core.errors import one_line
+from pytest_recall.core.errors import ArgumentError, one_line
 from pytest_recall.core.trial import Verdict
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
@@ -24,15 +24,15 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
         from referencing import Registry
         from referencing.exceptions import Unresolvable
     except ModuleNotFoundError:
-        raise ValueError("needs the jsonschema package; install `pytest-recall[jsonschema]`") from None
+        raise ArgumentError("needs the jsonschema package; install `pytest-recall[jsonschema]`") from None
     wanted = schema if schema is not None else expected
     if not isinstance(wanted, dict | bool):
-        raise ValueError("needs a JSON Schema; give a mapping as `expected` or `schema`")
+        raise ArgumentError("needs a JSON Schema; give a mapping as `expected` or `schema`")
     kind = validators.validator_for(wanted, default=validators.Draft202012Validator)
     try:
         kind.check_schema(wanted)  # type: ignore[arg-type]  # a bool is a schema too
     except SchemaError as error:
-        raise ValueError(f"the schema is not valid: {error.message}") from None
+        raise ArgumentError(f"the schema is not valid: {error.message}") from None
     fenced = _FENCE.match(answer)
     try:
         value = json.loads(fenced[1] if fenced else answer)
@@ -42,7 +42,7 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
         # An empty registry: without one, the validator would fetch what a reference points to.
         problem = best_match(kind(wanted, registry=Registry()).iter_errors(value))
     except Unresolvable as error:
-        raise ValueError(f"the schema refers to {error.ref!r}, which is not in it; write it out") from None
+        raise ArgumentError(f"the schema refers to {error.ref!r}, which is not in it; write it out") from None
     if problem is None:
         return Verdict(passed=True, score=1.0)
     return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.core.errors import ArgumentError, RecallError, one_line
 from pytest_recall.core.trial import Verdict
 from pytest_recall.judges.text import texts
 
 MODEL = "l2_supercat"
 DIMENSIONS = 256
+NEEDS = "needs wordllama; run `pip install 'pytest-recall[similarity]'`"
 _LOADING = threading.Lock()
 
 
@@ -23,13 +25,26 @@ def similarity(answer: str, expected: Any) -> Verdict:
     A small model compares words, not facts: `$2` and `$20`, or a sentence and its denial, are near.
     Needs `pytest-recall[similarity]`. The threshold decides; 0.5 where none is given.
     """
-    references = texts(expected)
-    if not all(reference.strip() for reference in references):
-        raise ValueError("`expected` is empty, and nothing is near to it; write some text")
+    references = _references(expected)
     words = model()
     score, reference = max((max(0.0, min(1.0, words.similarity(answer, one))), one) for one in references)
     near, got = f"“{one_line(reference, 120)}”", f"“{one_line(answer, 120)}”"
     return Verdict(passed=None, score=score, reason=f"similarity {score:.2f} with {near}, got {got}")
+
+
+def rehearsed(answer: str, expected: Any) -> Verdict:
+    """Score nothing, without loading the model. Raises ArgumentError for what `similarity` cannot judge by."""
+    _references(expected)
+    if find_spec("wordllama") is None:
+        raise ArgumentError(NEEDS)
+    return Verdict(passed=None, score=0.0)
+
+
+def _references(expected: Any) -> list[str]:
+    references = texts(expected)
+    if not all(reference.strip() for reference in references):
+        raise ArgumentError("`expected` is empty, and nothing is near to it; write some text")
+    return references
 
 
 def model() -> Any:
@@ -46,7 +61,7 @@ def _load() -> Any:
     try:
         import wordllama
     except ImportError:
-        raise RecallError("needs wordllama; run `pip install 'pytest-recall[similarity]'`") from None
+        raise RecallError(NEEDS) from None
     finally:
         root.removeHandler(ours)
     # Named as the folder of what was fetched before, the package's own has all that is needed;

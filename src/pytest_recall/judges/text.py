@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pytest_recall.core.errors import one_line
+from pytest_recall.core.errors import ArgumentError, one_line
 from pytest_recall.core.trial import Verdict
 from pytest_recall.metrics import text as metrics
 
@@ -36,9 +36,9 @@ def contains(
     wanted = [] if expected is None else texts(expected)
     unwanted = [] if absent is None or absent == [] else texts(absent)
     if not all(text.strip() for text in (*wanted, *unwanted)):
-        raise ValueError("an empty text is in every answer; remove it")
+        raise ArgumentError("an empty text is in every answer; remove it")
     if not wanted and not unwanted:
-        raise ValueError("has nothing to look for; give `expected` or `absent`")
+        raise ArgumentError("has nothing to look for; give `expected` or `absent`")
     given = folded(answer, ignore_case)
     missing = [text for text in wanted if folded(text, ignore_case) not in given]
     present = [text for text in unwanted if folded(text, ignore_case) in given]
@@ -57,11 +57,11 @@ def regex(answer: str, expected: str, *, ignore_case: bool = False, full: bool =
     ignore_case: take `A` for `a`. full: the whole answer must fit.
     """
     if not isinstance(expected, str):
-        raise ValueError(f"`expected` must be a regular expression as text, not {expected!r}")
+        raise ArgumentError(f"`expected` must be a regular expression as text, not {expected!r}")
     try:
         pattern = re.compile(expected, re.IGNORECASE if ignore_case else 0)
     except re.error as error:
-        raise ValueError(f"{expected!r} is not a regular expression: {error}") from None
+        raise ArgumentError(f"{expected!r} is not a regular expression: {error}") from None
     if pattern.fullmatch(answer.strip()) if full else pattern.search(answer):
         return Verdict(passed=True, score=1.0)
     return Verdict(passed=False, score=0.0, reason=f"/{expected}/ does not fit {_quoted(answer)}")
@@ -74,7 +74,7 @@ def token_f1(answer: str, expected: Any) -> Verdict:
     """
     references = texts(expected)
     if not all(metrics.tokens(reference) for reference in references):
-        raise ValueError("the reference has no words of `a-z0-9'` to compare; use another judge")
+        raise ArgumentError("the reference has no words of `a-z0-9'` to compare; use another judge")
     score, reference = max((metrics.token_f1(answer, reference), reference) for reference in references)
     return Verdict(passed=None, score=score, reason=f"F1 {score:.2f} with {_quoted(reference)}, got {_quoted(answer)}")
 
@@ -83,10 +83,10 @@ def texts(expected: Any) -> list[str]:
     """Return `expected` as a list of texts; numbers become text. Raises ValueError for anything else."""
     values = list(expected) if isinstance(expected, list | tuple) else [expected]
     if not values:
-        raise ValueError("`expected` is an empty list; give at least one text")
+        raise ArgumentError("`expected` is an empty list; give at least one text")
     for value in values:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"`expected` must be text or a list of texts, not {value!r}")
+            raise ArgumentError(f"`expected` must be text or a list of texts, not {value!r}")
     return [str(value) for value in values]
 
 

@@ -15,21 +15,17 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
 from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, files, judging, memories, options, portion, profiles, start
+from pytest_recall.plugin import baselines, checks, files, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
+from pytest_recall.store.written import MAX_PROBLEMS
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
 
-NO_AGENT = (
-    "no `agent` fixture; write one in eval/conftest.py that returns a function from the case input to an answer"
-    " (`recall init` shows how), or name a model to ask plainly with --model SELECTOR"
-)
-BUILT_IN = "pytest_recall.plugin.fixtures"
 SHOWN = 4000
 """Characters of an answer that are printed; the journal has all of it."""
 
@@ -71,16 +67,22 @@ class CaseModule(pytest.Module):
         """Yield an item for each case of the file that the run has chosen."""
         run = start.run_of(self.config)
         try:
-            self._check_thresholds(run)
+            checks.check_thresholds(run)
             cases, lines = self._chosen(run)
             self.provided = profiles.judges_of(self.config, self.path)
         except RecallError as error:
             raise self.CollectError("\n".join(error.messages)) from None
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
         asked = (None, *baselines.of_module(self))
+        found = checks.Checks(run, self.path, self.provided)
         for case in cases:
             for baseline in asked:
-                yield self._item(case, lines[case.id], baseline, functions)
+                item = self._item(case, lines[case.id], baseline, functions)
+                found.look_at(item)
+                yield item
+        if found.problems:
+            # Of a run that does not begin, all is said at once.
+            raise self.CollectError("\n".join([*found.problems][:MAX_PROBLEMS]))
 
     def _item(
         self, case: Case, line: int, baseline: Baseline | None, functions: dict[tuple[str, ...], dict[str, Any]]
@@ -98,7 +100,6 @@ class CaseModule(pytest.Module):
         if "fixtureinfo" not in shared:
             # What a fixture closure is made of is the same for the same agent and judges.
             shared["fixtureinfo"] = item._fixtureinfo
-            self._check_fixtures(item, line, wanted)
         return item
 
     def _asked(self, case: Case, baseline: Baseline | None) -> tuple[str, ...]:
@@ -121,75 +122,6 @@ class CaseModule(pytest.Module):
             wanted = plan.wanted
             return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
         return file.cases(plan.items), file.lines
-
-    def _check_thresholds(self, run: Run) -> None:
-        """Refuse a threshold for a judge that is not there: it would have no effect."""
-        known = known_judges(self.config)
-        place = run.plan.place
-        unknown = [name for name in run.plan.rubric.thresholds if name not in known]
-        if unknown:
-            where = place.name(place.rubric)
-            raise RecallError(*(f"{where}: thresholds: {no_judge(self.config, name)}" for name in unknown))
-
-    def _check_fixtures(self, item: CaseItem, line: int, judges: tuple[str, ...]) -> None:
-        """Refuse what would fail every case, before the first one has cost anything."""
-        found = item._fixtureinfo.name2fixturedefs
-        unknown = [name for name in judges if f"judge_{name}" not in found]
-        where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{line}"
-        if unknown:
-            raise self.CollectError("\n".join(f"{where}: judges: {no_judge(self.config, name)}" for name in unknown))
-        for name in judges:
-            if found[f"judge_{name}"][-1].func.__module__ == BUILT_IN and not self.config.option.collectonly:
-                self._check_model(name, where)
-        varied = [name for name, definitions in found.items() if definitions and definitions[-1].params]
-        if varied:
-            raise self.CollectError(
-                f"{where}: the fixture `{varied[0]}` is parametrized, but a case is one item; write one without params"
-            )
-        if "memory" in item.fixturenames and (why := memories.without_effect(self.config, found["memory"])):
-            raise self.CollectError(f"{where}: {why}")
-        if not self.config.option.collectonly:
-            self._check_asked(item, where)
-
-    def _check_asked(self, item: CaseItem, where: str) -> None:
-        """Refuse a model that is to be asked in place of an agent, and that nobody named or finds."""
-        found = item._fixtureinfo.name2fixturedefs
-        plain = "agent" in found and found["agent"][-1].func.__module__ == BUILT_IN
-        if plain and self.config.stash[RUN].plan.context.model is None:
-            raise self.CollectError(f"{where}: {NO_AGENT}")
-        what = "no `agent` fixture, so that the model under test is asked" if plain else "recall_model"
-        if item.baseline is not None:
-            what = f"the baseline `{item.baseline.name}`"
-        try:
-            if item.baseline is not None and item.baseline.kind == "model":
-                baselines.model_of(self.config, item.baseline.name)
-            elif plain or ("recall_model" in found and found["recall_model"][-1].func.__module__ == BUILT_IN):
-                baselines.model_under_test(self.config)
-        except RecallError as error:
-            raise self.CollectError("\n".join(f"{where}: {what}: {m}" for m in error.messages)) from None
-
-    def _check_model(self, name: str, where: str) -> None:
-        """Refuse a judge that asks a model where none is named, or one that nobody finds."""
-        if name in judging.KINDS:
-            try:
-                judging.panel_of(self.config)
-                judging.calibrations_of(self.config)
-            except RecallError as error:
-                raise self.CollectError("\n".join(f"{where}: judges: {name}: {m}" for m in error.messages)) from None
-
-
-def known_judges(config: pytest.Config) -> list[str]:
-    """Return the names of the judge fixtures in plugins and conftest files, without the prefix."""
-    # pytest has no public list of fixtures; modules that define some are registered as plugins.
-    names = {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
-    return sorted(name.removeprefix("judge_") for name in names if name.startswith("judge_"))
-
-
-def no_judge(config: pytest.Config, name: str) -> str:
-    """Return the sentence on an unknown judge: the nearest and all known ones, and how to write it."""
-    known = known_judges(config)
-    close = nearest(name, known).partition("; known")[0]
-    return f"`{name}` is no judge{close or ';'} known: {', '.join(known)}; to add it, write a fixture `judge_{name}`"
 
 
 def _function(names: tuple[str, ...]) -> Any:

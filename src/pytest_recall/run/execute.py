@@ -47,8 +47,10 @@ def run_case(
     Raises CaseError, the third outcome, where there is no verdict; what the agent or a judge
     raised is its cause.
     """
+    check_callable("agent", agent)
     for call in case.judges:
-        _check_arguments(call, judges[call.name])
+        check_callable(f"judge_{call.name}", judges[call.name])
+        check_arguments(call, judges[call.name])
     if preflights := [ready for judge in judges.values() if callable(ready := getattr(judge, "ready", None))]:
         with asking("judge"):
             for preflight in preflights:
@@ -58,12 +60,9 @@ def run_case(
         answer = ask(case, agent, wait, ends)
     seconds = clock() - start
     with asking("judge"):
-        judged = [_judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
-    if case.threshold is not None and not any(scored for _, scored in judged):
-        raise CaseError(
-            "threshold", f"no judge of the case scores, so nothing is compared with {case.threshold:g}; remove it"
-        )
-    verdicts = tuple(verdict for verdict, _ in judged)
+        decided = [judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
+    check_threshold(case, any(scored for _, scored in decided))
+    verdicts = tuple(verdict for verdict, _ in decided)
     passed = all(verdict.passed for verdict in verdicts)
     return Trial(
         case_id=case.id,
@@ -154,11 +153,22 @@ def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
         raise
     except RecallError as error:
         raise CaseError(stage, str(error)) from None
+    except ModuleNotFoundError as error:
+        raise CaseError(stage, f"needs the module `{error.name}`, which is not installed; install it") from None
     except Exception as error:
         raise CaseError(stage, f"{type(error).__name__}: {one_line(str(error)) or 'no message'}") from error
 
 
-def _check_arguments(call: JudgeCall, judge: Judge) -> None:
+def check_callable(fixture: str, value: object) -> None:
+    """Raise CaseError if what a fixture gave cannot be called."""
+    if not callable(value):
+        stage = fixture.replace("_", " ", 1)
+        takes = "the answer and the case" if fixture.startswith("judge_") else "the input of a case"
+        told = f"the fixture `{fixture}` gave {one_line(repr(value), 60)}, which is no function"
+        raise CaseError(stage, f"{told}; return one that takes {takes}")
+
+
+def check_arguments(call: JudgeCall, judge: Judge) -> None:
     """Raise CaseError for arguments that the judge does not take, before anything is spent."""
     if not call.arguments:
         return
@@ -173,6 +183,14 @@ def _check_arguments(call: JudgeCall, judge: Judge) -> None:
             raise CaseError(f"judge {call.name}", f"unknown argument `{name}`{known}")
 
 
+def check_threshold(case: Case, scored: bool) -> None:
+    """Raise CaseError for a threshold that no judge of the case compares a score with."""
+    if case.threshold is not None and not scored:
+        raise CaseError(
+            "threshold", f"no judge of the case scores, so nothing is compared with {case.threshold:g}; remove it"
+        )
+
+
 def _argument_names(judge: Judge) -> list[str] | None:
     """Return the names of a judge's arguments after answer and case; None if it takes any."""
     try:
@@ -182,10 +200,10 @@ def _argument_names(judge: Judge) -> list[str] | None:
     return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in parameters]
 
 
-def _judged(
+def judged(
     call: JudgeCall, judge: Judge, answer: Answer, case: Case, thresholds: Mapping[str, float], wait: Wait, ends: Ends
 ) -> tuple[Verdict, bool]:
-    """Return the verdict, and whether a threshold decided it."""
+    """Return the verdict, and whether a threshold decided it. Raises CaseError."""
     arguments = dict(call.arguments)
     own = arguments.pop("threshold", None)
     stage = f"judge {call.name}"
