@@ -20,15 +20,66 @@ def test_all_in_order(project: Path) -> None:
 
 
 def test_several_files(project: Path, inside: Recall) -> None:
-    row = {"id": "x", "scenario": "new", "dimension": "facts", "input": "q", "judges": ["exact"]}
+    row = {"id": "x", "scenario": "new", "dimension": "facts", "input": "q", "expected": "a", "judges": ["exact"]}
     (project / "eval" / "more").mkdir()
     (project / "eval" / "more" / "x.cases.jsonl").write_text(json.dumps(row), encoding="utf-8")
     assert inside(project, "check").out == "6 cases in 2 files, 3 scenarios, 2 dimensions: all in order\n"
 
 
-def test_no_files(tmp_path: Path, inside: Recall) -> None:
+def test_no_case(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "eval").mkdir()
-    assert inside(tmp_path, "check").out == "0 cases in 0 files, 0 scenarios, 0 dimensions: all in order\n"
+    said = "recall: eval: there is no case in it; write cases.yaml, which `recall init` does, or name files of other"
+    assert inside(tmp_path, "check") == (2, "", f"{said} names with --files\n")
+
+
+def test_judges_are_looked_up_as_pytest_collects_and_nothing_is_left_behind(project: Path) -> None:
+    rows = "- id: n{0}\n  scenario: s\n  dimension: d\n  input: q\n  expected: '('\n  judges: [{1}]\n"
+    texts = {
+        "a.cases.yaml": rows.format(1, "contans") + rows.format(2, "{contains: {ignorecase: true}}"),
+        "b.cases.jsonl": "{}\n",
+        "c.cases.yaml": rows.format(3, "regex") + rows.format(4, "contains").replace("  expected: '('\n", ""),
+    }
+    for name, text in texts.items():
+        write(project, name, text)
+    before = files(project)
+    done = recall(project, "check")
+    assert (done.code, done.out) == (2, "")
+    assert [line.split("; ")[0] for line in done.err.splitlines()] == [
+        "recall: eval/b.cases.jsonl:1: id: is missing",
+        "recall: eval/a.cases.yaml:1: judges: `contans` is no judge",
+        "recall: eval/a.cases.yaml:7: judges: contains: unknown argument `ignorecase`",
+        "recall: eval/c.cases.yaml:1: judges: regex: '(' is not a regular expression: missing ), unterminated"
+        " subpattern at position 0",
+        "recall: eval/c.cases.yaml:7: judges: contains: has nothing to look for",
+    ]
+    assert files(project) == before
+
+
+def test_names_that_no_run_reads(project: Path, inside: Recall) -> None:
+    for name in ("case.yaml", "rubric.yml", "more/x.case.yml", "more/case.yaml"):
+        write(project, name, "mode: all\n")
+    done = inside(project, "check", "--files", "more/cas*.yml")
+    assert (done.code, done.out) == (2, "")
+    assert [line.partition(", or give")[0] for line in done.err.splitlines()] == [
+        "recall: eval/case.yaml: no run reads a file of this name; move what is in it into cases.yaml, and delete it",
+        "recall: eval/rubric.yml: no run reads a file of this name; move what is in it into rubric.yaml, and delete it",
+        "recall: eval/more/x.case.yml: no run reads a file of this name; rename it to x.cases.yaml",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("conftest.py", "import no_such_module\n", "conftest.py: cannot be imported (ModuleNotFoundError: No module"),
+        ("test_x.py", "1 / 0\n", "eval.test_x: cannot be collected (ZeroDivisionError: division by zero)"),
+    ],
+)
+def test_what_pytest_cannot_collect(project: Path, inside: Recall, name: str, text: str, said: str) -> None:
+    write(project, name, text)
+    done = inside(project, "check")
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert said in done.err
 
 
 def test_every_problem_of_every_file(project: Path) -> None:

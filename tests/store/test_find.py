@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.store.find import DEFAULT_PATTERNS, find_case_files, find_files, is_case_file
+from pytest_recall.store.find import DEFAULT_PATTERNS, find_case_files, find_files, is_case_file, meant_for
 
 
 def make(root: Path, *names: str) -> None:
@@ -124,3 +124,26 @@ def test_any_test_for_files(tmp_path: Path) -> None:
     make(tmp_path, "a.txt", "b/c.txt", "b/d.md", "skip/e.txt")
     paths = find_files(tmp_path, lambda path: path.suffix == ".txt", ["sk*"])
     assert [path.name for path in paths] == ["a.txt", "c.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("cases.yml", "cases.yaml"),
+        ("Cases.yaml", "cases.yaml"),
+        ("case.jsonl", "cases.jsonl"),
+        ("rubric.yml", "rubric.yaml"),
+        ("a/shop.cases.yml", "shop.cases.yaml"),
+        ("a/shop.v2.case.jsonl", "shop.v2.cases.jsonl"),
+        ("a/case.yaml", ""),  # Only the eval directory itself has files of these names.
+        ("cases.yaml", ""),
+        ("shop.cases.jsonl", ""),
+        ("rubric.yaml", ""),
+        ("labels.yaml", ""),
+        ("cases.csv", ""),
+        ("mine.case.yaml", ""),
+    ],
+)
+def test_names_that_are_near(tmp_path: Path, name: str, meant: str) -> None:
+    patterns = (*DEFAULT_PATTERNS, "mine.*")
+    assert meant_for(tmp_path / "eval" / name, tmp_path / "eval", patterns) == meant

@@ -1,4 +1,4 @@
-"""`recall check`: read every file of an eval directory, and say what is wrong with it."""
+"""`recall check`: read and collect all of an eval directory, and say what is wrong with it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.near import unmatched
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.render.sentences import plural
+from pytest_recall.run.collection import collection_problems
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import current
 from pytest_recall.store.calibration import read_calibrations
@@ -26,10 +27,12 @@ def add(commands: Commands) -> None:
     parser = command(
         commands,
         "check",
-        "validate the case files, the datasets, the rubric, the state and the calibrations, without running anything",
+        "validate the cases, their judges, the datasets, the rubric, the state and the calibrations; nothing is asked",
         run,
         "A run reads large case files only as far as it needs; this reads all of every file, and of every dataset\n"
-        "that a file `*.dataset.yaml` names.",
+        "that a file `*.dataset.yaml` names. Judges are fixtures: they are found as pytest collects the directory, in\n"
+        "a process of its own, which imports the conftest files. What a case gives a judge of your own is looked at\n"
+        "when its fixture is set up, before the case is asked.",
     )
     add_files(parser)
 
@@ -39,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     problems: list[str] = []
     files: list[CaseFile] = []
+    broken: list[Path] = []
     paths = case_paths(place, args)
     for path in paths:
         try:
@@ -47,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
             files.append(file)
         except RecallError as error:
             problems += error.messages
+            broken.append(path)
     asked = 0
     datasets = [path for path in find_files(place.eval_dir, _names_dataset) if path not in paths]
     for path in datasets:
@@ -54,19 +59,28 @@ def run(args: argparse.Namespace) -> int:
             asked += _questions(path, place)
         except RecallError as error:
             problems += error.messages
+    # With one of these, pytest would not begin to collect.
+    of_run: list[str] = []
+    rows: set[str] = set()
     for read in (
         lambda: check_unique(files),
         lambda: read_rubric(place.rubric, place.name(place.rubric)),
         lambda: read_calibrations(place.calibration, place.name(place.calibration)),
-        lambda: current(place),
+        lambda: rows.update(current(place).rows),
     ):
         try:
             read()
         except RecallError as error:
-            problems += error.messages
+            of_run += error.messages
+    problems += of_run or collection_problems(place.eval_dir, place.root, args.files, broken)
     if problems:
         raise RecallError(*problems)
     cases = [case for file in files for case in file.cases()]
+    if not (cases or asked or rows):  # Marked tests, which have rows, are cases as well.
+        raise RecallError(
+            f"{place.name(place.eval_dir)}: there is no case in it; write cases.yaml, which `recall init` does, or name"
+            " files of other names with --files"
+        )
     rubric = read_rubric(place.rubric, place.name(place.rubric))
     _check_near(rubric, place, cases)
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.plugin import files, options
+from pytest_recall.plugin import files, misnamed, options
 from pytest_recall.plugin.recording import Recording, deck_of, recording
 from pytest_recall.plugin.stash import DECK, RUN
 from pytest_recall.store.find import find_case_files
@@ -32,6 +32,7 @@ def start(config: pytest.Config) -> None:
         return
     options.concurrency(config)
     options.progress(config)
+    misnamed.refuse(config)
     paths = list(files.case_files(config))
     datasets = list(files.dataset_files(config))
     asked = recording(config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -17,6 +18,24 @@ SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "b
 def is_case_file(path: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> bool:
     """Whether the end of `path` fits one of the glob `patterns`, which use `/` between folders."""
     return path.suffix in SUFFIXES and any(path.match(pattern) for pattern in patterns)
+
+
+def meant_for(path: Path, folder: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> str:
+    """Return how a file at or below the eval directory `folder` should be called for a run to see it.
+
+    Empty for a file that a run sees, and for one whose name is not near one that it looks for.
+    """
+    if path.suffix not in SUFFIXES:
+        return ""
+    before, dot, last = path.stem.rpartition(".")
+    suffix = path.suffix.replace("yml", "yaml")
+    # A name without a dot before its ending is looked for in the eval directory itself.
+    wanted = ("cases",) if dot else ("cases", "rubric", "recall", "calibration") if path.parent == folder else ()
+    near = get_close_matches(last.lower(), wanted, n=1, cutoff=0.8)
+    if not near or is_case_file(path, patterns):
+        return ""
+    meant = f"{before}{dot}{near[0]}{suffix if near[0] == 'cases' else '.yaml'}"
+    return "" if meant == path.name else meant
 
 
 def is_profile(path: Path) -> bool:

@@ -1,0 +1,93 @@
+"""Collection: what pytest finds wrong with an eval directory as it collects it, in a process of its own.
+
+Judges are fixtures of somebody's conftest files, so that pytest alone knows them; nothing is asked or judged.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from pytest_recall.core.errors import one_line
+from pytest_recall.store.artifacts import relative
+from pytest_recall.store.written import MAX_PROBLEMS
+
+NO_TESTS = 5
+"""The exit code of pytest where there was nothing to collect."""
+_SENTENCE = re.compile(r"^[^\s:][^:\n]*\.(?:ya?ml|jsonl)(?::\d+)?: ", re.MULTILINE)
+
+
+def collection_problems(
+    folder: Path, cwd: Path, patterns: Sequence[str] = (), ignored: Iterable[Path] = ()
+) -> list[str]:
+    """Return a sentence for each problem that pytest meets as it collects `folder`, run from `cwd`.
+
+    `patterns` are globs of further case files, and `ignored` files are passed over. Nothing is left behind.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch, "report.xml")
+        command = [sys.executable, "-m", "pytest", "-p", "recall", "--collect-only", "-q", "--recall-mode=all"]
+        command += [
+            "--continue-on-collection-errors",
+            "--tb=short",
+            f"--junitxml={report}",
+            "-o",
+            f"cache_dir={scratch}",
+        ]
+        if patterns:
+            command += ["-o", "recall_files=" + "\n".join(patterns)]
+        command += [*(f"--ignore={path}" for path in ignored), str(folder)]
+        done = subprocess.run(
+            command,
+            cwd=cwd,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode in (0, NO_TESTS):
+            return []
+        found = _of_report(report) or _of_output(done.stderr)
+    if not found:
+        last = next((line for line in reversed(f"{done.stdout}\n{done.stderr}".splitlines()) if line.strip()), "")
+        shown = relative(folder, cwd)
+        found = [f"pytest cannot collect it ({one_line(last) or done.returncode}); see `pytest -p recall {shown}`"]
+    return found[:MAX_PROBLEMS]
+
+
+def _of_report(path: Path) -> list[str]:
+    """Return what is wrong by the report that pytest has written for JUnit; nothing if it has not come so far."""
+    if not path.exists():
+        return []
+    problems: list[str] = []
+    for case in ElementTree.parse(path).iter("testcase"):
+        for error in case.iter("error"):
+            text = error.text or ""
+            if _SENTENCE.match(text):
+                problems += text.splitlines()
+            else:
+                told = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+                what = one_line(told[-1] if told else text)
+                problems.append(f"{case.get('name')}: cannot be collected ({what}); correct that first")
+    return problems
+
+
+def _of_output(text: str) -> list[str]:
+    """Return what is wrong where pytest has not begun: the mistakes in the set, or what a conftest file raised."""
+    lines = text.splitlines()
+    said = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    if said:
+        return said
+    loading = next((line for line in lines if line.startswith("ImportError while loading conftest")), "")
+    told = [line[1:].strip() for line in lines if line.startswith("E ")]
+    if not loading or not told:
+        return []
+    return [f"{loading.split(chr(39))[1]}: cannot be imported ({one_line(told[-1])}); correct that first"]
