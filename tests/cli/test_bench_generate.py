@@ -376,7 +376,7 @@ class TestConversations:
         arguments = ("--persona", str(persona), *ARCS, *model(upstream))
         done = ended(signal.SIGINT, upstream, 2, "generate-conversations", *arguments)
         folder = persona / "conversations-10d"
-        assert (done.code, done.out) == (2, "")
+        assert (done.code, done.out) == (130, "")
         assert done.err.endswith(f"recall: {folder}: stopped; the same command goes on from here\n")
         assert [path.name for path in folder.iterdir()] == ["conv-0001.md"]
 

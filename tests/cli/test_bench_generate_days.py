@@ -118,7 +118,7 @@ def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, 
     model.release()
     _, err = process.communicate(timeout=60)
     told = "recall: stopped; whole days stay, replies are kept, and the same command goes on"
-    assert (process.returncode, err.decode().splitlines()[-1]) == (2, told)
+    assert (process.returncode, err.decode().splitlines()[-1]) == (130, told)
     before = written(museum)
     assert 0 < len(before) < 12
     assert inside(museum, *command).code == 0

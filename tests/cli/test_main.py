@@ -72,7 +72,7 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path) -> None:
         ("score", ["RUN", "--format", "--fail-on", "regression", "failure", "incomplete"]),
         ("ratchet", ["--runs", "--add", "--pr", "--date", "--dry-run", "--json", "No gate is ever lowered"]),
         ("apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
-        ("check", ["--files", "without running anything"]),
+        ("check", ["--files", "nothing is asked"]),
         ("schema", ["cases", "rubric", "yaml-language-server"]),
     ],
 )
@@ -96,13 +96,35 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["stat"], ["status", "--day"], ["status", "--days", "many"], ["score", "--format", "pdf"], ["apply"]]
+    ("arguments", "said"),
+    [
+        (["reprot"], ": `reprot` is no command; did you mean `report` or `post`?"),
+        (["cassette", "shwo", "x"], " cassette: `shwo` is no command; did you mean `show`?"),
+        (["check", "--fils", "x"], " check: `--fils` is no option; did you mean `--files`?"),
+        (["status", "--jsno=3"], " status: `--jsno` is no option; did you mean `--json`?"),
+        (["score", "--format", "jsno"], " score: argument --format: 'jsno' is unknown; did you mean `json`?"),
+        (
+            ["status", "--days", "many"],
+            " status: argument --days: 'many' is no number of days from 1 to 3660; `recall status --help` says what it"
+            " takes",
+        ),
+        (["apply"], " apply: the following arguments are required: RUN; `recall apply --help` says what it takes"),
+    ],
 )
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_one_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert "error: " in capsys.readouterr().err
+    assert capsys.readouterr().err == f"recall{said}\n"
+
+
+def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pytest_recall.cli.status.run", stop)
+    said = "recall: stopped; what is written is whole, and the same command begins again\n"
+    assert inside(project, "status") == (130, "", said)
 
 
 NEED_EVAL = [

@@ -238,7 +238,7 @@ def test_lines_are_measured_as_they_come() -> None:
         assert process.stdout.read() == b""
         said = b"recall: stopped before the end, so that there is no summary; what was printed holds\n"
         assert process.stderr.read() == said
-        assert process.wait() == 2
+        assert process.wait() == 130
 
 
 def test_a_reader_that_has_seen_enough() -> None:

@@ -335,7 +335,7 @@ def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-    assert process.returncode == 2
+    assert process.returncode == 130
     assert said.splitlines()[-1] == "recall: out: stopped; the same command goes on from here"
     assert ran()["metadata"]["totalEvalsRun"] == ASKED
 

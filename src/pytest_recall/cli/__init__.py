@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.cli.arguments import Parser
+from pytest_recall.core.errors import STOPPED, RecallError, StoppedError
 
 COMMANDS = (
     "init",
@@ -71,7 +72,8 @@ lost a fact, `estimate --budget` is not shown to be within it, a judge falls sho
 `bench audit`, or `membench run --fail-under` is not reached, or `merge-driver` has left a conflict,
 or `import` left something out,
 2 nothing was done, or a shard is missing in `merge`, or `metrics` left lines out, or a pass of `bench` days or
-questions, or questions of `bench run` have no points, and the sentence says why
+questions, or questions of `bench run` have no points, and the sentence says why,
+130 stopped with Ctrl-C, and the sentence says how to go on
 """
 
 
@@ -80,19 +82,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # A bar that cannot be shown is no reason to fail.
-    given = sys.argv[1:] if argv is None else argv
-    parser = _parser(given)
-    args = parser.parse_args(given)
-    if args.command is None:
-        parser.print_help()
-        return 2
     try:
+        given = sys.argv[1:] if argv is None else argv
+        parser = _parser(given)
+        args = parser.parse_args(given)
+        if args.command is None:
+            parser.print_help()
+            return 2
         code: int = args.run(args)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("recall: stopped; what is written is whole, and the same command begins again", file=sys.stderr)
+        return STOPPED
     except RecallError as error:
         for message in error.messages:
             print(f"recall: {message}", file=sys.stderr)
-        return 2
+        return STOPPED if isinstance(error, StoppedError) else 2
     except BrokenPipeError:
         # `recall status | head`: the reader has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -111,7 +116,7 @@ def module(name: str) -> ModuleType:
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     from pytest_recall import __version__
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="recall",
         description="Eval cases on a spaced-repetition schedule. `pytest -p recall` runs them; this looks after them.",
         epilog=EXAMPLES,

@@ -31,7 +31,7 @@ from pytest_recall.cli.bench_corpus import (
     settled,
 )
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import RecallError, StoppedError
 
 if TYPE_CHECKING:
     from pytest_recall.core.horizon.persona import Persona
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             code = _create(args, corpus.arcs_path, wish, known, writer)
         except KeyboardInterrupt:
-            raise RecallError("stopped; nothing is written, replies are kept, and the same command goes on") from None
+            raise StoppedError("stopped; nothing is written, replies are kept, and the same command goes on") from None
     if profile is not None and profile.persona.id != (id := corpus.persona.id):
         say(f"{args.profile}: persona.id: is {profile.persona.id!r}, and the persona's is {id!r}; write that there")
     return code

@@ -34,7 +34,7 @@ from pytest_recall.cli.bench_corpus import (
     span_of,
 )
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import StoppedError
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.passes.days import Days
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             return _write(args, days, len(plans), writer)
         except KeyboardInterrupt:
-            raise RecallError("stopped; whole days stay, replies are kept, and the same command goes on") from None
+            raise StoppedError("stopped; whole days stay, replies are kept, and the same command goes on") from None
 
 
 def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> int:

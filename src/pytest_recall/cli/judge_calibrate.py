@@ -14,7 +14,7 @@ from typing import get_args
 
 from pytest_recall.cli.common import Commands, add_cassette, command, dollars, place_of
 from pytest_recall.core.criteria import JudgeKind
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import RecallError, StoppedError
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.spend import spend_of
 from pytest_recall.render.calibration import as_json, markdown, terminal
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
         told = "begin again" if by_cassette else "the replies are kept, and the same command goes on from here"
-        raise RecallError(f"stopped; {told}") from None
+        raise StoppedError(f"stopped; {told}") from None
     finally:
         if meter is not None:
             meter.close()

@@ -50,7 +50,7 @@ def sit(
     args: argparse.Namespace, bench: Bench, found: Found, folder: Path, name: str, tell: Callable[[str], None]
 ) -> tuple[str, Sitting]:
     """Return the judges in one text, and what they came to; a cassette is called `name`. Raises RecallError."""
-    from pytest_recall.core.errors import MissError, RecallError
+    from pytest_recall.core.errors import MissError, RecallError, StoppedError
     from pytest_recall.replay.tape import Mode
     from pytest_recall.run.judged import Judge, judge_all
     from pytest_recall.run.models import model_of
@@ -81,7 +81,7 @@ def sit(
             # What is on a cassette is whole, whatever was judged before.
             return judge.name, judge_all(bench, found, folder, judge, fresh=mode != "off", tell=tell)
         except KeyboardInterrupt:
-            raise RecallError(f"{folder}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{folder}: stopped; the same command goes on from here") from None
         except MissError as error:
             if mode != "off":
                 raise

@@ -50,7 +50,7 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.core.errors import RecallError, StoppedError
     from pytest_recall.core.measured import PUBLISHED, Fold
     from pytest_recall.render import measured, published
     from pytest_recall.store.retrievals import read_retrievals
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
                     # At once: whoever writes a line to a pipe may wait for its values before the next one.
                     print(json.dumps(measured.line(one, values)), flush=True)
     except KeyboardInterrupt:
-        raise RecallError("stopped before the end, so that there is no summary; what was printed holds") from None
+        raise StoppedError("stopped before the end, so that there is no summary; what was printed holds") from None
     found = (fold or Fold(args.k or K, chosen, name)).summary()
     if args.table:
         print(published.table([found.published] if found.published else [], found.k), end="")

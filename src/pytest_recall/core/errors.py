@@ -18,6 +18,14 @@ class RecallError(Exception):
         self.messages = messages
 
 
+class StoppedError(RecallError):
+    """What somebody stopped with Ctrl-C, and how to go on; it ends a command with `STOPPED`."""
+
+
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 and the number of the signal."""
+
+
 class CaseError(RecallError):
     """A trial that ended without a verdict: the third outcome, which moves no box.
 

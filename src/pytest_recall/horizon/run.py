@@ -11,7 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.core.errors import CaseError, RecallError
+from pytest_recall.core.errors import CaseError, RecallError, StoppedError
 from pytest_recall.core.horizon.checkpoint import Checkpoint
 from pytest_recall.core.horizon.evaluation import Evaluation
 from pytest_recall.core.horizon.question import BenchQuestion
@@ -87,7 +87,7 @@ class Going:
             with locked(self._folder / ".lock", f"{self._folder}: another run is at it; wait, or name another --out"):
                 return self._go()
         except KeyboardInterrupt:
-            raise RecallError(f"{self._folder}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{self._folder}: stopped; the same command goes on from here") from None
 
     def _go(self) -> Outcome:
         parts = self._parts

@@ -40,7 +40,12 @@ def pytest_load_initial_conftests(
         from pytest_recall.plugin import early, short_options
 
         with short_options.added(early_config, parser, args), early.guarded(early_config):
-            return (yield)
+            result = yield
+        if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
+            from pytest_recall.plugin import unknown
+
+            unknown.refuse(parser, args)
+        return result
     result = yield
     switch.refuse_options(parser, args)
     return result

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.core.bench import ANSWERED, UNJUDGED
-from pytest_recall.core.errors import CaseError, RecallError, one_line
+from pytest_recall.core.errors import CaseError, StoppedError, one_line
 from pytest_recall.core.membench import Arguments, Line, Summary, fold, kept
 from pytest_recall.datasets.dataset import digest
 from pytest_recall.memory.client import Client
@@ -97,7 +97,7 @@ def go_on(
                             told = time.monotonic()
                             tell(f"{count:,} of {total:,} questions")
                 except KeyboardInterrupt:
-                    raise RecallError(f"{folder}: stopped; the same command goes on from here") from None
+                    raise StoppedError(f"{folder}: stopped; the same command goes on from here") from None
     return Found(tuple(lines[id] for id in bench.entries if id in lines), total)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import StoppedError
 from pytest_recall.core.horizon.salvage import Unreadable
 from pytest_recall.core.model import ModelError
 from pytest_recall.horizon.passes.work import Progress, Work
@@ -96,7 +96,7 @@ def write_days(
     try:
         work.each(stretches, one)
     except KeyboardInterrupt:
-        raise RecallError(f"{goes_on}: stopped; the same command goes on from here") from None
+        raise StoppedError(f"{goes_on}: stopped; the same command goes on from here") from None
     return sorted(left_out)
 
 

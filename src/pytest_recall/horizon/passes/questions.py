@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import RecallError, StoppedError
 from pytest_recall.core.horizon.layout import sessions_in
 from pytest_recall.core.horizon.lint import same_words
 from pytest_recall.core.horizon.persona import PRINCIPAL, SessionSpec
@@ -133,7 +133,7 @@ def write_questions(corpus: Corpus, plan: Plan, writer: Writer, tell: Callable[[
                 file = _one(corpus, request, writer, covered, file, outcome, tell)
                 progress.step()
         except KeyboardInterrupt:
-            raise RecallError(f"{path}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{path}: stopped; the same command goes on from here") from None
     return outcome
 
 

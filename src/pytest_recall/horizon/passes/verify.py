@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.core.errors import RecallError, StoppedError
 from pytest_recall.core.horizon.facts import words
 from pytest_recall.core.horizon.layout import sessions_in
 from pytest_recall.core.horizon.question import BenchQuestion
@@ -150,7 +150,7 @@ class Verification:
         try:
             work.each(left, one)
         except KeyboardInterrupt:
-            raise RecallError(f"{self.journal}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{self.journal}: stopped; the same command goes on from here") from None
         for why in dict.fromkeys(failed.values()):
             of = [id for id, said in failed.items() if said == why]
             told = ", ".join(of[:5]) + (f" and {len(of) - 5:,} more" if len(of) > 5 else "")

@@ -1,0 +1,37 @@
+"""Arguments: a parser that says in one sentence what it cannot take, with the nearest name that it knows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pytest_recall.core.errors import nearest
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of `recall` and, as argparse gives subparsers the class of their parser, of each command."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and end with exit code 2."""
+        help_ = "" if message.endswith("?") else f"; `{self.prog} --help` says what it takes"
+        print(f"{self.prog}: {message}{help_}", file=sys.stderr)
+        raise SystemExit(2)
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
+        """Refuse an option that is not there where the parser of its command still knows the others."""
+        found, unknown = super().parse_known_args(args, namespace)
+        for argument in unknown:
+            name = argument.partition("=")[0]
+            if name.startswith("-"):
+                self.error(f"`{name}` is no option{nearest(name, self._option_string_actions)}")
+        return found, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = action.choices
+        if choices is None or value in choices:
+            return
+        if action.nargs == argparse.PARSER:
+            raise argparse.ArgumentError(None, f"`{value}` is no command{nearest(str(value), choices)}")
+        raise argparse.ArgumentError(action, f"{value!r} is unknown{nearest(str(value), map(str, choices))}")

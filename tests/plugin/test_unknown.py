@@ -1,0 +1,41 @@
+"""Unknown options: one sentence with the nearest name, or with what to install."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import ECHOING, case
+
+SET = ECHOING.with_cases(case("a"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--recall-mod", "all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
+        (["--recall-mod=all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
+        (["--replya"], "--replya: no option; did you mean `--replay`[?]"),
+        (["-p", "no:xdist", "-n", "2"], "-n: an option of pytest-xdist, which is not loaded; leave out what keeps*"),
+    ],
+)
+def test_an_option_that_is_near(pytester: pytest.Pytester, arguments: list[str], said: str) -> None:
+    checkout = SET.at(pytester)
+    result = checkout.run("eval", *arguments)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line][1:] == []
+    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+    assert checkout.asked() == []
+
+
+def test_workers_without_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_recall.plugin.unknown.find_spec", lambda name: None)
+    result = SET.at(pytester).run("eval", "-p", "no:xdist", "-n2")
+    result.stderr.fnmatch_lines(
+        ["ERROR: -n: an option of pytest-xdist, which is not installed; run `pip install pytest-xdist`"]
+    )
+
+
+def test_any_other_option_is_for_pytest_to_refuse(pytester: pytest.Pytester) -> None:
+    result = SET.at(pytester).run("eval", "--cov")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*unrecognized arguments: --cov"])
