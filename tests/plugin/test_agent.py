@@ -148,6 +148,27 @@ def test_anything_else_is_an_error_that_says_what_to_return(
     )
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("    return 3", "the fixture `agent` gave 3, which is no function; return one that takes the input of a case"),
+        ("    return lambda: 'x'", "TypeError: agent.<locals>.<lambda>() takes 0 positional arguments but 1 was given"),
+        (
+            "    def answer(question):\n        import no.such\n    return answer",
+            "needs the module `no`, which is not installed; install it",
+        ),
+    ],
+    ids=["no-function", "no-argument", "no-module"],
+)
+def test_what_cannot_be_called_is_one_sentence(pytester: pytest.Pytester, body: str, said: str) -> None:
+    checkout = BARE.with_agent(f"@pytest.fixture\ndef agent():\n{body}\n").with_cases(case("a")).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(errors=1)
+    [at] = [place for place, line in enumerate(result.outlines) if "ERROR at call of a" in line]
+    assert result.outlines[at + 1] == f"eval/cases.yaml:1: agent: {said}"
+    assert "recall scorecard" in result.outlines[at + 2]
+
+
 def test_the_input_arrives_as_it_is_written(pytester: pytest.Pytester) -> None:
     given = {"question": "When?", "user": {"id": 7, "since": "2026-01-01"}, "flags": [True, None]}
     checkout = answering("'yes'").with_cases(case("a", input=given, expected="yes")).at(pytester)

@@ -53,7 +53,8 @@ def test_what_had_finished_is_kept_and_folded(pytester: pytest.Pytester, stateme
     assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
     assert checkout.state()["stop"] == row(3, 3)
     if code == INTERRUPTED:  # pytest prints no summary for exit codes that are not its own
-        result.stdout.fnmatch_lines(["*= recall scorecard =*", "chosen but not run (2): stop, z"])
+        goes_on = "to go on: the same command with --recall-resume asks what has no verdict yet"
+        result.stdout.fnmatch_lines(["*= recall scorecard =*", "chosen but not run (2): stop, z", goes_on])
     assert checkout.scorecard()["exit_code"] == code
     assert checkout.scorecard()["complete"] is False
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_recall.store.journal import NAME, Journal, read_journal
+from pytest_recall.store.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -41,6 +41,20 @@ def killed(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, at: str, *args: 
     monkeypatch.setenv("KILLED_AT", at)
     assert checkout.run_apart("eval", "--recall-mode=all", *args).ret == -signal.SIGKILL
     monkeypatch.delenv("KILLED_AT")
+
+
+def test_the_next_run_says_how_to_go_on_with_one_that_was_killed(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    checkout.run("eval")
+    [folder] = checkout.artifacts.runs()
+    journal = folder / NAME
+    told = f"recall: {folder.name} was cut off before its end; --recall-resume={folder.name} goes on with it"
+    assert told not in checkout.run("eval", "--collect-only").outlines
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    with Journal.continued(folder):
+        assert not is_cut_off(folder)  # It runs.
+    assert told in checkout.run("eval").outlines
+    assert told not in checkout.run("eval").outlines  # There is a newer one, which has come to its end.
 
 
 class TestKilled:

@@ -229,6 +229,11 @@ class Rubric(BaseModel):
         default=None,
         description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; without it, at once.",
     )
+    outage_limit: Some | None = Field(
+        default=5,
+        description="After so many trials in a row that a provider keeps from a verdict in the same way, a run asks no"
+        " more: it is down, refuses the key or is out of quota; null for never.",
+    )
     quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=4,
         description="After how many falls from a higher box a case flips a coin, and blocks nobody; null for never.",

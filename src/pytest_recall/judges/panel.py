@@ -40,10 +40,12 @@ class Panel:
         result. The appellate judge's verdict takes the place of the primary one. If it cannot be
         had, a primary that was appealed against is no verdict either; one that is only audited stands.
         """
-        votes = tuple(self._vote(inquiry, model, sample) for model in self.judges for sample in range(self.votes))
+        failures: list[RecallError] = []
+        samples = ((model, sample) for model in self.judges for sample in range(self.votes))
+        votes = tuple(self._vote(inquiry, model, sample, failures) for model, sample in samples)
         primary = majority(votes)
         if primary is None:
-            raise Undecided(_missing(votes))
+            raise Undecided(_missing(votes)) from failures[0]
         version = version_of(inquiry.version, self.votes) if self.votes > 1 else inquiry.version
         verdict = Verdict(
             passed=primary,
@@ -56,13 +58,13 @@ class Panel:
         cause = self._cause(votes, primary, f"{judge}/{case_id}")
         if cause is None or self.appellate is None:
             return verdict
-        appeal = heard(inquiry, Seat(model=self.appellate, attempts=self.attempts))
+        appeal = heard(inquiry, Seat(model=self.appellate, attempts=self.attempts), failures)
         judgement = Judgement(votes=votes, appeal=appeal, cause=cause)
         if appeal.passed is None:
             if cause != "audit":
                 told = "failed it" if primary is False else "passed it with votes that differ"
                 first = f"{self.name} {told} ({one_line(verdict.reason, 120)})"
-                raise Undecided(f"{first}, and the appeal came to nothing: {appeal.error}")
+                raise Undecided(f"{first}, and the appeal came to nothing: {appeal.error}") from failures[-1]
             return replace(verdict, judgement=judgement)
         before = f"{self.name} {'passed' if primary else 'failed'} it"
         said = "agrees" if appeal.passed is primary else "does not agree"
@@ -75,12 +77,12 @@ class Panel:
             judgement=judgement,
         )
 
-    def _vote(self, inquiry: Inquiry, model: Model, sample: int) -> Vote:
+    def _vote(self, inquiry: Inquiry, model: Model, sample: int, failures: list[RecallError]) -> Vote:
         seat = Seat(model=model, attempts=self.attempts)
         if self.votes > 1:
             # At temperature 0 the votes of one model would be the same one, several times over.
             seat = Seat(model=model, attempts=self.attempts, temperature=SAMPLED, seed=sample + 1)
-        return heard(inquiry, seat)
+        return heard(inquiry, seat, failures)
 
     def _cause(self, votes: tuple[Vote, ...], passed: bool, key: str) -> Cause | None:
         """Return why the appellate judge is asked, or None if it is not."""
@@ -97,11 +99,12 @@ def drawn(key: str, seed: str, share: float) -> bool:
     return int.from_bytes(digest[:8], "big") / 2**64 < share
 
 
-def heard(inquiry: Inquiry, seat: Seat) -> Vote:
-    """Return the vote, or one that came to nothing and says why."""
+def heard(inquiry: Inquiry, seat: Seat, failures: list[RecallError]) -> Vote:
+    """Return the vote, or one that came to nothing and says why, which `failures` are added to."""
     try:
         return seat.signed(inquiry.hear(seat))
     except RecallError as error:
+        failures.append(error)
         return seat.signed(Vote(error=one_line(str(error), 300)))
 
 

@@ -228,7 +228,7 @@ class CaseItem(pytest.Function):
         if isinstance(error, CaseFailed):
             return self._clean("\n".join(_told(where, self.case, self.stash[TRIAL])))
         if isinstance(error, CaseError):
-            if error.__cause__ is None:
+            if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")
             cause = pytest.ExceptionInfo.from_exception(error.__cause__)
             return super().repr_failure(cause)
@@ -238,6 +238,14 @@ class CaseItem(pytest.Function):
         """Return what is printed of the trial without secrets, where the journal is without them as well."""
         tape = self.stash.get(TAPE, None)
         return text if tape is None or tape.mode == "off" else tape.redactor.text(text)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an exception came from a line of ours, such as the call of a function that takes something else."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).startswith("pytest_recall.")
 
 
 def _told(where: str, case: Case, trial: Any) -> Iterator[str]:

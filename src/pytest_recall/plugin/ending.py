@@ -40,6 +40,7 @@ class Ending:
         self._record: Record | None = None
         self._card: Scorecard | None = None
         self._state_line = ""
+        self._outage = ""
 
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
@@ -54,6 +55,7 @@ class Ending:
         if run.refused or run.halted:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._tell_of_the_budget(session)
+        self._tell_how_to_go_on(session)
         if run.judged == {False} and (idle := judging.idle_line(run.config)):
             run.note(idle)
         run.append_crashed_tests()
@@ -128,6 +130,21 @@ class Ending:
         if unpaid and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
+    def _tell_how_to_go_on(self, session: pytest.Session) -> None:
+        """Say how to ask the cases that were left since somebody stopped the run, or a provider did."""
+        run = self._run
+        outages = {} if run.breaker is None else run.breaker.stopped()
+        if run.breaker is not None:
+            run.breaker.close()
+        self._outage = outages.pop("", "")
+        run.note(*outages.values())
+        if self._outage and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.INTERRUPTED
+        stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.unpaid
+        if run.journal is not None and (self._outage or outages or stopped) and not run.refused:
+            first = "" if stopped else "once that is put right, "
+            run.note(f"to go on: {first}the same command with --recall-resume asks what has no verdict yet")
+
     def _deck_problems(self) -> list[str]:
         deck = self._run.config.stash.get(DECK, None)
         return [] if deck is None else [*deck.problems, *deck.player.strays]
@@ -146,6 +163,8 @@ class Ending:
         run = self._run
         deck = run.config.stash.get(DECK, None)
         meter = deck.player.meter if deck is not None else None
+        if self._outage and not run.halted:
+            return self._outage
         if run.halted or (run.unpaid and meter is not None):
             return run.halted or (meter.closed() if meter is not None else "")
         told = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")

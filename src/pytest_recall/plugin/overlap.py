@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_recall.core.outage import outage_of
 from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, Entry, NeedsAlone, put_back, set_up, tear_down, unfit
@@ -104,6 +105,8 @@ class Overlap:
         config = session.config
         self._session = session
         self._run = run
+        assert run.breaker is not None
+        self._breaker = run.breaker
         self._deck = config.stash[DECK]
         limit = options.concurrency(config)
         # With -x what is begun may be in vain, and costs.
@@ -130,7 +133,7 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        if self._deck.spent_out:
+        if self._deck.spent_out or self._breaker.closed(item.arm):
             return
         for upcoming in self._upcoming(item, nextitem):
             if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):
@@ -197,7 +200,14 @@ class Overlap:
 
     def _asked(self, item: CaseItem) -> Trial:
         """Ask the case, and write down what came of it: its turn may be long in coming, and the process be killed."""
-        trial = item.trial()
+        # The provider may have failed others while this one waited for a thread.
+        self._breaker.leave_out(item)
+        try:
+            trial = item.trial()
+        except Exception as error:
+            self._breaker.take(item.arm, outage_of(error))
+            raise
+        self._breaker.take(item.arm, None)
         recording = self._run.recording
         if recording is not None and recording.early and item.rule is None and not trial.calls:
             # What cannot be kept is asked again, and what is left behind at the end has nobody to tell.

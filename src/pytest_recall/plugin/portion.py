@@ -193,6 +193,16 @@ def drop(run: Run, items: list[pytest.Item]) -> None:
         run.config.hook.pytest_deselected(items=dropped)
 
 
+def cut_off_line(plan: Plan) -> str | None:
+    """Return how to go on with the newest run, if that was killed: it could not say it itself."""
+    from pytest_recall.store.journal import is_cut_off
+
+    runs = plan.place.artifacts.runs()
+    if not runs or not is_cut_off(runs[-1]):
+        return None
+    return f"recall: {runs[-1].name} was cut off before its end; --recall-resume={runs[-1].name} goes on with it"
+
+
 def line(plan: Plan) -> str:
     """Return what is left of a run that goes on."""
     from pytest_recall.render.sentences import plural

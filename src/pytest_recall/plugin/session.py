@@ -13,7 +13,7 @@ import pytest
 
 from pytest_recall.core.baselines import case_and_baseline
 from pytest_recall.core.call import Call
-from pytest_recall.core.trial import Trial
+from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.failures import Failures
 from pytest_recall.plugin.options import CRASHED, is_worker
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from pytest_recall.core.record import Record
+    from pytest_recall.plugin.breaker import Breaker
     from pytest_recall.plugin.dry import DryRun
     from pytest_recall.plugin.ending import Ending
     from pytest_recall.plugin.portion import Resumed
@@ -77,6 +78,7 @@ class Run:
         self.failures = Failures()
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
+        self.breaker: Breaker | None = None
         self.dry: DryRun | None = None
         self._watched = False
         self._ticker: Ticker | None = None
@@ -123,13 +125,23 @@ class Run:
         told = self.plan.near.told
         return f"recall: near the change: {told}" if told and self.plan.files else None
 
+    def cut_off_line(self) -> str | None:
+        """Return how to go on with the run before this one, if that was killed."""
+        from pytest_recall.plugin import portion
+
+        return portion.cut_off_line(self.plan) if self._runs and self.plan.rest is None else None
+
     def dry_line(self) -> str | None:
         """Return that this is only to find out what would be asked."""
         return "recall: dry run: nothing is sent, judged or written" if self.dry else None
 
     def begin_recording(self, asked: Recording) -> None:
         """Take in how this session records or replays."""
+        from pytest_recall.plugin.breaker import Breaker
+
         self.recording = asked
+        self.breaker = Breaker(self)
+        self.config.pluginmanager.register(self.breaker, "recall-breaker")
         if asked.dry:
             from pytest_recall.plugin.dry import DryRun
 
@@ -278,6 +290,8 @@ class Run:
         given = getattr(report, "recall", None)
         if given is not None:
             trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
+            if isinstance(given, str) and self.breaker is not None and trial.outcome is not Outcome.SKIPPED:
+                self.breaker.take_in(trial.arm, *getattr(report, "recall_outage", ("", "")))
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
             if not trial.arm:

@@ -56,5 +56,7 @@ BATCHED: pytest.StashKey[Counter[str]] = pytest.StashKey()
 """On the config: what calls went through batch APIs in workers, and what went directly."""
 UNPAID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why there was no money for it; empty if there was."""
+UNASKED: pytest.StashKey[str] = pytest.StashKey()
+"""On an item: why its provider was not asked any more; absent if it was."""
 AHEAD: pytest.StashKey[Ahead] = pytest.StashKey()
 """On an item: what was begun before its turn, with --recall-concurrency, from then to its end."""

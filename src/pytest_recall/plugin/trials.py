@@ -6,13 +6,26 @@ import json
 
 import pytest
 
-from pytest_recall.core.errors import MissError, RecallError, one_line
+from pytest_recall.core.errors import CaseError, MissError, RecallError, one_line
 from pytest_recall.core.gate import informs
+from pytest_recall.core.outage import Outage, outage_of
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import baselines, judging
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
-from pytest_recall.plugin.stash import CASE_ID, DECK, OUTCOME, OUTCOMES, RUN, TAPE, TRIAL, UNPAID, UNPROVEN
+from pytest_recall.plugin.stash import (
+    AHEAD,
+    CASE_ID,
+    DECK,
+    OUTCOME,
+    OUTCOMES,
+    RUN,
+    TAPE,
+    TRIAL,
+    UNASKED,
+    UNPAID,
+    UNPROVEN,
+)
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -20,6 +33,8 @@ _TIMEOUT = "Timeout (>"
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Set `report.recall`: the trial, or its JSON text where the report travels between processes."""
+    if UNASKED in item.stash:
+        return
     if item.stash.get(UNPAID, ""):
         _leave_out(item, report)
         return
@@ -39,6 +54,12 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     case_id = item.stash[CASE_ID]
     outcome, error = _outcome(item, call, report)
     item.stash[OUTCOME] = outcome
+    outage = _outage(call) if outcome is Outcome.ERROR else None
+    if outcome is not Outcome.SKIPPED:
+        _count(item, outage)
+    if outage is not None:
+        setattr(report, "recall_outage", (outage.key, outage.said))  # noqa: B010
+        error = _in_one_line(item, call, report, outage) or error
     judged = item.stash.get(TRIAL, None)
     if judged is not None and judged.outcome is outcome:
         trial = judged
@@ -84,6 +105,37 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         baselines.told(item, call, report)
     elif rule is None and outcome is Outcome.FAILED:
         set_apart(item, report)
+
+
+def _outage(call: pytest.CallInfo[None]) -> Outage | None:
+    raised = call.excinfo.value if call.excinfo is not None else None
+    return None if raised is None or isinstance(raised, MissError) else outage_of(raised)
+
+
+def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport, outage: Outage) -> str:
+    """Say of a trial that it ended by an outage, in place of a traceback through the client, and return that.
+
+    Empty where it is one sentence as it is, which says more.
+    """
+    raised = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(raised, pytest.fail.Exception) or (isinstance(raised, CaseError) and raised.__cause__ is None):
+        return ""
+    stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
+    told = f"{stage}: {outage.said}" if stage else outage.said
+    if (tape := item.stash.get(TAPE, None)) is not None and tape.mode != "off":
+        told = tape.redactor.text(told)
+    if item.config.option.tbstyle != "long":
+        path, line, _ = item.location
+        report.longrepr = f"{path}:{(line or 0) + 1}: {told}"
+    return told
+
+
+def _count(item: pytest.Item, outage: Outage | None) -> None:
+    ahead = item.stash.get(AHEAD, None)
+    breaker = item.config.stash[RUN].breaker
+    # What was asked before its turn was counted as it ended.
+    if breaker is not None and (ahead is None or ahead.job is None):
+        breaker.take(getattr(item, "arm", ""), outage)
 
 
 def crashed(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:

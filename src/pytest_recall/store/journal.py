@@ -31,6 +31,8 @@ except ImportError:  # Windows: nothing tells a run that goes on from one that w
 
 NAME = "trials.jsonl"
 VERSION = 1
+_LONGEST_END = 65_536
+"""Bytes from the end of a journal in which its last line is looked for, if that is an end mark."""
 
 
 class Journal:
@@ -143,6 +145,17 @@ def read_journal(folder: Path) -> Record:
             ) from None
     assert header is not None
     return Record(header=header, trials=tuple(trials), exit_code=exit_code, calls=tuple(calls), why=why)
+
+
+def is_cut_off(folder: Path) -> bool:
+    """Whether the run in `folder` has no end mark, and no process that writes it; False where that cannot be told."""
+    try:
+        with (folder / NAME).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _LONGEST_END))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+            return not last.startswith(b'{"kind":"end"') and _hold(file)
+    except OSError:
+        return False
 
 
 def write_journal(folder: Path, record: Record) -> None:

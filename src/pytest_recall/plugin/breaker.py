@@ -1,0 +1,83 @@
+"""Breaker: a run asks no more once a provider has kept so many trials in a row from a verdict in the same way.
+
+Each process counts the trials that end in it, and the controller of xdist those of all workers; whoever comes to the
+limit writes it into a file that the others look for. The cases that are left are not run: nothing is known of them.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_recall.core.outage import Streak
+from pytest_recall.core.trial import Outcome
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED
+from pytest_recall.store.files import write_text
+
+if TYPE_CHECKING:
+    from pytest_recall.core.outage import Outage
+    from pytest_recall.plugin.session import Run
+
+
+class Breaker:
+    """What is asked no more in this run: the agent under test, under an empty name, or a baseline by its own."""
+
+    def __init__(self, run: Run) -> None:
+        assert run.recording is not None
+        self._limit = None if run.recording.mode == "replay" else run.plan.rubric.outage_limit
+        self._file = run.plan.place.artifacts.folder / f".outage-{run.recording.run}"
+        self._follows = run.follows
+        self._streaks: dict[str, Streak] = {}
+        self._why: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def take(self, arm: str, outage: Outage | None) -> None:
+        """Take in how a trial of the agent under test or of a baseline has ended: by an outage, or not."""
+        self.take_in(arm, "" if outage is None else outage.key, "" if outage is None else outage.said)
+
+    def take_in(self, arm: str, key: str, said: str) -> None:
+        """Take in the same of a trial that ended in another process."""
+        with self._lock:
+            if not self._streaks.setdefault(arm, Streak(self._limit)).add(key) or arm in self._why:
+                return
+            whose = f" of the baseline `{arm}`" if arm else ""
+            self._why[arm] = f"{self._limit} trials{whose} in a row ended alike: {said}"
+            with suppress(OSError):  # The other processes then count for themselves.
+                write_text(self._file, json.dumps(self._why))
+
+    def closed(self, arm: str) -> str:
+        """Return why the agent under test, or a baseline, is not asked any more; empty if it is."""
+        if self._limit is None:
+            return ""
+        if arm not in self._why and self._file.exists():
+            with suppress(OSError, ValueError), self._lock:
+                self._why.update(json.loads(self._file.read_text(encoding="utf-8")))
+        return self._why.get(arm, "")
+
+    def stopped(self) -> dict[str, str]:
+        """Return why the agent under test and baselines were not asked any more, those that were not."""
+        self.closed("")
+        return {arm: f"{why}; nothing more was asked" for arm, why in self._why.items()}
+
+    def leave_out(self, item: pytest.Item) -> None:
+        """Skip a case that would be asked in vain. Raises pytest's own exception for that."""
+        if why := self.closed(getattr(item, "arm", "")):
+            item.stash[UNASKED] = why
+            item.stash[OUTCOME] = Outcome.SKIPPED
+            pytest.skip(f"not run: {why}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Leave a case alone before its fixtures can cost anything."""
+        if CASE_ID in item.stash and AHEAD not in item.stash:
+            self.leave_out(item)
+
+    def close(self) -> None:
+        """Delete the file, at the end of the run."""
+        if not self._follows:
+            with suppress(OSError):
+                self._file.unlink(missing_ok=True)

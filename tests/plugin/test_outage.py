@@ -1,0 +1,155 @@
+"""A provider that is down or refuses: one line for each case, and an end to asking after five in a row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import BARE, Project, case, row
+from tests.providers.endpoint import Answer, endpoint, failure
+
+NAMES = [f"c{number}" for number in range(20)]
+ASKING = """\
+import os
+
+
+@pytest.fixture
+def agent():
+    import httpx
+
+    def answer(question):
+        asked(question)
+        if question == "own":
+            raise TypeError("a bug")
+        reply = httpx.post(os.environ["URL"], json={"question": question})
+        reply.raise_for_status()
+        return reply.json()
+
+    return answer
+"""
+
+
+def project(*names: str, **rubric: object) -> Project:
+    """Return a project whose agent asks the server at URL, and for `own` raises an error of its own."""
+    text = "".join(f"{name}: {value}\n" for name, value in {"owner": "us", "mode": "all", **rubric}.items())
+    made = BARE.with_files({"eval/rubric.yaml": text}).with_agent(ASKING)
+    return made.with_cases(*(case(name, input=name.partition("-")[0]) for name in names))
+
+
+@pytest.fixture
+def down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server that the agent asks is gone."""
+    with endpoint(Answer()) as gone:
+        monkeypatch.setenv("URL", gone.url)
+
+
+@pytest.mark.usefixtures("down")
+@pytest.mark.parametrize(
+    ("arguments", "most"),
+    [((), 5), (("-n2",), 10), (("--recall-concurrency=3",), 8), (("--recall-concurrency=3", "-n2"), 16)],
+    ids=["alone", "n2", "at-once", "n2-at-once"],
+)
+def test_a_provider_that_is_down(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], most: int
+) -> None:
+    checkout = project(*NAMES).with_state(c0=row(3), c19=row(2)).at(pytester)
+    result = checkout.run("eval", *arguments)
+    count = len(checkout.asked())
+    assert 5 <= count <= most
+    result.assert_outcomes(errors=count, skipped=20 - count)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    told = [line for line in result.outlines if line.startswith("eval/cases.yaml:")]
+    assert len(told) == count
+    assert all(": agent: 127.0.0.1:" in line and " cannot be reached ([Errno 111]" in line for line in told)
+    why = "5 trials in a row ended alike: 127.0.0.1:* cannot be reached (*); nothing more was asked"
+    result.stdout.fnmatch_lines(
+        [
+            f"partial: {20 - count} of 20 chosen cases not run: {why.replace('[', '[[]')}",
+            "to go on: once that is put right, the same command with --recall-resume asks what has no verdict yet",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+    assert checkout.boxes() == {"c0": 3, "c19": 2}
+    assert set(checkout.outcomes().values()) == {"error"}
+    assert not list(checkout.artifacts.folder.glob(".outage*"))
+    with endpoint(lambda asked: Answer(body=asked.body["question"])) as server:
+        monkeypatch.setenv("URL", server.url)
+        checkout.run("eval", "--recall-resume", *arguments).assert_outcomes(passed=20)
+
+
+def test_the_sdk_of_a_provider_that_refuses_the_key(pytester: pytest.Pytester) -> None:
+    source = """
+@pytest.fixture
+def agent():
+    import openai
+
+    def answer(question):
+        with openai.OpenAI(base_url={url!r}, api_key="wrong") as client:
+            client.chat.completions.create(messages=[{{"role": "user", "content": question}}], model="gpt-4o-mini")
+
+    return answer
+"""
+    with endpoint(failure(401, "no such key")) as refusing:
+        made = BARE.with_agent(source.format(url=f"{refusing.url}/v1")).with_cases(*map(case, NAMES[:7]))
+        result = made.at(pytester).run("eval", "--recall-mode=all")
+        result.assert_outcomes(errors=5, skipped=2)
+        result.stdout.fnmatch_lines(["eval/cases.yaml:1: agent: 127.0.0.1:* refuses the key (401: no such key)"])
+        assert len(refusing.asked) == 5
+
+
+def test_what_is_not_alike_or_not_in_a_row_goes_on(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent's own error may be due to the question, and never ends a run."""
+    names = ["a1", "a2", "a3", "a4", "own-1", "b1", "b2", "b3", "b4", "fine-1", *(f"own-{n}" for n in range(2, 9))]
+    with endpoint(lambda asked: Answer(body="fine") if asked.body["question"] == "fine" else failure(503)) as server:
+        monkeypatch.setenv("URL", server.url)
+        checkout = project(*names).at(pytester)
+        checkout.run("eval").assert_outcomes(errors=16, passed=1)
+
+
+@pytest.mark.usefixtures("down")
+@pytest.mark.parametrize(("limit", "asked"), [("null", 7), (2, 2)])
+def test_the_rubric_says_how_many(pytester: pytest.Pytester, limit: object, asked: int) -> None:
+    checkout = project(*NAMES[:7], outage_limit=limit).at(pytester)
+    checkout.run("eval").assert_outcomes(errors=asked, skipped=7 - asked)
+
+
+@pytest.mark.usefixtures("down")
+def test_a_baseline_that_cannot_be_asked_is_left_out_alone(pytester: pytest.Pytester) -> None:
+    made = project(*NAMES[:7], outage_limit=2)
+    source = made.files["eval/conftest.py"].replace("def agent()", "def agent_other()")
+    echo = "\n\n@pytest.fixture\ndef agent():\n    return lambda question: question\n"
+    checkout = made.with_files({"eval/conftest.py": source + echo}).at(pytester)
+    result = checkout.run("eval", "--baselines=other")
+    assert result.ret == 0
+    result.assert_outcomes(passed=7, skipped=5)
+    assert len(checkout.asked()) == 2
+    result.stdout.fnmatch_lines(["*2 trials of the baseline `other` in a row ended alike: *"])
+
+
+@pytest.mark.usefixtures("down")
+def test_marked_tests_are_counted_as_well_and_all_others_run(pytester: pytest.Pytester) -> None:
+    source = """
+import os
+
+import httpx
+import pytest
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.recall("asks")
+def test_asks(number):
+    httpx.get(os.environ["URL"])
+
+
+def test_other():
+    pass
+"""
+    files = {"eval/rubric.yaml": "owner: us\noutage_limit: 2\n", "eval/test_marked.py": source}
+    result = BARE.with_files(files).at(pytester).run("eval", "--recall-mode=all")
+    result.assert_outcomes(passed=1, errors=2, skipped=2)
+    result.stdout.fnmatch_lines(["eval/test_marked.py:*: 127.0.0.1:* cannot be reached (*)"])
+
+
+@pytest.mark.usefixtures("down")
+def test_the_traceback_is_there_for_whoever_wants_it(pytester: pytest.Pytester) -> None:
+    result = project("a").at(pytester).run("eval", "--tb=long")
+    result.stdout.fnmatch_lines(["E *ConnectError: *"])
