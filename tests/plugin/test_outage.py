@@ -113,6 +113,19 @@ def test_the_rubric_says_how_many(pytester: pytest.Pytester, limit: object, aske
 
 
 @pytest.mark.usefixtures("down")
+@pytest.mark.parametrize("arguments", [(), ("--recall-concurrency=2",)], ids=["alone", "at-once"])
+def test_a_series_ends_where_nothing_is_asked(pytester: pytest.Pytester, arguments: tuple[str, ...]) -> None:
+    made = project(outage_limit=3).with_cases(*(case(name, trials=5) for name in NAMES[:4]))
+    checkout = made.at(pytester)
+    result = checkout.run("eval", *arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    count = len(checkout.asked())
+    assert 3 <= count <= 4
+    assert result.parseoutcomes()["asked"] == count  # "3 asked again"
+    result.stdout.fnmatch_lines(["no verdict after * (pass 5of5): 3 trials in a row ended alike: 127.0.0.1:*"])
+
+
+@pytest.mark.usefixtures("down")
 def test_a_baseline_that_cannot_be_asked_is_left_out_alone(pytester: pytest.Pytester) -> None:
     made = project(*NAMES[:7], outage_limit=2)
     source = made.files["eval/conftest.py"].replace("def agent()", "def agent_other()")

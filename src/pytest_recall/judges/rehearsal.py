@@ -4,52 +4,62 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.core.case import Case
-from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.trial import Answer, Verdict
-from pytest_recall.judges import benchmark, evidence, number, on_text, schema, similarity, text
-from pytest_recall.judges.asked import INQUIRIES, prepared, signature
+from pytest_recall.judges import on_text
+
+if TYPE_CHECKING:
+    from pytest_recall.core.rubric import Rubric
 
 Judge = Callable[..., Verdict]
 
 
-def rehearsals(rubric: Rubric) -> dict[str, Judge]:
-    """Return the built-in judges by name, as they are called; those that ask a model only prepare the question.
+def rehearsal(name: str, rubric: Rubric) -> Judge:
+    """Return the built-in judge `name` as it is called; one that asks a model only prepares the question.
 
-    What one of them says of an answer is of no use. It raises ArgumentError for what `case` and its arguments leave
-    it without, if that is so whatever the answer is.
+    What it says of an answer is of no use. It raises ArgumentError for what `case` and its arguments leave it
+    without, if that is so whatever the answer is.
     """
-    return {
-        "exact": on_text(text.exact),
-        "contains": on_text(text.contains),
-        "regex": on_text(text.regex),
-        "token_f1": on_text(text.token_f1),
-        "json_schema": on_text(schema.json_schema),
-        "numeric": on_text(number.numeric),
-        "similarity": on_text(similarity.rehearsed),
-        "recall_at_k": evidence.recall_at_k,
-        "benchmark": _benchmark,
-        **{name: _asked(name, rubric) for name in INQUIRIES},
-    }
+    # Imported as they are needed: most cases have a judge of text, and those that ask models take longer to load.
+    match name:
+        case "exact" | "contains" | "regex" | "token_f1":
+            from pytest_recall.judges import text
+
+            return on_text(getattr(text, name))
+        case "json_schema":
+            from pytest_recall.judges.schema import json_schema
+
+            return on_text(json_schema)
+        case "numeric":
+            from pytest_recall.judges.number import numeric
+
+            return on_text(numeric)
+        case "similarity":
+            from pytest_recall.judges.similarity import rehearsed
+
+            return on_text(rehearsed)
+        case "recall_at_k":
+            from pytest_recall.judges.evidence import recall_at_k
+
+            return recall_at_k
+        case "benchmark":
+            from pytest_recall.judges.benchmark import benchmark
+
+            # What it judges by depends on whether there is an answer.
+            return _prepared(lambda answer, case, **arguments: None, inspect.signature(benchmark))
+    from pytest_recall.judges import asked
+
+    return _prepared(asked.prepared(name, rubric), asked.signature(name))
 
 
-def _benchmark(answer: Answer, case: Case, **arguments: Any) -> Verdict:
-    """Score nothing: what it judges by depends on whether there is an answer."""
-    return Verdict(passed=True, score=1.0)
-
-
-_benchmark.__signature__ = inspect.signature(benchmark.benchmark)  # type: ignore[attr-defined]
-
-
-def _asked(kind: str, rubric: Rubric) -> Judge:
-    """Return a judge that asks a model, up to the question that it would put."""
-    inquire = prepared(kind, rubric)
+def _prepared(prepare: Callable[..., Any], signature: inspect.Signature) -> Judge:
+    """Return a judge that decides nothing, and does what comes before that."""
 
     def judge(answer: Answer, case: Case, **arguments: Any) -> Verdict:
-        inquire(answer, case, **arguments)
+        prepare(answer, case, **arguments)
         return Verdict(passed=True, score=1.0)
 
-    judge.__signature__ = signature(kind)  # type: ignore[attr-defined]
+    judge.__signature__ = signature  # type: ignore[attr-defined]
     return judge

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.judges.rehearsal import rehearsals
+from pytest_recall.judges.rehearsal import rehearsal
 from pytest_recall.plugin import baselines, judging, memories
 from pytest_recall.run.rehearse import mistakes
 
@@ -35,7 +35,7 @@ class Checks:
         self._name = run.plan.place.name(path)
         self._provided = provided
         # What a dataset asks is made by us, and may lack an answer to judge by.
-        self._rehearsals = {} if run.plan.files[path].reason else rehearsals(run.plan.rubric)
+        self._rehearses = not run.plan.files[path].reason
         self._rehearsed: dict[int, dict[str, Judge]] = {}
         self._told: set[str] = set()
 
@@ -51,7 +51,8 @@ class Checks:
         rehearsed = self._rehearsed.get(id(item._fixtureinfo))
         if rehearsed is None:
             built_in = [name for name in judges if name not in unknown and _is_built_in(found, f"judge_{name}")]
-            rehearsed = {name: self._rehearsals[name] for name in built_in if name in self._rehearsals}
+            rubric = self._run.plan.rubric
+            rehearsed = {name: rehearsal(name, rubric) for name in built_in} if self._rehearses else {}
             self._rehearsed[id(item._fixtureinfo)] = rehearsed
             for sentence in self._of_fixtures(item, built_in):
                 if sentence not in self._told:

@@ -10,8 +10,9 @@ import pytest
 from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin import baselines
 from pytest_recall.plugin.options import AGAIN
-from pytest_recall.plugin.stash import CASE_ID, DECK, MISSED, OUTCOME, OUTCOMES, RUN
+from pytest_recall.plugin.stash import CASE_ID, DECK, MISSED, OUTCOME, OUTCOMES, RUN, UNASKED
 from pytest_recall.plugin.trials import set_apart
+from pytest_recall.render.sentences import plural
 
 
 def run(item: Any, nextitem: pytest.Item | None) -> bool | None:
@@ -51,6 +52,8 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
     verdict: Outcome | None = item.rule.decided([*outcomes, judged])
     if verdict is None and stops:
         verdict = Outcome.ERROR
+    elif verdict is None and UNASKED in item.stash:
+        verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
     # What is torn down is what the next one does not need: the item's own, if it is the same item again.
     reports.append(_phase(item, "teardown", nextitem=nextitem if verdict is not None else item.parent))
     if judged is Outcome.FAILED:
@@ -79,6 +82,10 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.longrepr = f"{fails[-1]}\n  {told}" if fails else told
         if not item.arm:
             set_apart(item, report)
+    elif verdict is Outcome.ERROR and UNASKED in item.stash:
+        report.outcome = "failed"
+        report.recall_error = True
+        report.longrepr = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule}): {item.stash[UNASKED]}"
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True
