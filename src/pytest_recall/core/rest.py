@@ -17,7 +17,8 @@ Asked = tuple[str, str]
 """A case, and the baseline that is asked it; empty for the agent under test."""
 
 FREE = frozenset(
-    f"rubric.{name}" for name in ("owner", "prices", "rate_limits", "batch", "max_cassette_age", "outage_limit")
+    f"rubric.{name}"
+    for name in ("owner", "blocks", "prices", "rate_limits", "batch", "max_cassette_age", "outage_limit")
 )
 """Settings that decide no verdict, so that they may change while a run is put off."""
 

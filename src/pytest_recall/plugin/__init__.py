@@ -117,6 +117,7 @@ class Hooks:
                 run.header_line(),
                 run.near_line(),
                 run.dry_line(),
+                recording.live_line(self.config.stash[DECK]),
                 run.cut_off_line(),
                 baselines.header_line(run),
                 run.concurrency_line(),
