@@ -12,8 +12,11 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
+import zstandard
 
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Exchange, Request, Response
 from tests.replay.clients import (
@@ -121,15 +124,49 @@ def test_a_compressed_answer_is_not_asked_for(deck: Deck, upstream: Upstream, po
         assert post(f"{upstream.url}/gzip", b"{}") == recorded
 
 
+def by_httpx(url: str, body: bytes) -> tuple[int, bytes]:
+    """Post with httpx."""
+    httpx = pytest.importorskip("httpx")
+    answer = httpx.post(url, content=body)
+    return answer.status_code, answer.content
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+@pytest.mark.parametrize("post", [*CLIENTS[:4], by_httpx])
+def test_an_answer_that_comes_compressed_is_kept_and_searched(
+    deck: Deck, upstream: Upstream, post: Post, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = {"br": brotli.compress, "zstd": zstandard.compress}[encoding](b'{"said": "hello"}')
+    monkeypatch.setattr(upstream, "answer", lambda handler, body, count: _answer(handler, encoding, packed))
+    with deck.recording():
+        recorded = post(f"{upstream.url}/chat", b"{}")
+    upstream.close()
+    with deck.replaying():
+        assert post(f"{upstream.url}/chat", b"{}") == recorded
+    (call,) = deck.calls()
+    assert call.response is not None
+    plain = decoded(call.response.headers, call.response.chunks)
+    assert plain is not None
+    assert b"".join(plain) == b'{"said": "hello"}'
+
+
+def _answer(handler: BaseHTTPRequestHandler, encoding: str, body: bytes) -> None:
+    handler.send_response(200)
+    handler.send_header("content-encoding", encoding)
+    handler.send_header("content-length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
 def test_a_cassette_with_compressed_answers_is_served_as_the_client_reads_it(deck: Deck) -> None:
     import gzip
 
     headers = (("content-encoding", "gzip"), ("content-type", "text/plain"))
     response = Response(200, "OK", headers, (gzip.compress(b"hello"),))
     write(deck, Exchange("", 0, "agent", Request("POST", "http://x/y", (), b"hi"), response))
-    for post in (by_requests, by_aiohttp, by_stdlib):
+    for post, body in ((by_requests, b"hello"), (by_aiohttp, b"hello"), (by_stdlib, response.chunks[0])):
         with deck.replaying():
-            assert post("http://x/y", b"hi") == (200, b"hello")
+            assert post("http://x/y", b"hi") == (200, body)
 
 
 @pytest.mark.parametrize("post", CLIENTS[:4])

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.credentials import suspicious
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.redact import Redactor, decoded, is_form
+from pytest_recall.core.redact import Redactor, is_form
 from pytest_recall.core.secrets import secret_names
 from pytest_recall.core.unwrapped import in_url, pairs, spelled
 from pytest_recall.render.sentences import plural

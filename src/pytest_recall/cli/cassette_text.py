@@ -6,9 +6,9 @@ import json
 import unicodedata
 from collections.abc import Iterator
 
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import json_of
-from pytest_recall.core.redact import decoded
 
 
 def printable(text: str) -> str:

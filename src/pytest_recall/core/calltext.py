@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.exchange import Request, Response
 from pytest_recall.core.matching import json_of
-from pytest_recall.core.redact import decoded
 
 _ASKED = ("messages", "contents", "input", "prompt", "inputText", "message")
 # In the order in which they are looked for: the first that holds text is taken.

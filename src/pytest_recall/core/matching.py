@@ -15,9 +15,9 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.exchange import Headers, Request
 from pytest_recall.core.headers import MATCHED, asking
-from pytest_recall.core.redact import decoded
 
 
 class Api(NamedTuple):

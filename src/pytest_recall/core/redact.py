@@ -7,12 +7,12 @@ writes asks `core.credentials.suspicious` last.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.exchange import Failure, Headers, Request, Response
 from pytest_recall.core.headers import URLS, Kept, scrubbed
 from pytest_recall.core.secrets import spellings
@@ -33,11 +33,6 @@ _BRACKETS = re.compile(r"\[([\w.-]+)\]")  # An address of version 6 holds colons
 _LONG = 16
 _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
-
-MAX_PLAIN_BYTES: Final = 64 * 1024 * 1024
-"""A body that is larger than this when it is unpacked is not unpacked: a few megabytes may be gigabytes then."""
-
-_WINDOW_BITS = {"gzip": (47,), "x-gzip": (47,), "deflate": (47, -zlib.MAX_WBITS)}
 
 
 class _Span(NamedTuple):
@@ -116,9 +111,9 @@ class Redactor:
     edges share bits with the text around it.
 
     **Limits.** A secret that a model spells over several events of a stream is replaced by
-    `across_events` alone, as no stretch of bytes holds it. One in a content encoding that the
-    standard library does not know (see `decoded`) stays: `replay.clean` refuses to write such a
-    call. In base64 the characters that a secret shares with its neighbours stay.
+    `across_events` alone, as no stretch of bytes holds it. One in a content encoding that cannot
+    be undone here (see `core.encodings`) stays: `replay.clean` refuses to write such a call. In
+    base64 the characters that a secret shares with its neighbours stay.
     """
 
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
@@ -209,57 +204,6 @@ class Redactor:
         if readable is not chunks:
             headers = _without_encoding(headers)
         return headers, _rechunked(readable, spans)
-
-
-def decoded(headers: Headers, chunks: _Chunks) -> _Chunks | None:
-    """Return the chunks without their content encoding, or None if that can not be undone here.
-
-    Without an encoding they are returned as they are. gzip and deflate are undone chunk by chunk, up to
-    `MAX_PLAIN_BYTES` in all.
-    """
-    try:
-        return _decoded(headers, chunks)
-    except _TooLargeError:
-        return None
-
-
-def unpacks_too_far(headers: Headers, chunks: _Chunks) -> bool:
-    """Tell whether a compressed body is larger than `MAX_PLAIN_BYTES` when it is unpacked, without unpacking more."""
-    try:
-        _decoded(headers, chunks)
-    except _TooLargeError:
-        return True
-    return False
-
-
-class _TooLargeError(Exception):
-    """What is unpacked has become larger than `MAX_PLAIN_BYTES`."""
-
-
-def _decoded(headers: Headers, chunks: _Chunks) -> _Chunks | None:
-    found: _Chunks | None = chunks
-    # Of several encodings the last was applied last.
-    for encoding in reversed(_header(headers, "content-encoding").lower().split(",")):
-        if found is not None and any(found) and encoding.strip() not in ("", "identity"):
-            found = _unpacked(found, encoding.strip())
-    return found
-
-
-def _unpacked(chunks: _Chunks, encoding: str) -> _Chunks | None:
-    for bits in _WINDOW_BITS.get(encoding, ()):
-        decoder = zlib.decompressobj(bits)
-        left = MAX_PLAIN_BYTES
-        pieces: list[bytes] = []
-        try:
-            for chunk in chunks:
-                pieces.append(decoder.decompress(chunk, left + 1))
-                left -= len(pieces[-1])
-                if left < 0:
-                    raise _TooLargeError
-        except zlib.error:
-            continue
-        return tuple(pieces)
-    return None
 
 
 def _without_encoding(headers: Headers) -> Headers:

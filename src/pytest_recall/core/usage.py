@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import zlib
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from pytest_recall.core.call import Tokens
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.exchange import Request, Response
 
 LIMIT = 32 * 2**20
@@ -104,19 +104,8 @@ def plain_response(response: Response) -> bytes | None:
     """Return the body out of its content encoding; None if that is not to be had."""
     if sum(map(len, response.chunks)) > LIMIT:
         return None
-    body = response.body
-    encoding = (response.header("content-encoding") or "identity").strip().lower()
-    if encoding == "identity":
-        return body
-    # `deflate` is zlib's format by the standard, and without zlib's header from some servers.
-    for bits in {"gzip": (31,), "x-gzip": (31,), "deflate": (15, -15)}.get(encoding, ()):
-        unpacker = zlib.decompressobj(bits)
-        try:
-            plain = unpacker.decompress(body, LIMIT + 1)
-        except zlib.error:
-            continue
-        return None if len(plain) > LIMIT or unpacker.unused_data else plain
-    return None
+    plain = decoded(response.headers, response.chunks, LIMIT)
+    return None if plain is None else b"".join(plain)
 
 
 def _texts(response: Response, body: bytes) -> Iterator[bytes]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pytest_recall.core.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unpacks_too_far
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.matching import plain_body
-from pytest_recall.core.redact import MAX_PLAIN_BYTES, Redactor, decoded, is_form, unpacks_too_far
+from pytest_recall.core.redact import Redactor, is_form
 
 
 def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
@@ -32,9 +33,10 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
                     f"has an answer that is larger than {MAX_PLAIN_BYTES >> 20} MB when it is unpacked, which is not"
                     " searched for secrets; let the agent ask for less at once"
                 )
+            package = package_to_install(response.headers)
             raise RecallError(
-                "has an answer that is compressed in a way that cannot be searched for secrets;"
-                " let the client ask for gzip or none"
+                f"has an answer in the encoding {response.header('content-encoding')!r}, which cannot be searched for"
+                f" secrets; {f'install {package}, or ' if package else ''}let the client ask for gzip or none"
             )
         said = b"".join(plain).decode("utf-8", "replace")
         together = list(spelled(said))

@@ -35,9 +35,9 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from pytest_recall.core.encodings import decoded
 from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Exchange, Headers
-from pytest_recall.core.redact import decoded
 from pytest_recall.replay.apart import directly
 from pytest_recall.replay.finder import once_imported
 from pytest_recall.replay.patience import asks_to_wait, patient
@@ -59,6 +59,8 @@ ENTRIES: Mapping[str, tuple[str, str]] = {
 """Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
 Undo = Callable[[], None]
 
+# Classes of connections of these packages hand out bodies without their content encoding; others as they came.
+_DECODING = ("urllib3", "requests", "botocore")
 _AIOHTTP = "_AiohttpClientSessionRequest"
 _ENTRY = "recall_entry"
 # Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
@@ -229,6 +231,7 @@ def _watched(getresponse: Any) -> Any:
     @functools.wraps(getresponse)
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
+            self._vcr_request.recall_is_raw = not self._baseclass.__module__.startswith(_DECODING)
             self.cassette.begin(self._vcr_request)
             return getresponse(self, *args, **kwargs)
         except Exception as error:
@@ -318,7 +321,7 @@ class Standin:
                 f"{request.method} {request.uri}: the recorded client had closed the stream before its end, and this"
                 " one reads it whole; record the case again"
             )
-        headers, body = _plain(exchange)
+        headers, body = _as_handed_out(exchange, request)
         if asks_to_wait(headers):
             headers = patient(response.status, headers)
         return response_dict(response, request.uri, headers, body)
@@ -329,7 +332,7 @@ class Standin:
         step = getattr(request, "recall", None) or _ASKED.get() or self._decide(request)
         _ASKED.set(None)
         if step.tap is not None:
-            _tell(step.tap, response)
+            _tell(step.tap, response, _is_raw(request))
 
     def _step(self, request: Any) -> Step:
         step: Step | None = getattr(request, "recall", None)
@@ -367,14 +370,18 @@ def _is_signed(headers: Headers) -> bool:
     return any(name.lower() == "authorization" and value.startswith("AWS4") for name, value in headers)
 
 
-def _tell(tap: Tap, response: Any) -> None:
+def _is_raw(request: Any) -> bool:
+    return getattr(request, "recall_is_raw", False)
+
+
+def _tell(tap: Tap, response: Any, is_raw: bool) -> None:
     status = int(response["status"]["code"])
     body = response["body"].get("string")
     if body is None and not 300 <= status < 400:
         tap.failed("ClientConnectionError", "the connection was lost before the end of the response")
         return
     headers = headers_of(response["headers"])
-    if body and decoded(headers, (body,)) is None:
+    if body and not is_raw and decoded(headers, (body,)) is None:
         # urllib3 and aiohttp hand out a body without the encoding that the headers still name.
         headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
     tap.started(status, response["status"]["message"] or "", headers)
@@ -383,11 +390,11 @@ def _tell(tap: Tap, response: Any) -> None:
     tap.ended()
 
 
-def _plain(exchange: Exchange) -> tuple[Headers, bytes]:
-    """Return headers and body as urllib3 and aiohttp hand them out: without a content encoding."""
+def _as_handed_out(exchange: Exchange, request: Any) -> tuple[Headers, bytes]:
+    """Return headers and body as they came, or as urllib3 and aiohttp hand them out: without a content encoding."""
     assert exchange.response is not None
     headers, chunks = exchange.response.headers, exchange.response.chunks
-    plain = decoded(headers, chunks)
+    plain = None if _is_raw(request) else decoded(headers, chunks)
     if plain is None or plain is chunks:
         return headers, b"".join(chunks)
     return tuple(header for header in headers if header[0].lower() != "content-encoding"), b"".join(plain)

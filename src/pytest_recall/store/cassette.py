@@ -15,11 +15,11 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from pytest_recall.core.encodings import MAX_PLAIN_BYTES, unpacks_too_far
 from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.headers import FIRST_MATCHED
 from pytest_recall.core.matching import Rules, key_of, raw_key_of
-from pytest_recall.core.redact import MAX_PLAIN_BYTES, unpacks_too_far
 from pytest_recall.store.files import MAX_BYTES, make_ignored, write_bytes
 from pytest_recall.store.line import (
     CALL,
