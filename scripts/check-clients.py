@@ -13,10 +13,12 @@ one agent with two workers beside pytest plugins instead.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -54,6 +56,19 @@ def agent():
 """
 RAW = '{"model": "m", "messages": [{"role": "user", "content": prompt}]}'
 CHAT = '["choices"][0]["message"]["content"]'
+
+MCP = """\
+import asyncio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+async def call():
+    async with httpx2.AsyncClient(headers={"prefer": HEADER}) as http:
+        transport = streamable_http_client(URL + "/mcp", http_client=http)
+        async with mcp.Client(transport, mode="MODE") as client:
+            found = await client.call_tool("echo", {"text": prompt})
+            return found.content[0].text
+return asyncio.run(call())
+"""
 
 
 @dataclass(frozen=True)
@@ -155,7 +170,25 @@ CLIENTS = (
         "return made.choices[0].message.content",
         "litellm",
     ),
+    Client("mcp", "mcp", MCP.replace("MODE", "auto"), "mcp"),
+    # With an id of a session, and a stream of its own on which the server could speak.
+    Client("mcp, sessions", "mcp", MCP.replace("MODE", "legacy"), "mcp"),
 )
+MCP_SERVER = """\
+import sys
+
+from mcp.server import MCPServer
+
+server = MCPServer("echo")
+
+
+@server.tool()
+def echo(text: str) -> str:
+    return text
+
+
+server.run("streamable-http", port=int(sys.argv[1]))
+"""
 PLUGINS = {
     "pytest-rerunfailures": ("--reruns=1",),
     "pytest-timeout": ("--timeout=60",),
@@ -218,6 +251,23 @@ def reply(path: str, target: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
+def serving_mcp() -> Iterator[str]:
+    """Serve the protocol by its official server, in a process of its own, and yield the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([sys.executable, "-c", MCP_SERVER, str(port)], stdout=quiet, stderr=quiet)
+    try:
+        while process.poll() is None:
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 5):
+                break
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
 def serving() -> Iterator[str]:
     """Serve on loopback, and yield the URL."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
@@ -259,7 +309,7 @@ def check_client(client: Client) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
         folder = Path(made)
         project(folder, client.module, client.body)
-        with serving() as url:
+        with serving_mcp() if client.module == "mcp" else serving() as url:
             found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
         if found["record"] != "ok":
             return found

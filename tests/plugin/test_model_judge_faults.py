@@ -171,12 +171,17 @@ def test_live_judges_are_asked_in_a_replay(pytester: pytest.Pytester, upstream: 
     assert upstream.count == 2 * (6 + 2)
 
 
-def test_judges_on_cassettes_are_replayed_without_a_preflight(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_judges_are_tried_as_they_are_recorded_and_not_as_they_are_replayed(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
     checkout = calling(upstream).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
+    recorded = [path.read_text(encoding="utf-8") for path in sorted(pytester.path.glob("eval/cassettes/**/*.ndjson"))]
+    assert [text.count('"request"') for text in recorded] == [1, 1]
     upstream.close()
-    checkout.run("eval", "--replay", "--recall-mode", "all").assert_outcomes(passed=2)
-    assert upstream.count == 2
+    for option in ("--replay", "--record=missing"):
+        checkout.run("eval", option, "--recall-mode", "all").assert_outcomes(passed=2)
+    assert upstream.count == 6 + 2
 
 
 def test_a_secret_that_a_judge_quotes_is_written_nowhere(

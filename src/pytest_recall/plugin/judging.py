@@ -32,18 +32,20 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
 
     run = start.run_of(config)
     run.judged.add(True)
-    deck = config.stash[DECK]
-    recorded = deck.mode != "off" and deck.player.ways["judge"] == "cassette"
     rubric = run.plan.rubric
     try:
         panel = panel_of(config)
     except RecallError as error:
         pytest.fail(f"judge_{kind}: {error}", pytrace=False)
-    # A judge on cassettes is not asked today; and a recording must hold the calls of its own case only.
-    judge = ModelJudge(kind, panel, rubric, "off" if recorded else rubric.preflight)
-    # All cases wait for these answers, which come one after the other.
-    judge.ready = apart.directly("known answers, put to a judge")(judge.ready)  # type: ignore[method-assign]
+    judge = ModelJudge(kind, panel, rubric, rubric.preflight if is_asked_today(config) else "off")
+    judge.ready = apart.known_answers()(judge.ready)  # type: ignore[method-assign]
     return judge
+
+
+def is_asked_today(config: pytest.Config) -> bool:
+    """Whether judging models are asked about every answer of this run, and not some or all out of cassettes."""
+    deck = config.stash[DECK]
+    return deck.mode in ("off", "record") or deck.player.ways["judge"] == "live"
 
 
 def panel_of(config: pytest.Config) -> Panel:

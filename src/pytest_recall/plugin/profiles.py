@@ -49,16 +49,16 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     if source is None:
         return {}
     from pytest_recall.horizon.items import JUDGE
+    from pytest_recall.plugin.judging import is_asked_today
+    from pytest_recall.replay import apart
 
-    run, deck = config.stash[RUN], config.stash[DECK]
-    recorded = deck.mode != "off" and deck.player.ways["judge"] == "cassette"
-    rubric = run.plan.rubric
+    rubric = config.stash[RUN].plan.rubric
     judge = source.judge(
         lambda selector: _model(config, source, selector, "judge"),
         attempts=rubric.judge_attempts,
-        # A recording must hold the calls of its own case only.
-        preflight=not recorded and rubric.preflight != "off",
+        preflight=is_asked_today(config) and rubric.preflight != "off",
     )
+    judge.ready = apart.known_answers()(judge.ready)  # type: ignore[method-assign]
     return {JUDGE: judge}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.core.call import Way
 from pytest_recall.core.errors import MissError, RecallError
 from pytest_recall.core.exchange import Exchange, Failure, Request
-from pytest_recall.replay.apart import APART
+from pytest_recall.replay.apart import APART, LIVE
 from pytest_recall.replay.lane import LANE, Lane
 from pytest_recall.replay.limits import LOOPBACK, Limits, place_of
 from pytest_recall.replay.meter import Meter
@@ -217,7 +217,7 @@ class Player:
         tape = tapes[-1] if tapes else None
         if lane is not None:
             self._check(request, None, lane)
-        way = self.ways.get(kind, "cassette")
+        way = self._way(kind)
         if way == "forbidden":
             raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
         if tape is None:
@@ -300,7 +300,11 @@ class Player:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
         if self._is_ours is not None and not self._is_ours():
             return True
-        return self.ways.get(self.kind, "cassette") == "live" or self._is_ignored(host, port)
+        return self._way(self.kind) == "live" or self._is_ignored(host, port)
+
+    def _way(self, kind: str) -> Way:
+        way = self.ways.get(kind, "cassette")
+        return "live" if LIVE.get() and way == "cassette" else way
 
     def _is_ignored(self, host: str, port: int | None) -> bool:
         names = {host.lower(), "localhost"} if host in LOOPBACK else {host.lower()}
@@ -327,5 +331,5 @@ class Player:
 
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
-CARRIED: tuple[ContextVar[Any], ...] = (LANE, _KIND)
+CARRIED: tuple[ContextVar[Any], ...] = (LANE, _KIND, LIVE)
 """What a thread has to take along of where it was started."""
