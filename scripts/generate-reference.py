@@ -33,7 +33,8 @@ from pytest_recall.core.case import Case
 from pytest_recall.core.label import Label
 from pytest_recall.core.measure import GROUPS
 from pytest_recall.core.retrieval import Retrieval
-from pytest_recall.core.rubric import Batching, Rubric
+from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.rubric_fields import Batching
 from pytest_recall.judges import asked, benchmark, evidence, number, schema, similarity, text
 from pytest_recall.plugin import fixtures, options, recording, switch
 from pytest_recall.plugin.short_options import Group

@@ -67,7 +67,6 @@ def test_an_example_is_whole(name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("check", "all in order"),
         ("cassette verify", "all in order"),
         ("cassette scan", "no secrets"),
         ("cassette prune --dry-run", "nothing to delete"),

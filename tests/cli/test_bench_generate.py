@@ -90,7 +90,7 @@ class TestQuestions:
         done = bench("generate-qa", *model(upstream), "--interval", "4")
         assert (done.code, done.out) == (
             0,
-            "persona/qa-10d/questions.yaml: 6 questions added (factual-recall 6)\n3 calls, price unknown\n",
+            "persona/qa-10d/questions.yaml: 6 questions added (factual-recall 6)\n3 calls, $0.00\n",
         )
         first, second, third = map(message, upstream.asked)
         assert "DAY 4 (2026-03-05, Thursday)" in first
@@ -139,7 +139,7 @@ class TestQuestions:
         done = bench("generate-qa", *model(upstream), "--interval", "10")
         assert (done.code, done.out.split(": ")[1]) == (
             0,
-            "1 question added (factual-recall 1)\n1 call, price unknown\n",
+            "1 question added (factual-recall 1)\n1 call, $0.00\n",
         )
         assert "days 1 to 10: the reply breaks off after 1 question, kept all the same" in done.err
 
@@ -204,7 +204,9 @@ class TestQuestions:
 
     def test_a_dry_run_asks_nobody_and_writes_nothing(self, bench: Command, said: Any, persona: Path) -> None:
         upstream = said(proposing)
-        done = bench("generate-qa", *model(upstream), "--interval", "5", "--dry-run")
+        dry = ("generate-qa", "--interval", "5", "--dry-run")
+        assert bench(*dry, *model(upstream)).out.endswith(", at most $0.00 at list price\n")
+        done = bench(*dry, "--model", "openai:m;https://models.example/v1")
         assert done.out.startswith("2 windows: 2 calls or more, about ")
         assert done.out.endswith("its price is not known\n")
         plain = json.loads(bench("generate-qa", "--model", "openai:gpt-4o-mini", "--dry-run", "--json").out)
@@ -330,7 +332,7 @@ class TestConversations:
         done = bench("generate-conversations", *model(upstream), "--concurrency", "3")
         assert (done.code, done.out) == (
             0,
-            "persona/conversations-10d: 10 days written, 0 were there, 0 left out; 10 calls, price unknown\n",
+            "persona/conversations-10d: 10 days written, 0 were there, 0 left out; 10 calls, $0.00\n",
         )
         texts = sorted(map(message, upstream.asked))
         assert len(texts) == 10

@@ -73,7 +73,7 @@ def test_a_model_is_asked_once_for_each_session_of_a_day(museum: Path, inside: R
     headings = sum(text.count(b"# session: ") for text in written(museum).values())
     assert sum(model.answered.values()) == headings == 29
     assert set(model.answered.values()) == {1}
-    assert f"12 days written; {headings} calls, price unknown" in done.out
+    assert f"12 days written; {headings} calls, $0.00" in done.out
     assert len(written(museum)) == 12
 
 
@@ -272,7 +272,7 @@ def test_a_dry_run_counts_and_asks_nobody(museum: Path, inside: Recall, model: W
     done = inside(museum, *command, "--model", model.selector)
     assert done.code == 0
     assert done.out.startswith("12 days: 29 calls or more, about ")
-    assert done.out.endswith(" tokens in and at most 58,000 out, its price is not known\n")
+    assert done.out.endswith(" tokens in and at most 58,000 out, at most $0.00 at list price\n")
     told = json.loads(inside(museum, *command, "--model", "openai:gpt-5.4-mini", "--json", "--days", "2").out)
     assert (told["days"], told["calls"], told["output_tokens"]) == (2, 4, 8000)
     assert told["usd"] > 0

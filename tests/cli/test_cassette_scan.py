@@ -176,7 +176,7 @@ def test_keys_between_the_signs_of_forms_and_urls(project: Path, inside: Recall)
 
 
 def test_an_answer_that_cannot_be_unpacked_is_said(project: Path, inside: Recall) -> None:
-    packed = response(headers=(*JSON, ("content-encoding", "br")), chunks=(b"\x8b\x00\x80",))
+    packed = response(headers=(*JSON, ("content-encoding", "snappy")), chunks=(b"\x8b\x00\x80",))
     write(library(project).of_case("right", "loans"), call(response=packed))
     done = inside(project, *SCAN)
     assert done.code == 1

@@ -51,14 +51,14 @@ def sources(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("tool", "file", "more", "code", "checked", "ran"),
     [
-        ("promptfoo", "promptfoo/promptfooconfig.yaml", (), 1, "9 cases", "4 failed, 5 passed"),
-        ("deepeval", "goldens.json", JUDGED, 1, "2 cases", "1 failed, 1 passed"),
-        ("deepeval", "goldens.csv", JUDGED, 1, "2 cases", "1 failed, 1 passed"),
-        ("deepeval", "goldens.jsonl", JUDGED, 1, "2 cases", "1 failed, 1 passed"),
-        ("deepeval", "talks.json", JUDGED, 1, "1 case", "1 failed"),
-        ("inspect", "samples.jsonl", JUDGED, 1, "4 cases", "4 failed"),
-        ("inspect", "samples.csv", JUDGED, 0, "2 cases", "2 failed"),
-        ("inspect", "log.json", (), 1, "4 cases", "1 failed, 3 passed"),
+        ("promptfoo", "promptfoo/promptfooconfig.yaml", (), 1, "9 cases", "5 passed, 4 xfailed"),
+        ("deepeval", "goldens.json", JUDGED, 1, "2 cases", "1 passed, 1 xfailed"),
+        ("deepeval", "goldens.csv", JUDGED, 1, "2 cases", "1 passed, 1 xfailed"),
+        ("deepeval", "goldens.jsonl", JUDGED, 1, "2 cases", "1 passed, 1 xfailed"),
+        ("deepeval", "talks.json", JUDGED, 1, "1 case", "1 xfailed"),
+        ("inspect", "samples.jsonl", JUDGED, 1, "4 cases", "4 xfailed"),
+        ("inspect", "samples.csv", JUDGED, 0, "2 cases", "2 xfailed"),
+        ("inspect", "log.json", (), 1, "4 cases", "3 passed, 1 xfailed"),
     ],
 )
 def test_a_set_is_imported_checked_and_run(

@@ -370,11 +370,17 @@ class TestBudget:
                 assert found["not_judged"] == [f"a{number}" for number in range(judged, 10)]
 
     def test_a_model_without_a_price_is_asked_no_second_time(self, pytester: pytest.Pytester) -> None:
-        with endpoint(grading) as upstream:
+        def sold(asked: Asked) -> Answer:
+            answer = grading(asked)
+            return answer._replace(body={**answer.body, "model": "deepseek-r1"})
+
+        with endpoint(sold) as upstream:
             command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--markdown", "--budget", "4")
             result = calibrating().at(pytester).recall(*command)
             assert (result.ret, len(upstream.asked)) == (2, 1)
-            result.stdout.fnmatch_lines(["not judged ?(9?): a1, *, a9; the price of ?`m-2026?` is unknown, so that *"])
+            result.stdout.fnmatch_lines(
+                ["not judged ?(9?): a1, *, a9; the price of ?`deepseek-r1?` is unknown, so that *"]
+            )
 
     @pytest.mark.parametrize(
         ("option", "why"),
@@ -429,5 +435,7 @@ def test_a_label_with_a_wrong_criterion_is_told_by_its_line(pytester: pytest.Pyt
     checkout = calibrating(labels=labels, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
     result = checkout.recall(*COMMAND)
     assert result.ret == 2
-    result.stderr.fnmatch_lines(["recall: labels.jsonl:2: the criterion `tome` is not in rubric.yaml; did you mean *"])
+    result.stderr.fnmatch_lines(
+        ["recall: labels.jsonl:2: judge rubric: the criterion `tome` is not in rubric.yaml; did you mean *"]
+    )
     assert times_asked(checkout) == []

@@ -61,7 +61,7 @@ def test_json(tmp_path: Path, inside: Recall) -> None:
         "stop": "length",
         "model": "m-2026",
         "tokens": {"input": 6, "output": 5, "cache_read": 4},
-        "usd": None,
+        "usd": 0.0,
         "ignored": [],
         "notes": [],
     }

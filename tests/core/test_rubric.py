@@ -9,7 +9,8 @@ from pydantic import ValidationError
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.rate import Rate, Target
-from pytest_recall.core.rubric import DEFAULT_RUBRIC, MODES, RateLimit, Rubric
+from pytest_recall.core.rubric import DEFAULT_RUBRIC, MODES, Rubric
+from pytest_recall.core.rubric_fields import RateLimit
 
 
 def test_defaults_are_those_of_the_published_design() -> None:
@@ -30,6 +31,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "prices": {},
         "rate_limits": {},
         "confirm": None,
+        "outage_limit": 5,
         "quarantine_lapses": 4,
         "judge": (),
         "appellate_judge": None,

@@ -109,9 +109,10 @@ class TestBudget:
         self, served: Grader, capsys: pytest.CaptureFixture[str]
     ) -> None:
         rubric({})
-        assert main([*RUN, "--budget", "1"]) == 2
+        sold = served.selector.replace("#grader", "#deepseek-r1")
+        assert main([*RUN, "--judge", sold, "--budget", "1"]) == 2
         assert capsys.readouterr().err == (
-            f"recall: judge `{served.selector}`: its price is unknown, so that no budget can be kept; add `grader` to"
+            f"recall: judge `{sold}`: its price is unknown, so that no budget can be kept; add `deepseek-r1` to"
             " `prices` in eval/rubric.yaml, or leave out --budget\n"
         )
         assert served.bodies == []
@@ -122,7 +123,7 @@ class TestBudget:
         assert one["usd"] == one["inputTokens"] / 1000
         rubric({})
         assert main([*RUN[:-1], "--dry-run", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["models"][0]["usd"] is None
+        assert json.loads(capsys.readouterr().out)["models"][0]["usd"] == 0
 
     def test_of_ones_own_model_it_is_told_and_no_more(self, capsys: pytest.CaptureFixture[str]) -> None:
         own = ("--judge", "python:mine.py:judge", "--budget", "1", "--out", "own")

@@ -39,6 +39,7 @@ OPTIONS = (
     "--recall-replay",
     "--recall-replay-max-age",
     "--recall-trust-replays",
+    "--recall-live",
     "--recall-dry-run",
 )
 

@@ -136,7 +136,7 @@ class TestWorker:
         assert told["id"] == "die"
         assert told["reason"] == "due"
         assert "the worker died" in told["note"]
-        result.stdout.fnmatch_lines(["no verdict (1), no box moved:", "  error: die: the worker died: *"])
+        result.stdout.fnmatch_lines(["  error: die: * the worker died: *"])
         assert "INTERNALERROR" not in result.stdout.str()
         assert checkout.scorecard()["by_scenario"] == {"one": {"passed": 6, "error": 1}}
 

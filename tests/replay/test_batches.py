@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.core.exchange import Exchange, Request
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.redact import Redactor
-from pytest_recall.core.rubric import Batching
+from pytest_recall.core.rubric_fields import Batching
 from pytest_recall.replay.batches import Sender
 from pytest_recall.replay.held import Held
 from pytest_recall.replay.tap import Tap

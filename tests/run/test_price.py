@@ -14,7 +14,7 @@ import pytest
 
 from pytest_recall.core.call import Tokens
 from pytest_recall.core.exchange import Exchange, Request, Response
-from pytest_recall.core.rubric import Prices
+from pytest_recall.core.rubric_fields import Prices
 from pytest_recall.core.usage import provider_of
 from pytest_recall.run import price as module
 from pytest_recall.run.price import available, call_of, price
@@ -257,6 +257,7 @@ def test_an_update_of_the_agent_s_own_changes_nothing() -> None:
         ("http://[::1]:8080/v1/chat/completions", None, 0.0),
         ("http://127.0.0.1:4000/v1/chat/completions", "gpt-4o-mini", 0.15),
         ("http://127.0.0.1:4000/v1/chat/completions", "ours", 2.0),
+        ("http://127.0.0.1:4000/v1/chat/completions", "deepseek-r1", None),  # Sellers ask for this or that.
         ("http://10.0.0.7:8080/v1/chat/completions", "m", None),
         ("http://localhost.example.com/v1/chat/completions", "m", None),
         ("", "m", None),
@@ -268,6 +269,18 @@ def test_a_model_without_a_price_costs_nothing_on_this_machine(
 ) -> None:
     own = {"ours": Prices(input=2, output=4)}
     assert price(model, None, Tokens(MILLION, 0), DAY, own, url) == (None if cost is None else pytest.approx(cost))
+
+
+def test_a_sold_model_behind_a_proxy_of_this_machine_is_not_free() -> None:
+    url = "http://127.0.0.1:4000/v1/chat/completions"
+    assert price("gpt-4o-mini", None, None, DAY, url=url) is None
+    assert price("ours", None, None, DAY, {"ours": Prices(input=2, output=4)}, url) is None
+    assert price("m", None, None, DAY, url=url) == 0
+
+
+def test_without_the_list_nobody_knows_what_is_sold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_sellers", tuple)
+    assert price("m", None, SOME, DAY, url="http://127.0.0.1:8080/v1") is None
 
 
 @pytest.mark.parametrize(

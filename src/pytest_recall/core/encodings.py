@@ -6,7 +6,6 @@ client that asks for them.
 
 from __future__ import annotations
 
-import sys
 import zlib
 from collections.abc import Callable
 from importlib import import_module
@@ -18,8 +17,8 @@ from pytest_recall.core.exchange import Headers
 MAX_PLAIN_BYTES: Final = 64 * 1024 * 1024
 """A body that is larger than this when it is unpacked is not unpacked: a few megabytes may be gigabytes then."""
 
-_ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
-_PACKAGES: Final = {"br": ("brotli", "brotlicffi"), "zstd": (_ZSTD, "zstandard")}
+# The standard library's comes last: before Python 3.14 its name is free for others.
+_PACKAGES: Final = {"br": ("brotli", "brotlicffi"), "zstd": ("backports.zstd", "zstandard", "compression.zstd")}
 _INSTALLED_AS: Final = {"br": "brotli", "zstd": "zstandard"}
 
 _Chunks = tuple[bytes, ...]

@@ -15,7 +15,7 @@ from pytest_recall.replay.lane import LANE, Lane
 from pytest_recall.run.price import price_of_reply
 
 if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Prices
+    from pytest_recall.core.rubric_fields import Prices
     from pytest_recall.replay.tape import Tape
 
 Costs = list[float | None]

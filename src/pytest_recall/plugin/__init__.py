@@ -111,18 +111,9 @@ class Hooks:
 
         lines: list[str | None] = [files.foreign_line(self.config)]
         if run := self.run:
-            from pytest_recall.plugin import baselines, recording
+            from pytest_recall.plugin import header
 
-            lines = [
-                run.header_line(),
-                run.near_line(),
-                run.dry_line(),
-                recording.live_line(self.config.stash[DECK]),
-                run.cut_off_line(),
-                baselines.header_line(run),
-                run.concurrency_line(),
-                *lines,
-            ]
+            lines = [*header.lines(run), *lines]
         return [line for line in lines if line]
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -120,21 +120,6 @@ class Run:
         self._announced = True
         return self._slice_line()
 
-    def near_line(self) -> str | None:
-        """Return which cases are near the change, where the slice depends on it."""
-        told = self.plan.near.told
-        return f"recall: near the change: {told}" if told and self.plan.files else None
-
-    def cut_off_line(self) -> str | None:
-        """Return how to go on with the run before this one, if that was killed."""
-        from pytest_recall.plugin import portion
-
-        return portion.cut_off_line(self.plan) if self._runs and self.plan.rest is None else None
-
-    def dry_line(self) -> str | None:
-        """Return that this is only to find out what would be asked."""
-        return "recall: dry run: nothing is sent, judged or written" if self.dry else None
-
     def begin_recording(self, asked: Recording) -> None:
         """Take in how this session records or replays."""
         from pytest_recall.plugin.breaker import Breaker
@@ -146,20 +131,6 @@ class Run:
             from pytest_recall.plugin.dry import DryRun
 
             self.dry = DryRun()
-
-    def concurrency_line(self) -> str | None:
-        """Return how many cases run at once, or why none do though it was asked for."""
-        from pytest_recall.plugin import options
-
-        limit = options.concurrency(self.config)
-        if limit == 1 or not self.plan.files or self.config.option.collectonly:
-            return None
-        from pytest_recall.plugin.overlap import obstacle
-
-        reason = obstacle(self.config)
-        if reason is not None and self.config.option.recall_batch:
-            raise pytest.UsageError(f"--batch has no effect where cases run one by one, {reason}; leave it out")
-        return f"recall: up to {limit} cases at once" if reason is None else f"recall: cases run one by one, {reason}"
 
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
@@ -206,7 +177,7 @@ class Run:
         self.before = kept.record
         self.trials += kept.record.trials
         self._attempts.update((trial.case_id, trial.arm) for trial in self.trials if trial.repeat == 1)
-        if self._runs:
+        if self.runs:
             self._kept = Journal.continued(kept.folder)
             self.config.add_cleanup(self._kept.close)
 
@@ -222,7 +193,7 @@ class Run:
             self._begin(case_id for node_id in node_ids if (case_id := self.case_of(node_id)))
 
     def _begin(self, case_ids: Iterable[str]) -> None:
-        if not self._runs:
+        if not self.runs:
             return
         expected = set(case_ids)
         if not self.plan.scheduled:
@@ -259,7 +230,7 @@ class Run:
         self._ticker = progress.begin(self.config, self.news, case_ids)
 
     @property
-    def _runs(self) -> bool:
+    def runs(self) -> bool:
         """Whether tests are run at all, and not only listed."""
         option = self.config.option
         return not (

@@ -18,7 +18,7 @@ from pytest_recall.core.errors import RecallError, one_line
 from pytest_recall.core.exchange import Request
 from pytest_recall.core.matching import Rules, key_of
 from pytest_recall.core.retry import Retry, wait
-from pytest_recall.core.rubric import Batching
+from pytest_recall.core.rubric_fields import Batching
 from pytest_recall.providers.batches import BatchError, Batches, open_door
 from pytest_recall.replay import apart
 from pytest_recall.replay.held import Held

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_recall.core.exchange import Headers, Request, Response
+from pytest_recall.core.encodings import decoded
+from pytest_recall.core.exchange import Exchange, Headers, Request, Response
+from pytest_recall.replay.tap import Tap
 
 
 def request_of(given: Any) -> Request:
@@ -83,3 +85,35 @@ def response_dict(response: Response, url: str, headers: Headers, body: bytes) -
         "body": {"string": body},
         "url": url,
     }
+
+
+def is_raw(request: Any) -> bool:
+    """Whether who makes the request takes a body as it came, and undoes a content encoding by itself."""
+    return getattr(request, "recall_is_raw", False)
+
+
+def tell(tap: Tap, response: Any, raw: bool) -> None:
+    """Take in a whole response as a stub hands it out; `raw` if its body is as it came."""
+    status = int(response["status"]["code"])
+    body = response["body"].get("string")
+    if body is None and not 300 <= status < 400:
+        tap.failed("ClientConnectionError", "the connection was lost before the end of the response")
+        return
+    headers = headers_of(response["headers"])
+    if body and not raw and decoded(headers, (body,)) is None:
+        # urllib3 and aiohttp hand out a body without the encoding that the headers still name.
+        headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
+    tap.started(status, response["status"]["message"] or "", headers)
+    if body:
+        tap.chunk(body)
+    tap.ended()
+
+
+def as_handed_out(exchange: Exchange, request: Any) -> tuple[Headers, bytes]:
+    """Return headers and body as they came, or as urllib3 and aiohttp hand them out: without a content encoding."""
+    assert exchange.response is not None
+    headers, chunks = exchange.response.headers, exchange.response.chunks
+    plain = None if is_raw(request) else decoded(headers, chunks)
+    if plain is None or plain is chunks:
+        return headers, b"".join(chunks)
+    return tuple(header for header in headers if header[0].lower() != "content-encoding"), b"".join(plain)

@@ -35,7 +35,6 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pytest_recall.core.encodings import decoded
 from pytest_recall.core.errors import MissError
 from pytest_recall.core.exchange import Exchange, Headers
 from pytest_recall.replay.apart import directly
@@ -43,8 +42,8 @@ from pytest_recall.replay.finder import once_imported
 from pytest_recall.replay.patience import asks_to_wait, patient
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.raised import raised
-from pytest_recall.replay.tap import Step, Tap
-from pytest_recall.replay.vcr_shapes import headers_of, request_of, response_dict
+from pytest_recall.replay.tap import Step
+from pytest_recall.replay.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 
 if TYPE_CHECKING:
     from pytest_recall.replay.held import Held
@@ -321,7 +320,7 @@ class Standin:
                 f"{request.method} {request.uri}: the recorded client had closed the stream before its end, and this"
                 " one reads it whole; record the case again"
             )
-        headers, body = _as_handed_out(exchange, request)
+        headers, body = as_handed_out(exchange, request)
         if asks_to_wait(headers):
             headers = patient(response.status, headers)
         return response_dict(response, request.uri, headers, body)
@@ -332,7 +331,7 @@ class Standin:
         step = getattr(request, "recall", None) or _ASKED.get() or self._decide(request)
         _ASKED.set(None)
         if step.tap is not None:
-            _tell(step.tap, response, _is_raw(request))
+            tell(step.tap, response, is_raw(request))
 
     def _step(self, request: Any) -> Step:
         step: Step | None = getattr(request, "recall", None)
@@ -368,33 +367,3 @@ class Standin:
 
 def _is_signed(headers: Headers) -> bool:
     return any(name.lower() == "authorization" and value.startswith("AWS4") for name, value in headers)
-
-
-def _is_raw(request: Any) -> bool:
-    return getattr(request, "recall_is_raw", False)
-
-
-def _tell(tap: Tap, response: Any, is_raw: bool) -> None:
-    status = int(response["status"]["code"])
-    body = response["body"].get("string")
-    if body is None and not 300 <= status < 400:
-        tap.failed("ClientConnectionError", "the connection was lost before the end of the response")
-        return
-    headers = headers_of(response["headers"])
-    if body and not is_raw and decoded(headers, (body,)) is None:
-        # urllib3 and aiohttp hand out a body without the encoding that the headers still name.
-        headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
-    tap.started(status, response["status"]["message"] or "", headers)
-    if body:
-        tap.chunk(body)
-    tap.ended()
-
-
-def _as_handed_out(exchange: Exchange, request: Any) -> tuple[Headers, bytes]:
-    """Return headers and body as they came, or as urllib3 and aiohttp hand them out: without a content encoding."""
-    assert exchange.response is not None
-    headers, chunks = exchange.response.headers, exchange.response.chunks
-    plain = None if _is_raw(request) else decoded(headers, chunks)
-    if plain is None or plain is chunks:
-        return headers, b"".join(chunks)
-    return tuple(header for header in headers if header[0].lower() != "content-encoding"), b"".join(plain)

@@ -21,7 +21,7 @@ from pytest_recall.core.usage import provider_of, usage_of
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
 
-    from pytest_recall.core.rubric import Prices
+    from pytest_recall.core.rubric_fields import Prices
 
 _NOON = (time(12, tzinfo=UTC),)
 _HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
@@ -42,14 +42,19 @@ def price(
 ) -> float | None:
     """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
 
-    The prices of `own` models, by name, go before the list. What has no price costs nothing at a `url` on this
-    machine, where the model runs; one that is on the list may be behind a proxy there, and keeps its price.
+    The prices of `own` models, by name, go before the list. A model that neither has costs nothing at a `url` on
+    this machine, where it runs; one that is on the list may be behind a proxy there, and keeps its price.
     Cache writes are at the price of the shortest lifetime. Without a provider there is a price
     if everybody who sells the model under this name asks the same. A price that depends on
     the hour is known if `on` is a datetime.
     """
     found = _price(model, provider, tokens, on, own)
-    return 0.0 if found is None and model not in own and is_loopback(url) else found
+    return 0.0 if found is None and is_loopback(url) and _runs_here(model, own) else found
+
+
+def _runs_here(model: str | None, own: Mapping[str, Prices]) -> bool:
+    """Return whether nobody is known to sell the model; without the price list that is not known."""
+    return available() and model not in own and (model is None or not _offers(model.strip().lower(), None))
 
 
 def is_loopback(url: str | None) -> bool:

@@ -1,0 +1,46 @@
+"""Header: what a run says of itself before its first item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_recall.plugin import baselines, recording
+from pytest_recall.plugin.stash import DECK
+
+if TYPE_CHECKING:
+    from pytest_recall.plugin.session import Run
+
+
+def lines(run: Run) -> Iterator[str | None]:
+    """Yield the lines, in order; None and empty ones stand for what there is nothing to say of."""
+    plan = run.plan
+    yield run.header_line()
+    if plan.near.told and plan.files:
+        yield f"recall: near the change: {plan.near.told}"
+    if run.dry:
+        yield "recall: dry run: nothing is sent, judged or written"
+    yield recording.live_line(run.config.stash[DECK])
+    if run.runs and plan.rest is None:
+        from pytest_recall.plugin import portion
+
+        yield portion.cut_off_line(plan)
+    yield baselines.header_line(run)
+    yield _concurrency_line(run)
+
+
+def _concurrency_line(run: Run) -> str | None:
+    """Return how many cases run at once, or why none do though it was asked for."""
+    from pytest_recall.plugin import options
+
+    limit = options.concurrency(run.config)
+    if limit == 1 or not run.plan.files or run.config.option.collectonly:
+        return None
+    from pytest_recall.plugin.overlap import obstacle
+
+    reason = obstacle(run.config)
+    if reason is not None and run.config.option.recall_batch:
+        raise pytest.UsageError(f"--batch has no effect where cases run one by one, {reason}; leave it out")
+    return f"recall: up to {limit} cases at once" if reason is None else f"recall: cases run one by one, {reason}"
