@@ -97,6 +97,9 @@ def try_out(example: Example, folder: Path, before: list[str]) -> str:
     installed, kept = time.monotonic() - started, digests(folder)
     # Nothing of this environment: no key, and no switch that only this machine has.
     offline = {"PATH": os.defpath, "HOME": str(folder / ".venv"), "LC_ALL": "C.UTF-8"}
+    code, printed = call(".venv/bin/recall check", folder, offline, *before)
+    if code:
+        raise BrokenError(f"`recall check` ended with {code}\n{printed}")
     check(example, example.run, folder, offline, before)
     ran = time.monotonic() - started - installed
     code, printed = call(".venv/bin/pip install -q pytest-xdist", folder, online)
