@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CHANGE = ("_SHARE, _PLENTY = 0.6, 6.0", "_SHARE, _PLENTY = 0.7, 8.0")
 RUN = ("-m", "pytest", "-q", "-p", "recall", "eval", "--replay", "--recall-mode", "all", "--recall-date")
 ALONE = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 PICTURES: dict[str, dict[str, Any]] = {
     "report.png": {"viewport": {"width": 1200, "height": 1000}, "color_scheme": "light"},
     "report-dark.png": {"viewport": {"width": 1200, "height": 1000}, "color_scheme": "dark"},
@@ -38,7 +39,7 @@ def main() -> None:
     if browser is None:
         sys.exit("take-screenshots.py: no Chromium; on Debian: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        page = made(Path(folder)).as_uri()
+        page = made(Path(folder, "tool-library")).as_uri()
         chromium = playwright.chromium.launch(executable_path=browser, args=ALONE)
         for name, options in PICTURES.items():
             context = chromium.new_context(**options)
@@ -57,6 +58,8 @@ def made(folder: Path) -> Path:
     """Run all cases before and after the change in a copy in `folder`; return the page of the second run."""
     shutil.copytree(ROOT / "eval", folder / "eval", ignore=shutil.ignore_patterns("_artifacts", "__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder)
+    for command in (("init", "-q", "-b", "fewer-wrong-answers"), ("add", "-A"), ("commit", "-qm", "Our eval set")):
+        subprocess.run([*GIT, *command], cwd=folder, check=True)
     run(folder, *RUN, "2026-11-21")
     assistant = folder / "eval" / "assistant.py"
     text = assistant.read_text(encoding="utf-8")

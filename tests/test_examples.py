@@ -133,7 +133,7 @@ def scripted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *results: tuple[in
         code, printed = left.pop(0)
         if printed.startswith("writes"):
             (folder / "eval" / "recall.yaml").write_text("after")
-        assert ("OPENAI_API_KEY" in env) == ("pip" in command or "venv" in command)
+        assert ("OPENAI_API_KEY" in env) == ("pip" in command or "-m venv" in command)
         return code, printed
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk")
@@ -149,9 +149,10 @@ def test_an_example_that_fails_as_it_says_is_fine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain, bars = (1, "FAILED\n1 failed, 2 passed in 0.1s\n"), (1, "= 1 failed, 2 passed in 2.00s =\n")
-    made = scripted(tmp_path, monkeypatch, (0, ""), plain, (0, ""), bars, expected=FAILS)
+    made = scripted(tmp_path, monkeypatch, (0, ""), (0, ""), plain, (0, ""), bars, expected=FAILS)
     assert SCRIPT.main(["one"]) == 0
-    assert made == ["python3 -m venv x", "run it", ".venv/bin/pip install -q pytest-xdist", "run it -n 2"]
+    check = ".venv/bin/recall check"
+    assert made == ["python3 -m venv x", check, "run it", ".venv/bin/pip install -q pytest-xdist", "run it -n 2"]
     assert "one            ok" in capsys.readouterr().out
 
 
@@ -160,16 +161,23 @@ def test_an_example_that_fails_as_it_says_is_fine(
     [
         ([(1, "no such package\n")], "`python3 -m venv x` ended with 1\nno such package"),
         (
-            [(0, ""), (1, "2 failed, 1 passed in 0.1s\n")],
+            [(0, ""), (0, ""), (1, "2 failed, 1 passed in 0.1s\n")],
             "`run it` came to 2 failed, 1 passed and exit code 1, not to 1 failed, 2 passed and exit code 1",
         ),
-        ([(0, ""), (4, "usage\n")], "`run it` came to nothing and exit code 4"),
+        ([(0, ""), (2, "recall: no judge\n")], "`recall check` ended with 2\nrecall: no judge"),
+        ([(0, ""), (0, ""), (4, "usage\n")], "`run it` came to nothing and exit code 4"),
         (
-            [(0, ""), (1, "1 failed, 2 passed in 0.1s\n"), (0, ""), (1, "writes\n1 failed, 2 passed in 0.1s\n")],
+            [
+                (0, ""),
+                (0, ""),
+                (1, "1 failed, 2 passed in 0.1s\n"),
+                (0, ""),
+                (1, "writes\n1 failed, 2 passed in 0.1s\n"),
+            ],
             "the run has changed eval/recall.yaml",
         ),
     ],
-    ids=["not-installed", "other-counts", "no-run", "not-left-alone"],
+    ids=["not-installed", "unchecked", "other-counts", "no-run", "not-left-alone"],
 )
 def test_a_broken_example_is_named(
     results: list[tuple[int, str]],

@@ -115,7 +115,7 @@ export function draw(charts: Chart[]): void {
 
 /** Return the way of a case between its boxes, or nothing where it has been in one run only. */
 export function way(steps: Step[], width: number): Element | null {
-  const points = steps.map(([, day, outcome, before, after], run) => ({ run, day, outcome, box: after ?? before }));
+  const points = [...steps].reverse().map(({ day, outcome, before, after }, run) => ({ run, day, outcome, box: after ?? before ?? null }));
   const known = points.filter((point) => point.box !== null);
   if (known.length < 2) return null;
   const drawn = plot({

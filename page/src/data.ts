@@ -7,7 +7,8 @@ export interface Vote { model?: string; replied?: string; passed?: boolean; scor
 export interface Verdict { judge?: string; passed?: boolean; score?: number; reason?: Text; model?: string; version?: string; votes?: Vote[]; appeal?: Vote; why?: string }
 export interface Call { kind?: string; source?: string; model?: string; trouble?: string; batched?: boolean; retried?: boolean; cost?: number; seconds?: number; tokens?: Record<string, number> }
 export interface Upstream { kind?: string; address?: Text; status?: string; seconds?: number; asked?: Text; answered?: Text }
-export type Step = [run: string, day: string, outcome: string, before: number | null, after: number | null, source: string];
+/** What a case came to in one run; of the newest runs also what it answered, and why that failed. */
+export interface Step { run: string; day: string; outcome: string; before?: number; after?: number; source?: string; score?: string; answer?: Text; note?: Text }
 
 export interface Case {
   id: string;
@@ -45,6 +46,7 @@ export interface Case {
   lastPass?: { told: string; answer: Text };
   diff?: [kind: string, text: Text][];
   base?: { outcome: string; note?: Text; answer?: Text };
+  change?: [kind: string, text: Text][];
   tried?: [number, number, number];
 }
 

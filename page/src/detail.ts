@@ -1,7 +1,7 @@
 // One case whole: what was asked, answered, judged, retrieved and called, and what it came to before.
 
 import { way } from "./charts";
-import { type Case, type Data, type Text, type Verdict, type Vote, start } from "./data";
+import { type Case, type Data, type Step, type Text, type Verdict, type Vote, start } from "./data";
 import { h, type Child } from "./dom";
 
 const FIRST = 1500;
@@ -58,7 +58,7 @@ function vote(one: Vote, title: string, journal: string): HTMLElement {
 }
 
 function verdict(one: Verdict, journal: string): HTMLElement {
-  const facts = [one.model, one.version && `version ${one.version}`, one.score !== undefined && `score ${one.score}`].filter(Boolean).join(", ");
+  const facts = [one.model, one.version && `version ${one.version}`, one.score !== undefined && `score ${Number(one.score.toFixed(4))}`].filter(Boolean).join(", ");
   const votes = (one.votes ?? []).map((v, i) => vote(v, `Vote ${i + 1},`, journal));
   if (one.appeal) votes.push(vote(one.appeal, `Appeal (${one.why ?? ""}),`, journal));
   return h("div", { class: "verdict" },
@@ -111,11 +111,38 @@ function facts(one: Case): HTMLElement {
   return h("dl", { class: "facts" }, ...known.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
+/** Return the answers of two runs side by side. */
+function both(one: Case, base: NonNullable<Case["base"]>, journal: string): HTMLElement | null {
+  const side = (title: string, outcome: string | undefined, answer: Text | undefined, note: Text | undefined) =>
+    h("div", {}, h("h4", {}, title), h("p", {}, outcome ?? ""),
+      answer === undefined ? h("p", { class: "muted" }, "no answer") : text(answer, journal),
+      note !== undefined && h("p", { class: "muted" }, h("bdi", {}, start(note))));
+  const failed = (one.verdicts ?? []).find((v) => v.passed === false);
+  return section("Both runs",
+    one.tried && h("p", {}, `Passed ${one.tried[0]} before and ${one.tried[1]} now, of ${one.tried[2]} trials.`),
+    h("div", { class: "sides" }, side("Before", base.outcome, base.answer, base.note), side("Now", one.kinds[0], one.answer, failed?.reason)),
+    one.change && difference(one.change));
+}
+
+/** Return what a case came to in this run and in those before. */
+function past(steps: Step[], width: number): Child[] {
+  if (steps.length < 2) return [steps.length && "No earlier run of this case is kept here."];
+  const known = (value: number | undefined) => (value === undefined ? "–" : String(value));
+  const answer = (step: Step, i: number) => {
+    const before = steps[i + 1];
+    if (step.answer === undefined) return "–";
+    return before?.answer !== undefined && start(before.answer) === start(step.answer) ? "the same as before" : start(step.answer);
+  };
+  const rows = steps.map((step, i) => [
+    step.run, step.outcome, step.score, `${known(step.before)} → ${known(step.after)}`, answer(step, i), start(step.note), step.source,
+  ]);
+  return [way(steps, width), table(["run", "outcome", "score", "box", "answer", "why", "source"], rows, "Its runs")];
+}
+
 /** Return a case's details, for a dialog that is `width` pixels wide. */
 export function detail(one: Case, data: Data, width: number): HTMLElement {
   const { journal } = data;
   const steps = one.steps ?? [];
-  const box = (value: number | null) => (value === null ? "–" : String(value));
   return h("div", {},
     facts(one),
     one.unproven !== undefined && h("p", { class: "warn" }, "This outcome counts for nothing: ", text(one.unproven, journal)),
@@ -130,15 +157,10 @@ export function detail(one: Case, data: Data, width: number): HTMLElement {
     section("Verdicts", ...(one.verdicts ?? []).map((v) => verdict(v, journal))),
     one.lastPass && section(`Since its last pass, ${one.lastPass.told}`,
       one.diff ? difference(one.diff) : h("p", {}, "The same answer."), folded("The answer that passed", text(one.lastPass.answer, journal))),
-    one.base && section("In the run before",
-      h("p", {}, `${one.base.outcome}${one.tried ? `; passed ${one.tried[0]} then and ${one.tried[1]} now, of ${one.tried[2]} trials` : ""}`),
-      one.base.note !== undefined && text(one.base.note, journal),
-      one.base.answer !== undefined && folded("Its answer", text(one.base.answer, journal))),
+    one.base && both(one, one.base, journal),
     section(`Retrieved passages (${one.passages?.length ?? 0})`, ...(one.passages ?? []).map((passage, i) =>
       folded(`${i + 1}. ${passage.source ?? "no source"}${passage.score === undefined ? "" : `, score ${passage.score}`}`, text(passage.text ?? "", journal)))),
     section("Upstream calls", calls(one), taped(one, journal)),
-    steps.length > 1 && section("Its runs", way(steps, width),
-      folded(`The last ${steps.length} runs`, table(["run", "outcome", "box before", "box after", "source"],
-        steps.map(([run, , outcome, before, after, source]) => [run, outcome, box(before), box(after), source]), "Its runs"))),
+    section("Its runs, the newest first", ...past(steps, width)),
     section("Notes", one.notes !== undefined && text(one.notes, journal)));
 }

@@ -45,14 +45,23 @@ function ofRun(data: Data): Kind<Case> {
   };
 }
 
+/** Rows that stand on one page of the table. */
+const PAGE = 50;
+
 class Cases<One extends { id: string }> {
   readonly rows = [...document.querySelectorAll<HTMLTableRowElement>("#table tbody tr")];
   readonly form = byId<HTMLFormElement>("filters");
   readonly dialog = byId<HTMLDialogElement>("case");
+  readonly pages = h("nav", { id: "pages" });
   opener: HTMLElement | null = null;
+  /** The cases that fit the filters, by their places, and the first of them that stands on this page. */
+  fitting: number[] = [];
+  first = 0;
 
   constructor(readonly cases: One[], readonly kind: Kind<One>) {
     this.form.hidden = false;
+    this.pages.setAttribute("aria-label", `Pages of ${kind.noun}s`);
+    byId("table").after(this.pages);
     this.form.addEventListener("input", () => this.filter());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -96,15 +105,41 @@ class Cases<One extends { id: string }> {
   }
 
   apply(view: link.View): void {
-    let count = 0;
-    this.cases.forEach((one, i) => {
-      const fits = this.kind.shows(view, one);
-      count += Number(fits);
-      this.rows[i]!.hidden = !fits;
-    });
+    this.fitting = this.cases.flatMap((one, i) => (this.kind.shows(view, one) ? [i] : []));
+    const count = this.fitting.length;
+    const last = Math.max(0, Math.ceil(count / PAGE) - 1);
+    this.first = PAGE * Math.min(last, Math.max(0, (Number.parseInt(view.page ?? "1", 10) || 1) - 1));
+    const shown = new Set(this.fitting.slice(this.first, this.first + PAGE));
+    this.rows.forEach((row, i) => (row.hidden = !shown.has(i)));
     const all = this.cases.length;
     byId("shown").textContent = count === all ? `${all} ${this.kind.noun}s` : `${count} of ${all} ${this.kind.noun}s`;
     byId("nothing").hidden = count > 0 || all === 0;
+    this.turn(count, last);
+  }
+
+  /** Show which page of the table this is, and the ways to the others. */
+  turn(count: number, last: number): void {
+    const page = this.first / PAGE;
+    this.pages.hidden = last === 0;
+    const way = (name: string, to: number) => {
+      const button = h("button", { type: "button", disabled: to < 0 || to > last || to === page }, name);
+      button.addEventListener("click", () => this.go(to, name));
+      return button;
+    };
+    const told = `${this.first + 1} to ${Math.min(count, this.first + PAGE)} of ${count}`;
+    this.pages.replaceChildren(way("First", 0), way("Previous", page - 1), h("span", { role: "status" }, told), way("Next", page + 1), way("Last", last));
+  }
+
+  /** Go to a page of the table, and keep the focus where it was. */
+  go(page: number, name = ""): void {
+    const { page: _, ...view } = link.read();
+    const next = { ...view, ...(page > 0 ? { page: String(page + 1) } : {}) };
+    link.write(next);
+    this.apply(next);
+    const buttons = [...this.pages.querySelectorAll("button")];
+    const again = buttons.find((one) => one.textContent === name && !one.disabled) ?? buttons.find((one) => !one.disabled);
+    if (name) again?.focus();
+    byId("table").scrollIntoView({ block: "start" });
   }
 
   open(id: string): void {
@@ -155,6 +190,11 @@ class Cases<One extends { id: string }> {
 
   key(event: KeyboardEvent): void {
     const target = event.target as HTMLElement;
+    if (event.key === "Escape" && target.closest("#filters")) {
+      // Browsers would empty the field, and leave the reader in it.
+      event.preventDefault();
+      byId("cases").focus();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, select, textarea")) return;
     const onRow = target.closest("#table") !== null;
     const step = { j: 1, k: -1, ...(onRow ? { ArrowDown: 1, ArrowUp: -1 } : {}) }[event.key];
@@ -169,12 +209,13 @@ class Cases<One extends { id: string }> {
 
   /** Go to the next or the previous of the shown cases. */
   move(step: number): void {
-    const shown = this.rows.flatMap((row, i) => (row.hidden ? [] : [i]));
     const open = this.dialog.open ? this.cases.findIndex((one) => one.id === link.read().case) : -1;
     const here = open >= 0 ? open : this.rows.findIndex((row) => row.contains(document.activeElement));
-    const place = shown.indexOf(here);
-    const next = shown[place < 0 ? (step > 0 ? 0 : shown.length - 1) : place + step];
+    const place = this.fitting.indexOf(here);
+    const to = place < 0 ? (step > 0 ? this.first : Math.min(this.fitting.length, this.first + PAGE) - 1) : place + step;
+    const next = this.fitting[to];
     if (next === undefined) return;
+    if (to < this.first || to >= this.first + PAGE) this.go(Math.floor(to / PAGE));
     const anchor = this.rows[next]!.querySelector("a")!;
     if (this.dialog.open) {
       this.opener = anchor;

@@ -38,7 +38,8 @@ def fragment(opened: Page) -> str:
 
 def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> None:
     opened = open_page(report)
-    assert opened.title().endswith("1 regression, 4 failed, 1 error, 1 skipped, 1 not run, 3 passed")
+    said = "1 regression, 1 new failure, 1 known failure, 1 in quarantine, 1 error, 3 passed, 1 skipped, 1 not run"
+    assert opened.title().endswith(f": {said}")
     assert "could go unseen" in opened.inner_text("header")
     assert opened.locator("#regressions article").count() == 1
     assert "A late return costs nothing." in opened.inner_text("#regressions")
@@ -192,6 +193,9 @@ def test_by_keyboard_alone(report: Path, open_page: Open) -> None:
     soon(opened, shown, [])
     opened.keyboard.press("Control+a")
     opened.keyboard.type("late")
+    opened.keyboard.press("Escape")
+    assert opened.evaluate("document.activeElement.id") == "cases"
+    opened.keyboard.press("/")
     opened.keyboard.press("Enter")
     assert opened.evaluate("document.activeElement.textContent") == "late-fee"
     opened.keyboard.press("Enter")
@@ -232,4 +236,32 @@ def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:
     opened.select_option("[name=flip]", "lost")
     soon(opened, shown, ["case-7"])
     opened.click("#against >> text=case-7")
-    assert "right case-7" in (opened.text_content("dialog") or "")
+    sides = opened.locator("dialog .sides > div").all_inner_texts()
+    assert [side.splitlines()[0] for side in sides] == ["Before", "Now"]
+    assert ("right case-7" in sides[0], "One pound." in sides[1]) == (True, True)
+
+
+def test_a_long_table_has_pages(tmp_path: Path, open_page: Open) -> None:
+    path = tmp_path / "long.html"
+    path.write_text(page(report_of(answered(f"case-{number:03}") for number in range(120)), JOURNAL), encoding="utf-8")
+    opened = open_page(path)
+    assert (len(shown(opened)), opened.inner_text("#pages span")) == (50, "1 to 50 of 120")
+    opened.click("#pages >> text=Next")
+    assert (shown(opened)[0], fragment(opened)) == ("case-050", "page=2")
+    opened.click("#pages >> text=Last")
+    assert shown(opened) == [f"case-{number}" for number in range(100, 120)]
+    # The keys go on to the next page, and so does a case that is open.
+    opened.click("#pages >> text=First")
+    opened.locator("#table a:has-text('case-049')").focus()
+    opened.keyboard.press("j")
+    assert opened.evaluate("document.activeElement.textContent") == "case-050"
+    opened.keyboard.press("Enter")
+    opened.keyboard.press("k")
+    assert (opened.inner_text("#case-h"), shown(opened)[0]) == ("case-049", "case-000")
+    close(opened)
+    opened.fill("[name=q]", "case-11")
+    soon(opened, shown, [f"case-{number}" for number in range(110, 120)])
+    assert opened.is_hidden("#pages")
+    # A link names its page; one that is not there is the last.
+    assert shown(open_page(path, "#page=3"))[0] == "case-100"
+    assert shown(open_page(path, "#page=99"))[0] == "case-100"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import webbrowser
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -28,11 +31,26 @@ def test_the_newest_run_goes_into_its_folder(ran: Path) -> None:
     assert "1 regression" in html
     cases = data_of(run / "report.html")
     worse = cases["worse"]
-    assert worse["kinds"] == ["regression", "failed"]
+    assert worse["kinds"] == ["regression"]
     assert worse["asked"] == "What is the late fee?"
     assert worse["reference"] == "one pound"
     assert worse["answer"] == "A loan lasts one week."
-    assert worse["steps"] == [[run.name, DATE, "failed", 3, 1, "live"]]
+    (step,) = cast("list[dict[str, object]]", worse["steps"])
+    assert "one pound" in str(step.pop("note"))
+    assert step == {
+        "run": run.name,
+        "day": DATE,
+        "outcome": "failed",
+        "before": 3,
+        "after": 1,
+        "source": "live",
+        "score": "0.00",
+        "answer": "A loan lasts one week.",
+    }
+    facts = parsed_facts(html)
+    assert facts["Project"] == ran.name
+    assert (facts["Commit"], facts["Branch"]) == ("not recorded", "not recorded")
+    assert facts["Took"].endswith(" s")
     assert cases["crash"]["error"] == "agent: TimeoutError: no answer"
 
 
@@ -40,12 +58,28 @@ def test_an_earlier_run_is_part_of_a_case_s_way(ran: Path, inside: Recall) -> No
     run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
     assert inside(ran, "report").code == 0
     page = artifacts(ran) / artifacts_names(ran)[-1] / "report.html"
-    steps = data_of(page)["right"]["steps"]
-    assert isinstance(steps, list)
-    assert [step[:5] for step in steps] == [
-        [artifacts_names(ran)[0], DATE, "passed", 2, 3],
+    steps = cast("list[dict[str, object]]", data_of(page)["right"]["steps"])
+    names = ("run", "day", "outcome", "before", "after")
+    assert [[step[name] for name in names] for step in steps] == [
         [artifacts_names(ran)[1], "2026-03-11", "passed", 3, 3],
+        [artifacts_names(ran)[0], DATE, "passed", 2, 3],
     ]
+
+
+def parsed_facts(html: str) -> dict[str, str]:
+    """Return what the head of a page says of the run, by name."""
+    return dict(re.findall(r"<dt>(\w+)</dt><dd><bdi>(.*?)</bdi></dd>", html))
+
+
+def test_the_commit_and_the_branch_are_in_the_head(ran: Path, inside: Recall) -> None:
+    git = ("git", "-c", "user.name=ada", "-c", "user.email=ada@example.org")
+    for command in (("init", "-q", "-b", "shorter-answers"), ("add", "-A"), ("commit", "-qm", "Evals")):
+        subprocess.run([*git, *command], cwd=ran, check=True)
+    run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
+    assert inside(ran, "report", "-o", "page.html").code == 0
+    facts = parsed_facts((ran / "page.html").read_text(encoding="utf-8"))
+    head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=ran, check=True, capture_output=True, text=True).stdout
+    assert (facts["Commit"], facts["Branch"]) == (head[:12], "shorter-answers")
 
 
 def artifacts_names(folder: Path) -> list[str]:

@@ -85,6 +85,9 @@ def lines(folder: Path, *records: Any) -> Path:
     return path.parent
 
 
+RESUMED = {"kind": "resume", "started": "2026-03-10T12:00:00", "budget": None, "ledger": "", "early": ""}
+
+
 @settings(unhurried, max_examples=50)
 @given(headers, st.lists(trials, max_size=3), st.none() | st.integers(0, 5))
 def test_round_trip(
@@ -92,8 +95,27 @@ def test_round_trip(
 ) -> None:
     folder = tmp_path_factory.mktemp("run") / "run"
     path = keep(folder, header, *done, exit_code=exit_code)
-    assert read_journal(folder) == Record(header=header, trials=tuple(done), exit_code=exit_code)
+    record = read_journal(folder)
+    assert (record.seconds is None) == (exit_code is None)
+    assert record == Record(header=header, trials=tuple(done), exit_code=exit_code, seconds=record.seconds)
     assert path.read_bytes().count(b"\n") == 1 + len(done) + (exit_code is not None)
+
+
+@pytest.mark.parametrize(
+    ("parts", "seconds"),
+    [
+        ([{"kind": "end", "exit_code": 1, "seconds": 2.5}], 2.5),
+        (
+            [{"kind": "end", "exit_code": 2, "seconds": 2.5}, RESUMED, {"kind": "end", "exit_code": 0, "seconds": 1}],
+            3.5,
+        ),
+        ([RESUMED, {"kind": "end", "exit_code": 0, "seconds": 1}], None),  # It was killed before.
+        ([{"kind": "end", "exit_code": 0}], None),  # Of a version that did not count them.
+        ([], None),
+    ],
+)
+def test_how_long_a_run_took(tmp_path: Path, parts: list[dict[str, Any]], seconds: float | None) -> None:
+    assert read_journal(lines(tmp_path, *parts)).seconds == seconds
 
 
 def test_a_trial_is_on_disk_as_soon_as_it_is_appended(tmp_path: Path) -> None:
@@ -104,6 +126,9 @@ def test_a_trial_is_on_disk_as_soon_as_it_is_appended(tmp_path: Path) -> None:
             assert read_journal(tmp_path).trials == TRIALS[:count]
         journal.end(1)
     assert read_journal(tmp_path).exit_code == 1
+
+
+RESUMED = {"kind": "resume", "started": "2026-03-10T12:00:00", "budget": None, "ledger": "", "early": ""}
 
 
 @settings(unhurried, max_examples=50)

@@ -101,5 +101,5 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
         place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
     )
     found = report(folder, sources, bases[0] if bases else None)
-    text = page(found, place.name(folder / JOURNAL), links(os.environ, place.root), stamp)
+    text = page(found, place.name(folder / JOURNAL), links(os.environ, place.root), stamp, place.root.name)
     return text, folder, plural(len(found.entries), "case")

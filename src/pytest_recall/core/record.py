@@ -28,7 +28,8 @@ class Header(NamedTuple):
     this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
 
     `blocks` is the rubric's. Of the `total` cases `questions` are on no schedule, `verdicts` had a verdict before the
-    run, and of these `passing` passed at the last one; None is a run of a version that did not count them.
+    run, and of these `passing` passed at the last one; None is a run of a version that did not count them. `commit`
+    and `branch` are git's; empty where there is no repository, or none of a name.
     """
 
     run: str
@@ -75,6 +76,8 @@ class Header(NamedTuple):
     questions: int = 0
     verdicts: int | None = None
     passing: int = 0
+    commit: str = ""
+    branch: str = ""
 
 
 class Record(NamedTuple):
@@ -82,7 +85,7 @@ class Record(NamedTuple):
 
     `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
     to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
-    were not run, where the run knew it.
+    were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
     """
 
     header: Header
@@ -90,3 +93,4 @@ class Record(NamedTuple):
     exit_code: int | None = None
     calls: tuple[Call, ...] = ()
     why: str = ""
+    seconds: float | None = None

@@ -87,7 +87,8 @@ class Ending:
         except OSError as error:
             run.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         calls = (*(run.before.calls if run.before else ()), *run.calls)
-        self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why)
+        seconds = run.journal.seconds if run.before is None else None
+        self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why, seconds)
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record, gates)
         if self._card is not None and not self._card.not_run and run.plan.early:

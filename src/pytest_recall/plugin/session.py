@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
@@ -201,6 +202,8 @@ class Run:
         self.amended = False
         now = datetime.now(UTC)
         artifacts = self.plan.place.artifacts
+        from pytest_recall.store.changes import head_of
+
         try:
             if self._kept is not None:
                 self._kept.resume(
@@ -211,6 +214,8 @@ class Run:
                     self._watch(expected)
                 return
             check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
+            plan = self.plan
+            plan.commit, plan.branch = head_of(plan.place.root, os.environ)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())

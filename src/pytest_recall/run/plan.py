@@ -86,6 +86,8 @@ class Plan:
     budget: float | None = None
     ledger: str = ""
     early: str = ""
+    commit: str = ""
+    branch: str = ""
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -238,6 +240,8 @@ class Plan:
             questions=len(self.cases & self.unscheduled.keys()),
             verdicts=len(known),
             passing=sum(not row.failing for row in known),
+            commit=self.commit,
+            branch=self.branch,
         )
 
     @property

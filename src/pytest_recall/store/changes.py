@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pytest_recall.core.errors import RecallError, one_line
@@ -20,6 +20,32 @@ _QUIET = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+
+
+BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_REF_NAME")
+"""Variables in which a build finds the name of its branch, where it has checked out a commit alone."""
+
+
+def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],
+            cwd=folder,
+            env={**environ, **_QUIET},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "", ""
+    commit, _, branch = done.stdout.decode("utf-8", "replace").strip().partition("\n")
+    if done.returncode or not commit:
+        return "", ""
+    if branch == "HEAD":
+        branch = next((environ[name] for name in BRANCHES if environ.get(name)), "")
+    return commit, branch
 
 
 class Repository:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
+from time import monotonic
 from types import TracebackType
 from typing import IO, Any
 
@@ -44,6 +45,7 @@ class Journal:
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
         self._file: IO[bytes] = (folder / NAME).open("xb")
+        self._begun = monotonic()
         _hold(self._file)
         self._write(_first(header))
 
@@ -56,6 +58,7 @@ class Journal:
         check_link(folder, folder / NAME)
         journal = cls.__new__(cls)
         journal.folder = folder
+        journal._begun = monotonic()
         journal._file = (folder / NAME).open("r+b")
         if not _hold(journal._file):
             journal._file.close()
@@ -67,6 +70,11 @@ class Journal:
     def resume(self, started: str, budget: float | None, ledger: str, early: str) -> None:
         """Write that the run goes on, with its budget and the files beside the journal. Raises OSError."""
         self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger, "early": early})
+
+    @property
+    def seconds(self) -> float:
+        """How long this process has been writing it."""
+        return round(monotonic() - self._begun, 3)
 
     def close(self) -> None:
         """Let go of the file; one that has no end mark is of a run that was cut off."""
@@ -86,7 +94,7 @@ class Journal:
 
     def end(self, exit_code: int, why: str = "") -> None:
         """Write the end mark, and why some cases were not run if that is known, and close. Raises OSError."""
-        self._write(_last(exit_code, why))
+        self._write(_last(exit_code, why, self.seconds))
         self.close()
 
     def _write(self, record: dict[str, Any]) -> None:
@@ -118,6 +126,7 @@ def read_journal(folder: Path) -> Record:
     calls: list[Call] = []
     exit_code: int | None = None
     why = ""
+    seconds: float | None = 0.0
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
@@ -134,17 +143,21 @@ def read_journal(folder: Path) -> Record:
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
+                seconds = None if exit_code is None else seconds  # Nobody knows when a run was killed.
                 exit_code, why = None, ""
                 beside = {key: record[key] for key in ("budget", "ledger", "early")}
                 header = header and header._replace(**typed(Header, beside))
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
+                took = record.get("seconds")
+                seconds = None if seconds is None or took is None else seconds + float(took)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise RecallError(
                 f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
             ) from None
     assert header is not None
-    return Record(header=header, trials=tuple(trials), exit_code=exit_code, calls=tuple(calls), why=why)
+    took_all = None if exit_code is None else seconds
+    return Record(header, tuple(trials), exit_code, tuple(calls), why, took_all)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -164,7 +177,7 @@ def write_journal(folder: Path, record: Record) -> None:
     if record.calls:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
     if record.exit_code is not None:
-        records.append(_last(record.exit_code, record.why))
+        records.append(_last(record.exit_code, record.why, record.seconds))
     write_bytes(folder / NAME, b"".join(_line(one) + b"\n" for one in records), durable=True)
 
 
@@ -172,8 +185,9 @@ def _first(header: Header) -> dict[str, Any]:
     return {"kind": "run", "version": VERSION, **header._asdict()}
 
 
-def _last(exit_code: int, why: str) -> dict[str, Any]:
-    return {"kind": "end", "exit_code": exit_code, **({"why": why} if why else {})}
+def _last(exit_code: int, why: str, seconds: float | None) -> dict[str, Any]:
+    known = {"why": why or None, "seconds": seconds}
+    return {"kind": "end", "exit_code": exit_code, **{name: one for name, one in known.items() if one is not None}}
 
 
 def _hold(file: IO[bytes]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -16,7 +17,7 @@ from pytest_recall.core.report.fold import Report
 from pytest_recall.core.trial import Answer, Outcome, Passage, Verdict
 from pytest_recall.render.report import cases
 from pytest_recall.render.report.frame import LENGTHS, LIMIT, fitted, shown, well_formed
-from pytest_recall.render.report.run_page import EXCERPT, page, verdict
+from pytest_recall.render.report.run_page import EXCERPT, duration, page, verdict
 from tests.core.samples import FAILED, header, row, trial
 from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample, written
 from tests.render.report.test_frame import unpacked
@@ -97,7 +98,7 @@ def test_what_looks_like_html_is_shown() -> None:
 def test_what_matters_needs_no_script() -> None:
     text = parsed(sample()).text
     for told in (
-        "1 regression, 4 failed, 1 error, 1 skipped, 1 not run, 3 passed",
+        "1 regression, 1 new failure, 1 known failure, 1 in quarantine, 1 error, 3 passed, 1 skipped, 1 not run",
         "What this run could not see: 10 of 40 cases chosen",
         "could go unseen (95 %)",
         "Regressions (1)",
@@ -116,9 +117,20 @@ def test_what_matters_needs_no_script() -> None:
         assert told in text, told
 
 
-def test_regressions_stand_before_all_else() -> None:
+FIRST_TO_LAST = (
+    "Regressions (1)",
+    "New failures (1)",
+    "Known failures (1)",
+    "No verdict (2)",
+    "Cases Filters",
+    "Figures",
+    "Notes",
+)
+
+
+def test_failures_stand_before_all_else() -> None:
     text = parsed(sample()).text
-    places = [text.index(title) for title in ("Regressions (1)", "No verdict (2)", "Figures", "Notes", "Cases Filters")]
+    places = [text.index(title) for title in FIRST_TO_LAST]
     assert places == sorted(places)
 
 
@@ -171,11 +183,41 @@ def test_two_runs_say_what_their_difference_shows() -> None:
     text = parsed(report_of(now, base=before)).text
     assert "2026-03-09T120000 and 2026-03-10T120000" in text
     assert "Passed before and fails now (1) c0" in text
+    assert "passed in 2026-03-09T120000 One pound. failed in 2026-03-10T120000 One pound." in text
     assert "McNemar" in text
 
 
+def test_the_head_says_what_is_not_known() -> None:
+    text = parsed(report_of([answered("a")])).text
+    assert "Project not recorded Commit not recorded Branch not recorded" in text
+    assert "Took not recorded Cost no call of a model was seen" in text
+
+
+def test_the_head_says_what_the_run_was() -> None:
+    head = header(total=1)._replace(commit="0123456789abcdef", branch="shorter", verdicts=0)
+    report = report_of([answered("a")], head=head._replace(picks=(("a", "new"),)))
+    report = replace(report, record=report.record._replace(seconds=130.4))
+    text = _Parsed(page(report, JOURNAL, project="shop")).text
+    assert "100 % of the last verdicts of 1 case pass" in text
+    assert "Project shop Commit 0123456789ab Branch shorter" in text
+    assert "Took 2 min 10 s" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.04, "0.0 s"), (59.9, "59.9 s"), (60, "1 min 0 s"), (7500, "2 h 5 min")]
+)
+def test_how_long_it_took(seconds: float, told: str) -> None:
+    assert duration(seconds) == told
+
+
+def test_a_row_has_the_question_the_answer_the_score_and_why() -> None:
+    text = parsed(sample()).text
+    row = "late-fee What does a late return cost? A late return costs nothing. 0.25 rubric: It names no price."
+    assert row in text
+
+
 def test_the_verdict_in_words() -> None:
-    assert verdict(report_of([answered("a"), answered("b", FAILED)])) == "No regression, 1 failed, 1 passed"
+    assert verdict(report_of([answered("a"), answered("b", FAILED)])) == "No regression, 1 new failure, 1 passed"
 
 
 # Size

@@ -65,7 +65,10 @@ def _text(value: JsonValue) -> str:
 
 
 class Step(NamedTuple):
-    """What a case came to in one run: its boxes before and after, None where it had none. `day` is ISO 8601."""
+    """What a case came to in one run: its boxes before and after, None where it had none. `day` is ISO 8601.
+
+    `scores` are those of the judges that give one, `note` says why it is what it is, `answer` None where there is none.
+    """
 
     run: str
     day: str
@@ -73,6 +76,9 @@ class Step(NamedTuple):
     before: int | None
     after: int | None
     source: str = "live"
+    scores: tuple[float, ...] = ()
+    note: str = ""
+    answer: str | None = None
 
 
 class Upstream(NamedTuple):
@@ -127,6 +133,13 @@ class Entry:
         return NOT_RUN if self.result is None else self.result.trial.outcome.value
 
     @property
+    def kind(self) -> str:
+        """How the case ended, in the words of the headline: a failed one is a regression, a known failure and so on."""
+        if self.result is None or self.result.trial.outcome is not Outcome.FAILED:
+            return self.outcome
+        return self.result.failure.value
+
+    @property
     def regression(self) -> bool:
         """Whether it fails now, and its last verdict was a pass."""
         return self.result is not None and self.result.regression
@@ -158,6 +171,12 @@ class Entry:
         if self.pair is None:
             return ""
         return {(True, False): "lost", (False, True): "gained"}.get(self.pair.passed, "same")
+
+    def change(self) -> list[Piece]:
+        """Return how the answer differs from that of the first of two runs; empty if it does not, or there is none."""
+        if self.pair is None or self.pair.base.answer is None or self.trial is None or self.trial.answer is None:
+            return []
+        return word_diff(self.pair.base.answer.text, self.trial.answer.text)
 
     def difference(self) -> list[Piece]:
         """Return how the answer differs from that of the last pass, in a few words; empty if it does not."""

@@ -12,10 +12,10 @@ from pytest_recall.core.forecast import Forecast
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.report.entry import Entry, Step, Taped, Written
 from pytest_recall.core.schedule import Quarantine, review
-from pytest_recall.core.scorecard import Scorecard
+from pytest_recall.core.scorecard import NOT_RUN, Failure, Scorecard
 from pytest_recall.core.series import graded
 from pytest_recall.core.spend import Spend, of_run
-from pytest_recall.core.trial import Outcome
+from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.metrics.binomial import Interval, wilson
 
 
@@ -95,17 +95,28 @@ def fold(
     )
 
 
-_ORDER = (Outcome.FAILED.value, Outcome.ERROR.value, Outcome.SKIPPED.value, "not run", Outcome.PASSED.value)
+_ORDER = (
+    *(kind.value for kind in Failure),
+    Outcome.ERROR.value,
+    Outcome.SKIPPED.value,
+    NOT_RUN,
+    Outcome.PASSED.value,
+)
 
 
 def _urgency(entry: Entry) -> tuple[bool, bool, int, str]:
-    return not entry.regression, entry.flip != "lost", _ORDER.index(entry.outcome), entry.case_id
+    return not entry.regression, entry.flip != "lost", _ORDER.index(entry.kind), entry.case_id
 
 
 def _rate(counts: Mapping[str, int]) -> Rate:
     passed = counts.get(Outcome.PASSED.value, 0)
     verdicts = passed + counts.get(Outcome.FAILED.value, 0)
     return Rate(passed, verdicts, wilson(passed, verdicts))
+
+
+def scores(trial: Trial) -> tuple[float, ...]:
+    """Return the scores of the judges that give one, in their order, from 0 to 1."""
+    return tuple(verdict.score for verdict in trial.verdicts if verdict.score is not None)
 
 
 def steps_of(record: Record, cases: Iterable[str], quarantine: Quarantine | None) -> dict[str, Step]:
@@ -119,5 +130,15 @@ def steps_of(record: Record, cases: Iterable[str], quarantine: Quarantine | None
             continue
         before = trial.row.box if trial.row else None
         after = review(trial.row, trial, today, quarantine) if header.writes else trial.row
-        found[case_id] = Step(header.run, header.date, trial.outcome, before, after and after.box, trial.source)
+        found[case_id] = Step(
+            run=header.run,
+            day=header.date,
+            outcome=trial.outcome,
+            before=before,
+            after=after and after.box,
+            source=trial.source,
+            scores=scores(trial),
+            note=trial.note,
+            answer=trial.answer.text if trial.answer else None,
+        )
     return found

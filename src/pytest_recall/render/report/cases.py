@@ -9,9 +9,9 @@ from typing import Any
 from pytest_recall.core.call import Call, Tokens
 from pytest_recall.core.judgement import Vote
 from pytest_recall.core.record import Header
-from pytest_recall.core.report.entry import Entry, Taped
+from pytest_recall.core.report.entry import Entry, Step, Taped
 from pytest_recall.core.report.fold import Report
-from pytest_recall.core.scorecard import Result
+from pytest_recall.core.scorecard import Failure, Result
 from pytest_recall.core.trial import Trial, Verdict
 from pytest_recall.render import sentences
 from pytest_recall.render.page import moved
@@ -19,6 +19,10 @@ from pytest_recall.render.regressions import link
 from pytest_recall.render.report.frame import present, well_formed
 
 _WHOLE = frozenset({"id"})
+TOLD = 5
+"""Of so many runs of a case, the newest, the page says what it answered, and why that failed."""
+LINE = 160
+"""Characters of a text that stand in a row."""
 
 
 def shortened(cases: list[dict[str, Any]], length: int | None) -> list[dict[str, Any]]:
@@ -43,13 +47,9 @@ def plain(report: Report, links: str) -> list[dict[str, Any]]:
 
 
 def kinds(entry: Entry) -> list[str]:
-    """Return what a case counts as among the outcomes; a regression is a fail as well."""
-    found = [entry.outcome]
-    if entry.regression:
-        found.insert(0, "regression")
-    if entry.result is not None and entry.result.apart:
-        found.append("in quarantine")
-    return found
+    """Return what a case counts as among the outcomes; one in quarantine counts as that beside its outcome."""
+    apart = entry.result is not None and entry.result.apart
+    return list(dict.fromkeys([entry.kind, *([Failure.QUARANTINED.value] if apart else [])]))
 
 
 def _case(header: Header, entry: Entry, links: str) -> dict[str, Any]:
@@ -62,9 +62,7 @@ def _case(header: Header, entry: Entry, links: str) -> dict[str, Any]:
         "judges": list(entry.judges),
         "source": entry.source,
         "flip": entry.flip,
-        "steps": [
-            [step.run, step.day, step.outcome.value, step.before, step.after, step.source] for step in entry.steps
-        ],
+        "steps": [_step(step, told=number < TOLD) for number, step in enumerate(reversed(entry.steps))],
         "taped": entry.taped and _taped(entry.taped),
         "lastPass": entry.last_pass and {"told": entry.last_pass.told, "answer": entry.last_pass.answer},
         "diff": [list(piece) for piece in entry.difference()],
@@ -77,8 +75,35 @@ def _case(header: Header, entry: Entry, links: str) -> dict[str, Any]:
     if entry.pair is not None:
         base = entry.pair.base
         told["base"] = present({"outcome": base.outcome.value, "note": base.note, "answer": _answer(base)})
+        told["change"] = [list(piece) for piece in entry.change()]
         told["tried"] = None if entry.pair.tried is None else list(entry.pair.tried)
     return told
+
+
+def _step(step: Step, *, told: bool) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "run": step.run,
+        "day": step.day,
+        "outcome": step.outcome.value,
+        "before": step.before,
+        "after": step.after,
+        "source": step.source,
+        "score": score(step.scores),
+    }
+    if told:
+        plain |= {"answer": step.answer and line(step.answer), "note": line(step.note)}
+    return present(plain)
+
+
+def score(scores: Sequence[float]) -> str:
+    """Return scores as people read them; empty without one."""
+    return ", ".join(f"{one:.2f}" for one in scores)
+
+
+def line(text: str) -> str:
+    """Return as much of a text as stands in a row."""
+    short = " ".join(text[: 4 * LINE].split())
+    return short if len(short) <= LINE else f"{short[:LINE]}…"
 
 
 def _result(header: Header, result: Result, links: str) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def _values(
         "lost": list(told.lost(found)),
         "facts": [(name, value) for name, value in facts(run) if name != "not over"],
         "counts": [(name, SYMBOLS[name], counts[name]) for name in SYMBOLS if counts[name]],
+        "answers": f"{plural(sum(counts.values()), 'answer')} to {plural(len(every), 'question')}",
         "symbols": SYMBOLS,
         "head": told.HEAD,
         "table": told.table(found),

@@ -8,17 +8,20 @@ from typing import Any, NamedTuple
 
 from pytest_recall.core.record import Header
 from pytest_recall.core.report.entry import Entry
-from pytest_recall.core.report.fold import Report
-from pytest_recall.core.scorecard import NOT_RUN
+from pytest_recall.core.report.fold import Report, scores
+from pytest_recall.core.scorecard import NOT_RUN, Failure
 from pytest_recall.core.trial import Outcome
-from pytest_recall.render import compare, cost, gates, judges, sentences
+from pytest_recall.render import compare, cost, gates, headline, judges, sentences
 from pytest_recall.render.page import COLUMNS, moved, notes, observed_lines, partial
 from pytest_recall.render.regressions import link
 from pytest_recall.render.report import cases as render_cases
+from pytest_recall.render.report.cases import line, score
 from pytest_recall.render.report.charts import charts
 from pytest_recall.render.report.frame import document
 from pytest_recall.render.sentences import plural
 
+MOST = 10
+"""Failures of a kind that stand open; the rest are folded."""
 EXCERPT = 600
 """Characters of a text that stand in the page itself; all of it is in the case's details."""
 SYMBOLS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "–", NOT_RUN: "○"}
@@ -33,8 +36,8 @@ class Facet(NamedTuple):
     values: list[tuple[str, int]]
 
 
-def page(report: Report, journal: str, links: str = "", stamp: str = "") -> str:
-    """Return the page of a run.
+def page(report: Report, journal: str, links: str = "", stamp: str = "", project: str = "") -> str:
+    """Return the page of a run of a `project`.
 
     `journal` is where its texts are whole, as messages name it; `links` the address of the case files on the web,
     `stamp` tells this page from a later one where a server has both, while the run goes on. Raises RecallError where
@@ -50,6 +53,7 @@ def page(report: Report, journal: str, links: str = "", stamp: str = "") -> str:
         journal=journal,
         stamp=stamp,
         charts=drawn,
+        facts=_facts(report, project),
         **_values(report, links, live=bool(stamp)),
     )
 
@@ -57,7 +61,7 @@ def page(report: Report, journal: str, links: str = "", stamp: str = "") -> str:
 def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
     record, card = report.record, report.card
     goes_on = live and record.exit_code is None
-    header, counts = record.header, card.counts
+    header = record.header
     third = [entry for entry in report.entries if entry.outcome in (Outcome.ERROR.value, Outcome.SKIPPED.value)]
     return {
         "report": report,
@@ -65,14 +69,18 @@ def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
         "verdict": verdict(report),
         "mood": _mood(report),
         "subtitle": sentences.title(header) + ("" if goes_on else partial(record)),
-        "counts": [(name, SYMBOLS[name], _counted(counts[name], name)) for name in COLUMNS if counts.get(name)],
+        "counts": _counts(report),
+        "health": headline.pass_rate(header, card),
         "symbols": SYMBOLS,
         "partial": _so_far(report) if goes_on else sentences.partial(record, card),
         "chosen": f"{len(header.picks):,} of {plural(header.total, 'case')} chosen",
         "not_chosen": sentences.not_run(header),
         "limit": sentences.limit(header, card),
         "gates": list(gates.lines(card)),
-        "regressions": [_regression(header, entry, links) for entry in report.regressions],
+        "regressions": [_failed(header, entry, links) for entry in report.regressions],
+        "news": [_failed(header, entry, links) for entry in of_kind(report, Failure.NEW)],
+        "known": [(entry.case_id, line(entry.trial.note)) for entry in of_kind(report, Failure.KNOWN) if entry.trial],
+        "most": MOST,
         "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
         "unrun": [entry for entry in report.entries if entry.result is None],
         "apart": report.apart,
@@ -85,13 +93,48 @@ def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
 
 
 def verdict(report: Report) -> str:
-    """Return what came of the run in a few words, the worst first."""
-    counts = report.card.counts
-    parts = [plural(len(report.regressions), "regression")] if report.regressions else ["no regression"]
-    worst_first = (*COLUMNS[1:], COLUMNS[0])
-    parts += [_counted(counts[name], name) for name in worst_first if counts.get(name)]
-    told = ", ".join(parts) if counts else "nothing run"
+    """Return what came of the run in the words of the headline, each case counted once."""
+    told = headline.counts(report.card)
     return told[0].upper() + told[1:]
+
+
+def _counts(report: Report) -> list[tuple[str, str, str]]:
+    """Return the kinds of cases, those to look at first: its name, its symbol, and how many there are in words."""
+    card = report.card
+    told = [(kind.value, headline.counted(kind, len(found))) for kind, found in card.failures().items()]
+    others = (name for name in (*COLUMNS[2:], COLUMNS[0]) if card.counts.get(name))
+    told += [(name, _counted(card.counts[name], name)) for name in others]
+    return [(name, symbol(name), text) for name, text in told]
+
+
+def symbol(kind: str) -> str:
+    """Return how a case of a kind looks, beside the word."""
+    return SYMBOLS.get(kind, SYMBOLS["failed"])
+
+
+def _facts(report: Report, project: str) -> list[tuple[str, str]]:
+    """Return what a reader wants to know of the run itself; what is not known is said to be."""
+    record = report.record
+    header = record.header
+    unknown = "not recorded"
+    told = cost.lines(report.spends)[:1]
+    return [
+        ("Project", project or unknown),
+        ("Commit", header.commit[:12] or unknown),
+        ("Branch", header.branch or unknown),
+        ("Began", header.started[:16].replace("T", " ") + " UTC" if header.started else unknown),
+        ("Took", unknown if record.seconds is None else duration(record.seconds)),
+        ("Cost", told[0] if told else "no call of a model was seen"),
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it: `12.3 s`, `4 min 10 s`, `2 h 5 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def _so_far(report: Report) -> str:
@@ -105,13 +148,18 @@ def _counted(count: int, outcome: str) -> str:
 
 
 def _mood(report: Report) -> str:
-    """Return how the verdict looks: a run that only fails where cases have failed before is neither good nor bad."""
+    """Return how the verdict looks: a run with failures, none of which is a regression, is neither good nor bad."""
     if report.regressions:
         return "bad"
     return "good" if all(entry.outcome in ("passed", "skipped") for entry in report.entries) else "mixed"
 
 
-def _regression(header: Header, entry: Entry, links: str) -> dict[str, Any]:
+def of_kind(report: Report, kind: Failure) -> list[Entry]:
+    """Return the cases that failed in one way, by id."""
+    return [entry for entry in report.entries if entry.kind == kind.value]
+
+
+def _failed(header: Header, entry: Entry, links: str) -> dict[str, Any]:
     assert entry.result is not None
     trial = entry.result.trial
     return {
@@ -134,16 +182,17 @@ def _excerpt(text: str) -> str:
 
 
 def _row(header: Header, entry: Entry) -> dict[str, Any]:
+    trial = entry.trial
     return {
         "id": entry.case_id,
-        "kind": "regression" if entry.regression else entry.outcome,
+        "kind": entry.kind,
         "symbol": SYMBOLS[entry.outcome],
-        "apart": entry.result is not None and entry.result.apart,
+        "apart": entry.result is not None and entry.result.apart and entry.kind != Failure.QUARANTINED.value,
+        "asked": line(entry.written.asked) if entry.written else "",
+        "answer": line(trial.answer.text) if trial and trial.answer else "",
+        "score": score(scores(trial)) if trial else "",
+        "why": line(trial.note or trial.error) if trial else "",
         "scenario": entry.scenario,
-        "dimension": entry.dimension,
-        "judges": ", ".join(entry.judges),
-        "source": entry.source,
-        "reason": entry.reason,
         "move": moved(header, entry.result) if entry.result is not None else "",
         "flip": entry.flip,
         "before": entry.pair.base.outcome.value if entry.pair is not None else "",
@@ -180,7 +229,7 @@ def _notes(report: Report) -> list[str]:
         from pytest_recall.render import audit
 
         told += audit.lines(card.regraded)
-    return [*told, *cost.lines(report.spends)[:1]]
+    return told
 
 
 def _against(report: Report) -> dict[str, Any] | None:
@@ -195,6 +244,23 @@ def _against(report: Report) -> dict[str, Any] | None:
         "remarks": list(compare.remarks(found)),
         "tables": compare.tables(found),
         "columns": compare.COLUMNS,
-        "lost": [pair.case_id for pair in found.lost],
-        "gained": [pair.case_id for pair in found.gained],
+        "changed": [
+            (name, [_changed(entry) for entry in report.entries if entry.flip == flip])
+            for name, flip in (("Passed before and fails now", "lost"), ("Failed before and passes now", "gained"))
+        ],
+    }
+
+
+def _changed(entry: Entry) -> dict[str, Any]:
+    """Return what two runs made of a case on which they do not agree."""
+    assert entry.pair is not None
+    assert entry.trial is not None
+    return {
+        "id": entry.case_id,
+        "asked": entry.written and _excerpt(entry.written.asked),
+        "sides": [
+            (trial.outcome.value, _excerpt(trial.answer.text) if trial.answer else None, trial.note)
+            for trial in (entry.pair.base, entry.trial)
+        ],
+        "diff": entry.change(),
     }
