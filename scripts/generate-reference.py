@@ -89,7 +89,7 @@ class Recorder:
 def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
-    options.add_settings(cast(pytest.Parser, recorder))
+    switch.add_settings(cast(pytest.Parser, recorder))
     options.add(cast(Group, recorder))
     recording.add(cast(Group, recorder))
     return recorder
@@ -286,7 +286,7 @@ def name_part() -> Iterator[str]:
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "options": option_part,
     "ini": ini_part,
-    "mark": lambda: iter(("```text", options.MARK, "```")),
+    "mark": lambda: iter(("```text", switch.MARK, "```")),
     "commands": command_part,
     "judges": judge_part,
     "case-fields": lambda: field_part(Case),

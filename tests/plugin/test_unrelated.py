@@ -97,7 +97,7 @@ class TestOff:
         )
         result = checkout.pytester.run(sys.executable, "-c", script)
         assert result.ret == 0
-        plugin = [f"pytest_recall.plugin.{name}" for name in ("fixtures", "options", "stash", "switch")]
+        plugin = [f"pytest_recall.plugin.{name}" for name in ("fixtures", "stash", "switch")]
         assert result.outlines[-1] == str(["pytest_recall", "pytest_recall.plugin", *plugin])
 
     @WORKERS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.plugin import options, switch
+from pytest_recall.plugin import switch
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Add the ini settings; options are added by the next hook."""
-    options.add_settings(parser)
+    switch.add_settings(parser)
     config = pluginmanager.get_plugin("pytestconfig")
     if pluginmanager.has_plugin("capturemanager") and isinstance(config, pytest.Config) and switch.is_on(config):
         # A conftest file has named us in `pytest_plugins`, too late for the next hook.
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the fixtures, the mark and, if the plugin is on, the hooks below."""
     from pytest_recall.plugin import fixtures
 
-    config.addinivalue_line("markers", options.MARK)
+    config.addinivalue_line("markers", switch.MARK)
     config.pluginmanager.register(fixtures, "recall-fixtures")
     if not switch.is_on(config):
         config.pluginmanager.register(switch.Off(config), "recall-off")
@@ -150,6 +150,8 @@ class Hooks:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Write down what this run is going to do."""
         if self.run:
+            from pytest_recall.plugin import options
+
             own = (item for item in session.items if CASE_ID in item.stash and not getattr(item, "arm", ""))
             self.run.collected([item.stash[CASE_ID] for item in own])
             if options.concurrency(self.config) > 1:
@@ -238,6 +240,8 @@ class Hooks:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
+        from pytest_recall.plugin import options
+
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
             from pytest_recall.plugin.start import run_of
 
@@ -254,6 +258,8 @@ class Hooks:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
+        from pytest_recall.plugin import options
+
         if report.when == "call" and report.failed and getattr(report, "recall_error", False):
             return "error", "E", "ERROR"
         if hasattr(report, "recall_dry"):

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from pytest_recall.run.context import Asked
     from pytest_recall.run.wanted import Wanted
 
-MARK = (
-    "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
-)
 TITLE = "eval cases on a schedule (pytest-recall)"
 AGAIN = "again"
 """The outcome, to pytest, of a trial that is not the last one of its series."""
@@ -25,27 +22,6 @@ CRASHED = "???"
 BATCHED = 200
 """Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
-
-
-def add_settings(parser: pytest.Parser) -> None:
-    """Add the ini settings, which are known whether the plugin is on or off."""
-    parser.addini("recall", "switch the plugin on, as `-p recall` does: true or false (default: false)", type="bool")
-    parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
-    parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
-    parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
-    parser.addini(
-        "recall_datasets",
-        "glob patterns of files that name datasets and are run with the folder they are in; others are run where"
-        " their path is given",
-        type="linelist",
-    )
-    parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
-    parser.addini(
-        "recall_short_options",
-        "whether --model and the like are options beside --recall-model: true or false (default: true)",
-        type="bool",
-        default=True,
-    )
 
 
 def add(group: Group) -> None:

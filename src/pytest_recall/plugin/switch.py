@@ -34,8 +34,32 @@ SHORT = frozenset(
     }
 )
 """Options `--NAME` that are the same as `--recall-NAME`."""
+MARK = (
+    "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
+)
 RUBRIC = "rubric.yaml"
 """The file that makes the case files in its folder and below ours."""
+
+
+def add_settings(parser: pytest.Parser) -> None:
+    """Add the ini settings, which are known whether the plugin is on or off."""
+    parser.addini("recall", "switch the plugin on, as `-p recall` does: true or false (default: false)", type="bool")
+    parser.addini("recall_concurrency", "how many cases run at once in each process (default: 1)")
+    parser.addini("recall_dir", "the eval directory, relative to the ini file (default: found, else eval)")
+    parser.addini("recall_files", "glob patterns of case files, beside the default ones", type="linelist")
+    parser.addini(
+        "recall_datasets",
+        "glob patterns of files that name datasets and are run with the folder they are in; others are run where"
+        " their path is given",
+        type="linelist",
+    )
+    parser.addini("recall_progress", "seconds between the lines that say how far a run is; 0 for none (default: 60)")
+    parser.addini(
+        "recall_short_options",
+        "whether --model and the like are options beside --recall-model: true or false (default: true)",
+        type="bool",
+        default=True,
+    )
 
 
 def is_on(config: pytest.Config) -> bool:
@@ -99,6 +123,8 @@ class Off:
 
 def _is_case_file(path: Path) -> bool:
     """Whether a file is called like one that holds cases, or names a dataset or a profile."""
+    if path.suffix not in (".yaml", ".yml", ".jsonl"):
+        return False
     from pytest_recall.store.find import DATASET_FILES, DEFAULT_PATTERNS, PROFILE_FILES, is_case_file
 
     return is_case_file(path, (*DEFAULT_PATTERNS, *DATASET_FILES, *PROFILE_FILES)) and path.is_file()
