@@ -78,7 +78,6 @@ class Client:
     name: str
     module: str
     body: str
-    package: str = ""
 
 
 CLIENTS = (
@@ -141,7 +140,6 @@ CLIENTS = (
         'options = types.HttpOptions(base_url=URL, headers={"prefer": HEADER})\n'
         'client = google.genai.Client(api_key="k", http_options=options)\n'
         'return client.models.generate_content(model="m", contents=prompt).text',
-        "google-genai",
     ),
     Client(
         "mistralai",
@@ -151,7 +149,6 @@ CLIENTS = (
         'made = client.chat.complete(model="m", messages=[{"role": "user", "content": prompt}],'
         ' http_headers={"prefer": HEADER})\n'
         "return made.choices[0].message.content",
-        "mistralai",
     ),
     Client(
         "cohere",
@@ -160,7 +157,6 @@ CLIENTS = (
         'made = client.chat(model="m", messages=[{"role": "user", "content": prompt}],'
         ' request_options={"additional_headers": {"prefer": HEADER}, "max_retries": 0})\n'
         "return made.message.content[0].text",
-        "cohere",
     ),
     Client(
         "litellm",
@@ -168,11 +164,10 @@ CLIENTS = (
         'made = litellm.completion(model="openai/m", api_base=URL + "/v1", api_key="k", num_retries=0,'
         ' messages=[{"role": "user", "content": prompt}], extra_headers={"prefer": HEADER})\n'
         "return made.choices[0].message.content",
-        "litellm",
     ),
-    Client("mcp", "mcp", MCP.replace("MODE", "auto"), "mcp"),
+    Client("mcp", "mcp", MCP.replace("MODE", "auto")),
     # With an id of a session, and a stream of its own on which the server could speak.
-    Client("mcp, sessions", "mcp", MCP.replace("MODE", "legacy"), "mcp"),
+    Client("mcp, sessions", "mcp", MCP.replace("MODE", "legacy")),
 )
 MCP_SERVER = """\
 import sys

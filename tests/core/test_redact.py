@@ -366,6 +366,19 @@ def test_a_compressed_body_without_secrets_stays_compressed() -> None:
     assert REDACTOR.response(response) == response
 
 
+@pytest.mark.parametrize(
+    ("secrets", "url", "clean"),
+    [
+        ({"MY_PASSWORD": "password"}, "https://password.h.test/password", "https://MY_PASSWORD.h.test/[MY_PASSWORD]"),
+        ({"SECOND": "O", "FIRST": "CfHú"}, "https://[SECOND]CfHú/", "https://SECONDFIRST/"),
+    ],
+)
+def test_a_secret_within_the_name_of_one(secrets: dict[str, str], url: str, clean: str) -> None:
+    redactor = Redactor(secrets)
+    assert redactor.url(url) == clean
+    assert redactor.url(clean) == clean
+
+
 def test_a_body_in_an_unknown_encoding_is_redacted_as_it_is() -> None:
     redacted = REDACTOR.response(Response(200, "", (("content-encoding", "snappy"),), (KEY.encode(),)))
     assert redacted == Response(200, "", (("content-encoding", "snappy"),), (b"[OPENAI_API_KEY]",))

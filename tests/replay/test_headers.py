@@ -52,28 +52,25 @@ def pages() -> Iterator[Pages]:
     server.close()
 
 
-def by_requests(url: str) -> tuple[list[Any], Any]:
-    """Return all pages, and the last response."""
-    requests = pytest.importorskip("requests")
+def _every(client: Any, url: str) -> tuple[list[Any], Any]:
+    """Return all pages by a client of requests or of httpx, which are used alike, and the last response."""
     found, response = [], None
-    with requests.Session() as session:
-        while url:
-            response = session.get(url)
-            found.append(response.json())
-            url = response.links.get("next", {}).get("url", "")
-    return found, response
-
-
-def by_httpx(url: str) -> tuple[list[Any], Any]:
-    """Return all pages, and the last response."""
-    httpx = pytest.importorskip("httpx")
-    found, response = [], None
-    with httpx.Client() as client:
+    with client:
         while url:
             response = client.get(url)
             found.append(response.json())
             url = response.links.get("next", {}).get("url", "")
     return found, response
+
+
+def by_requests(url: str) -> tuple[list[Any], Any]:
+    """Return all pages, and the last response."""
+    return _every(pytest.importorskip("requests").Session(), url)
+
+
+def by_httpx(url: str) -> tuple[list[Any], Any]:
+    """Return all pages, and the last response."""
+    return _every(pytest.importorskip("httpx").Client(), url)
 
 
 def by_aiohttp(url: str) -> tuple[list[Any], Any]:

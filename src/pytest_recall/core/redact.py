@@ -7,7 +7,7 @@ writes asks `core.credentials.suspicious` last.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -31,6 +31,7 @@ _CREDENTIAL_PARAMETERS = (
 _HOST = re.compile(r"(?<=://)[^/?#\s\"<>]+")
 _BRACKETS = re.compile(r"\[([\w.-]+)\]")  # An address of version 6 holds colons.
 _LONG = 16
+_ROUNDS = 20
 _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
 
@@ -46,10 +47,11 @@ class _Span(NamedTuple):
 class _Finder:
     """Finds the known secrets in bytes, with one quick look where there are none.
 
-    Of a value of `folds` characters or more the case does not matter: a shorter one may be a word.
+    Of a value of `folds` characters or more the case does not matter: a shorter one may be a word. With `bare`, names
+    stand for secrets without their brackets too.
     """
 
-    def __init__(self, secrets: Mapping[str, str], folds: int) -> None:
+    def __init__(self, secrets: Mapping[str, str], folds: int, *, bare: bool = False) -> None:
         names: dict[str, str] = {}
         for name, value in secrets.items():
             if value.strip():
@@ -63,8 +65,12 @@ class _Finder:
                     self._folded.add(len(self._spellings))
                     needle, expression = needle.lower(), b"(?i:%b)" % expression
                 self._spellings.append((needle, expression, _raw(f"[{name}]")))
-        written = sorted({_REDACTED, *(f"[{name}]" for name in names.values())})
-        self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in written))
+        written = {_REDACTED, *(f"[{name}]" for name in names.values())}
+        if bare:
+            # A name that holds a secret, as MY_PASSWORD holds `password`, would be replaced without end.
+            values = [value.lower() for value in names]
+            written |= {name for name in names.values() if any(value in name.lower() for value in values)}
+        self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in sorted(written)))
         self._compiled: dict[tuple[int, ...], re.Pattern[bytes]] = {}
 
     def spans(self, data: bytes) -> list[_Span]:
@@ -119,7 +125,8 @@ class Redactor:
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
         self._kept = kept
         self._spans = _Finder(secrets, folds=_LONG).spans
-        self._in_host = _Finder(secrets, folds=0).spans
+        self._in_url = _Finder(secrets, folds=_LONG, bare=True).spans
+        self._in_host = _Finder(secrets, folds=0, bare=True).spans
 
     def bytes(self, data: bytes) -> bytes:
         """Return `data`, which need not be UTF-8, without the secrets."""
@@ -128,21 +135,20 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return `text` without the secrets."""
-        data = _raw(text)
-        spans = self._spans(data)
-        return _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else text
+        return _redacted(text, self._spans)
 
     def url(self, url: str) -> str:
         """Return `url` without secrets, userinfo and the values of credential-like parameters."""
         # Taking something out may bring together what is a secret again; each round takes out more.
-        while (cleaner := _without_credentials(_HOST.sub(self._host, self.text(url)))) != url:
+        for _ in range(_ROUNDS):
+            cleaner = _without_credentials(_HOST.sub(self._host, _redacted(url, self._in_url)))
+            if cleaner == url:
+                return url
             url = cleaner
-        return url
+        return _HOST.sub("REDACTED", url)
 
     def _host(self, match: re.Match[str]) -> str:
-        data = _raw(match[0])
-        spans = self._in_host(data)
-        host = _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else match[0]
+        host = _redacted(match[0], self._in_host)
         return _BRACKETS.sub(r"\1", host) if "[" in host else host
 
     def _header(self, name: str, value: str) -> str:
@@ -234,6 +240,12 @@ def _without_credential(match: re.Match[str]) -> str:
 def _raw(text: str) -> bytes:
     """Return the bytes of any string that Python can hold."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def _redacted(text: str, find: Callable[[bytes], list[_Span]]) -> str:
+    data = _raw(text)
+    spans = find(data)
+    return _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else text
 
 
 def _replaced(data: bytes, spans: list[_Span]) -> bytes:
