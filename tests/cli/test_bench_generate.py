@@ -111,7 +111,7 @@ class TestQuestions:
         done = bench("generate-qa", *model(stopped), "--interval", "4")
         assert done.code == 2
         assert "days 9 to 10: " in done.err
-        assert done.err.endswith("the same command goes on from here\n")
+        assert done.err.endswith("the same command continues it\n")
         there = path.read_text()
         path.write_text(there.replace("  difficulty", "  irrelevant_after: 9\n  note: ours\n  difficulty", 1))
         there = path.read_text()
@@ -379,7 +379,7 @@ class TestConversations:
         done = ended(signal.SIGINT, upstream, 2, "generate-conversations", *arguments)
         folder = persona / "conversations-10d"
         assert (done.code, done.out) == (130, "")
-        assert done.err.endswith(f"recall: {folder}: stopped; the same command goes on from here\n")
+        assert done.err.endswith(f"recall: {folder}: stopped; the same command continues it\n")
         assert [path.name for path in folder.iterdir()] == ["conv-0001.md"]
 
     @pytest.mark.parametrize(

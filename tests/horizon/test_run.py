@@ -187,7 +187,7 @@ def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(RUN) == 2
     assert capsys.readouterr().err.endswith(
         "recall: out: stopped: 5 questions in a row have no points, the last one by the memory (memory answer:"
-        " ConnectionError: down); mend that, and the same command goes on from here\n"
+        " ConnectionError: down); mend that, and the same command continues it\n"
     )
     assert [one["failure"] for one in lines()] == ["memory"] * 5
     (tmp_path / "down.txt").unlink()
@@ -336,7 +336,7 @@ def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "recall: out: stopped; the same command goes on from here"
+    assert said.splitlines()[-1] == "recall: out: stopped; the same command continues it"
     assert ran()["metadata"]["totalEvalsRun"] == ASKED
 
 

@@ -139,7 +139,7 @@ def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> 
     for problem in done.stopped:
         say(problem)
     if done.stopped:
-        say("the days before it are whole, replies are kept, and the same command goes on from here")
+        say("the days before it are whole, replies are kept, and the same command continues it")
     return 2 if done.stopped else 0
 
 

@@ -49,7 +49,7 @@ it was, and one whose prompts have not changed asks nothing. --fresh asks again.
 or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
 
 With --budget no call begins once so much is spent. What was not judged then is listed, nothing is
-written, and the exit code is 2; the same command goes on from there.
+written, and the exit code is 2; the same command continues it.
 
 Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
 """
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
                 done = bench.judge(replies, progress, meter.closed if meter else _open)
         why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
-        told = "begin again" if by_cassette else "the replies are kept, and the same command goes on from here"
+        told = "begin again" if by_cassette else "the replies are kept, and the same command continues it"
         raise StoppedError(f"stopped; {told}") from None
     finally:
         if meter is not None:
@@ -136,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
         again = "the same command without --fresh" if args.fresh else "the same command"
-        print(f"recall: {unwritten}the replies are kept, and {again} goes on from here", file=sys.stderr)
+        print(f"recall: {unwritten}the replies are kept, and {again} continues it", file=sys.stderr)
         return 2
     if args.write:
         _write(place, done, digest)

@@ -81,7 +81,7 @@ def sit(
             # What is on a cassette is whole, whatever was judged before.
             return judge.name, judge_all(bench, found, folder, judge, fresh=mode != "off", tell=tell)
         except KeyboardInterrupt:
-            raise StoppedError(f"{folder}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{folder}: stopped; the same command continues it") from None
         except MissError as error:
             if mode != "off":
                 raise

@@ -19,7 +19,7 @@ class RecallError(Exception):
 
 
 class StoppedError(RecallError):
-    """What somebody stopped with Ctrl-C, and how to go on; it ends a command with `STOPPED`."""
+    """What was stopped with Ctrl-C, and how to go on; it ends a command with `STOPPED`."""
 
 
 STOPPED = 130

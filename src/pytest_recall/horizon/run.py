@@ -87,7 +87,7 @@ class Going:
             with locked(self._folder / ".lock", f"{self._folder}: another run is at it; wait, or name another --out"):
                 return self._go()
         except KeyboardInterrupt:
-            raise StoppedError(f"{self._folder}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{self._folder}: stopped; the same command continues it") from None
 
     def _go(self) -> Outcome:
         parts = self._parts
@@ -194,9 +194,9 @@ class Going:
                         self._ingest_ms[checkpoint.range.label] = ingest_ms
                         self._reach(files, checkpoint, new)
         except StuckError as error:
-            raise RecallError(f"{self._folder}: stopped: {error}; then the same command goes on from here") from None
+            raise RecallError(f"{self._folder}: stopped: {error}; then the same command continues it") from None
         except CaseError as error:
-            raise RecallError(f"{self._folder}: stopped: {error}; the same command goes on from here") from None
+            raise RecallError(f"{self._folder}: stopped: {error}; the same command continues it") from None
 
     @contextmanager
     def _opened(self) -> Iterator[Subject]:
@@ -271,7 +271,7 @@ class Going:
         if self._failed_in_a_row >= IN_A_ROW:
             raise RecallError(
                 f"{self._folder}: stopped: {IN_A_ROW} questions in a row have no points, the last one by the"
-                f" {one.failure} ({one.error}); mend that, and the same command goes on from here"
+                f" {one.failure} ({one.error}); mend that, and the same command continues it"
             )
 
     def _reach(self, files: RunFiles, checkpoint: Checkpoint, new: int | None) -> None:

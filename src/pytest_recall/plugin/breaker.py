@@ -1,7 +1,8 @@
 """Breaker: a run asks no more once a provider has kept so many trials in a row from a verdict in the same way.
 
-Each process counts the trials that end in it, and the controller of xdist those of all workers; whoever comes to the
-limit writes it into a file that the others look for. The cases that are left are not run: nothing is known of them.
+Each process counts the trials that end in it, and the controller of xdist those of all workers; the first to come
+to the limit writes it into a file that the others look for. The cases that are left are not run: nothing is known of
+them.
 """
 
 from __future__ import annotations

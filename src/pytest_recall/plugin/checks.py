@@ -77,7 +77,7 @@ class Checks:
             yield from self._of_agent(item)
 
     def _of_agent(self, item: CaseItem) -> Iterator[str]:
-        """Yield what is wrong with a model that is to be asked in place of an agent: nobody names or finds it."""
+        """Yield what is wrong with a model that is to be asked in place of an agent: it is not named, or not found."""
         found = item._fixtureinfo.name2fixturedefs
         plain = _is_built_in(found, "agent")
         if plain and self._run.plan.context.model is None:
@@ -95,7 +95,7 @@ class Checks:
             yield from (f"{what}: {message}" for message in error.messages)
 
     def _of_model(self, name: str) -> Iterator[str]:
-        """Yield what is wrong with a judge that asks a model: none is named, or nobody finds it."""
+        """Yield what is wrong with a judge that asks a model: none is named, or it is not found."""
         if name in judging.KINDS:
             try:
                 judging.panel_of(self._config)

@@ -132,7 +132,7 @@ class Ending:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:
-        """Say how to ask the cases that were left since somebody stopped the run, or a provider did."""
+        """Say how to ask the cases that were left when the run was stopped, or a provider was down."""
         run = self._run
         outages = {} if run.breaker is None else run.breaker.stopped()
         if run.breaker is not None:

@@ -11,7 +11,7 @@ from pytest_recall.plugin.switch import RUBRIC
 from pytest_recall.store.find import find_files, meant_for
 
 OTHERS = ("cassettes", "events", "_artifacts")
-"""Folders of the eval directory in which nobody writes cases."""
+"""Folders of the eval directory that hold no case files of people."""
 
 
 def refuse(config: pytest.Config) -> None:
@@ -29,7 +29,7 @@ def _sentences(config: pytest.Config) -> Iterator[str]:
     named = [options.argument_path(config, argument) for argument in config.args]
     if not any(root == folder or root in folder.parents or folder in root.parents for root in named):
         return
-    # A folder of that name may be another tool's, unless somebody says that it is ours.
+    # A folder of that name may be another tool's, unless a setting says that it is ours.
     given = config.args_source is not pytest.Config.ArgsSource.INVOCATION_DIR and folder in named
     if not (given or (folder / RUBRIC).is_file() or options.given_dir(config) == folder):
         return

@@ -16,7 +16,7 @@ LIKE = 0.8
 
 
 def refuse(parser: pytest.Parser, args: list[str]) -> None:
-    """Refuse the first option that nobody knows, if it is near one of ours or of pytest-xdist's.
+    """Refuse the first unknown option, if it is near one of ours or of pytest-xdist's.
 
     All others are for pytest to refuse. Raises pytest.UsageError.
     """

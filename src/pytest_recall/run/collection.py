@@ -1,6 +1,6 @@
 """Collection: what pytest finds wrong with an eval directory as it collects it, in a process of its own.
 
-Judges are fixtures of somebody's conftest files, so that pytest alone knows them; nothing is asked or judged.
+Judges are fixtures of the project's conftest files, so that pytest alone knows them; nothing is asked or judged.
 """
 
 from __future__ import annotations

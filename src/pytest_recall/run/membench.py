@@ -97,7 +97,7 @@ def go_on(
                             told = time.monotonic()
                             tell(f"{count:,} of {total:,} questions")
                 except KeyboardInterrupt:
-                    raise StoppedError(f"{folder}: stopped; the same command goes on from here") from None
+                    raise StoppedError(f"{folder}: stopped; the same command continues it") from None
     return Found(tuple(lines[id] for id in bench.entries if id in lines), total)
 
 

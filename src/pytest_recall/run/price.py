@@ -53,7 +53,7 @@ def price(
 
 
 def _runs_here(model: str | None, own: Mapping[str, Prices]) -> bool:
-    """Return whether nobody is known to sell the model; without the price list that is not known."""
+    """Return whether no vendor is known to sell the model; without the price list that is not known."""
     return available() and model not in own and (model is None or not _offers(model.strip().lower(), None))
 
 

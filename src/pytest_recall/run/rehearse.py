@@ -14,7 +14,7 @@ from pytest_recall.run.execute import Judge, check_arguments, check_threshold, j
 def mistakes(case: Case, judges: Mapping[str, Judge], thresholds: Mapping[str, float]) -> list[str]:
     """Return what is wrong with how the case calls `judges`, which are rehearsals, one sentence each.
 
-    A judge that is not among them is somebody's own: what it takes is known when its fixture is set up.
+    A judge that is not among them is the project's own: what it takes is known when its fixture is set up.
     """
     found: list[str] = []
     scored = False

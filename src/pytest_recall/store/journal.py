@@ -143,7 +143,7 @@ def read_journal(folder: Path) -> Record:
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
-                seconds = None if exit_code is None else seconds  # Nobody knows when a run was killed.
+                seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
                 exit_code, why = None, ""
                 beside = {key: record[key] for key in ("budget", "ledger", "early")}
                 header = header and header._replace(**typed(Header, beside))

@@ -96,7 +96,7 @@ def write_days(
     try:
         work.each(stretches, one)
     except KeyboardInterrupt:
-        raise StoppedError(f"{goes_on}: stopped; the same command goes on from here") from None
+        raise StoppedError(f"{goes_on}: stopped; the same command continues it") from None
     return sorted(left_out)
 
 

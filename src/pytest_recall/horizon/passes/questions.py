@@ -133,7 +133,7 @@ def write_questions(corpus: Corpus, plan: Plan, writer: Writer, tell: Callable[[
                 file = _one(corpus, request, writer, covered, file, outcome, tell)
                 progress.step()
         except KeyboardInterrupt:
-            raise StoppedError(f"{path}: stopped; the same command goes on from here") from None
+            raise StoppedError(f"{path}: stopped; the same command continues it") from None
     return outcome
 
 
@@ -173,7 +173,7 @@ def _one(
             continue
         except ModelError as error:
             # What is wrong with the model is wrong with the next window as well.
-            raise RecallError(f"{named}: {error}; the same command goes on from here") from None
+            raise RecallError(f"{named}: {error}; the same command continues it") from None
         if not proposed.whole:
             tell(f"{named}: the reply breaks off after {plural(len(proposed.items), 'question')}, kept all the same")
         for taken in take(proposed.items, shown):
