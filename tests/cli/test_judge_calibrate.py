@@ -348,7 +348,7 @@ class TestBudget:
             first.stderr.fnmatch_lines(
                 [
                     "recall: budget $4.00: $4.00 spent; the budget of $4.00 is spent",
-                    "recall: eval/calibration.yaml is as it was; the replies are kept, and the same command continues it",
+                    "recall: eval/calibration.yaml is as it was; the replies are kept, *continues it",
                 ]
             )
             assert not (checkout.path / "eval/calibration.yaml").exists()
