@@ -35,10 +35,9 @@ def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
             env={**environ, **_QUIET},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return "", ""
     commit, _, branch = done.stdout.decode("utf-8", "replace").strip().partition("\n")
     if done.returncode or not commit:
