@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.plugin import switch
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE
+from pytest_recall.plugin.stash import AHEAD, CALLED, CASE_ID, DECK, RUN, SUBTESTS, TAPE
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -202,7 +202,15 @@ class Hooks:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Fail a test that asked for what is not recorded, or left some of it unasked."""
+        """Fail a test that asked for what is not recorded, or left some of it unasked; tell subtests from the test."""
+        if CASE_ID in item.stash:
+            item.stash[SUBTESTS], item.stash[CALLED] = [], True
+        try:
+            return (yield from self._called(item))
+        finally:
+            item.stash[CALLED] = False
+
+    def _called(self, item: pytest.Item) -> Generator[None, object, object]:
         deck = self.config.stash.get(DECK, None)
         if deck is None or deck.mode == "off" or TAPE not in item.stash:
             return (yield)
@@ -228,9 +236,11 @@ class Hooks:
         """Attach the trial to the report, which is how it reaches the controller."""
         report = yield
         if CASE_ID in item.stash:
-            from pytest_recall.plugin.trials import attach, missed_at_its_end
+            from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest
 
-            if call.when != "teardown" or missed_at_its_end(item, call):
+            if item.stash.get(CALLED, False):
+                take_subtest(item, call, report)
+            elif call.when != "teardown" or changes_at_its_end(item, call, report):
                 attach(item, call, report)
                 if self.run and self.run.dry and hasattr(report, "recall"):
                     from pytest_recall.plugin import dry

@@ -32,6 +32,10 @@ TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
 """On an item: what its last call came to, if it got as far as a verdict."""
 OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
 """On an item: what it came to when it last ran; an error until that is known."""
+SUBTESTS: pytest.StashKey[list[tuple[Outcome, str]]] = pytest.StashKey()
+"""On an item while it is called, and until its call is reported: its subtests that did not pass, and why."""
+CALLED: pytest.StashKey[bool] = pytest.StashKey()
+"""On an item: whether it is being called, so that what is reported of it is a subtest."""
 OUTCOMES: pytest.StashKey[list[Outcome]] = pytest.StashKey()
 """On an item whose case is asked several times: what its trials came to so far."""
 UNPROVEN: pytest.StashKey[str] = pytest.StashKey()

@@ -20,12 +20,14 @@ from pytest_recall.plugin.stash import (
     OUTCOME,
     OUTCOMES,
     RUN,
+    SUBTESTS,
     TAPE,
     TRIAL,
     UNASKED,
     UNPAID,
     UNPROVEN,
 )
+from pytest_recall.render.sentences import plural
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -53,6 +55,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     run = item.config.stash[RUN]
     case_id = item.stash[CASE_ID]
     outcome, error = _outcome(item, call, report)
+    if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and item.stash.get(SUBTESTS, []):
+        outcome, error = _by_subtests(item)
+        report.outcome, report.longrepr = "failed", error
     item.stash[OUTCOME] = outcome
     outage = _outage(call) if outcome is Outcome.ERROR else None
     if outcome is not Outcome.SKIPPED:
@@ -179,10 +184,32 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
         report.wasxfail = reason
 
 
-def missed_at_its_end(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
-    """Whether the teardown has something against the case itself, and not against a fixture that others share."""
-    error = call.excinfo.value if call.excinfo is not None else None
-    return isinstance(error, MissError) and TAPE in item.stash and str(error) in item.stash[TAPE].misses
+def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Note what a subtest came to, of pytest's fixture or of unittest: the test comes to no better."""
+    outcome, error = _outcome(item, call, report)
+    if outcome in (Outcome.FAILED, Outcome.ERROR):
+        item.stash[SUBTESTS].append((outcome, error))
+    if outcome is Outcome.FAILED:
+        set_apart(item, report)
+
+
+def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
+    found = item.stash[SUBTESTS]
+    failed = [error for outcome, error in found if outcome is Outcome.FAILED]
+    told = failed or [error for _, error in found]
+    return Outcome.FAILED if failed else Outcome.ERROR, f"{plural(len(found), 'subtest')} failed: {'; '.join(told)}"
+
+
+def changes_at_its_end(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> bool:
+    """Whether the teardown changes what a case came to: pytest reports an error for what had passed, or it missed."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, MissError):
+        return _missed_at_its_end(item, call.excinfo.value)
+    return report.failed and item.stash.get(OUTCOME, None) is Outcome.PASSED
+
+
+def _missed_at_its_end(item: pytest.Item, error: MissError) -> bool:
+    """Whether what was missed is the case's own, and not that of a fixture that others share."""
+    return TAPE in item.stash and str(error) in item.stash[TAPE].misses
 
 
 def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> tuple[Outcome, str]:
