@@ -33,10 +33,15 @@ def rewrite(run: Path, *cases: str) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
 
 
+BLOCKS = (
+    "recall: this run blocks: {}: worse; 1 of 4 cases without a verdict, 0 allowed (agent: TimeoutError: no answer)\n"
+)
+
+
 def test_text(ran: Path) -> None:
     before = files(ran)
     done = recall(ran, "score")
-    assert (done.code, done.err) == (1, "")
+    assert (done.code, done.err) == (1, BLOCKS.format("regressed"))
     lines = done.out.splitlines()
     told = "1 regression, 1 error, 1 passed, 1 skipped; 66 % of the last verdicts pass, which 3 of 5 cases have"
     assert lines[:3] == [told, "regressions (1):", "  worse (box 3 → 1)"]
@@ -118,7 +123,7 @@ def test_fail_on_cases_that_were_not_run(ran: Path, inside: Recall) -> None:
 
 def test_fail_on_is_an_exit_code_of_the_process(ran: Path) -> None:
     done = recall(ran, "score", "--fail-on", "failure", "--format", "json")
-    assert (done.code, done.err) == (1, "")
+    assert (done.code, done.err) == (1, BLOCKS.format("failed"))
     assert json.loads(done.out)["counts"]["failed"] == 1
 
 

@@ -32,6 +32,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "rate_limits": {},
         "confirm": None,
         "outage_limit": 5,
+        "errors_allowed": 0,
         "quarantine_lapses": 4,
         "judge": (),
         "appellate_judge": None,

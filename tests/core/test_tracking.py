@@ -12,8 +12,8 @@ from pytest_recall.core.tracking import Known, Move, Verdicts, decide, recollect
 IDS = st.frozensets(st.sampled_from("abcd"))
 
 
-def run(passed: str = "", failed: str = "", gone: str = "") -> Verdicts:
-    return Verdicts(frozenset(passed), frozenset(failed), frozenset(gone))
+def run(passed: str = "", failed: str = "", gone: str = "", *troubles: str) -> Verdicts:
+    return Verdicts(frozenset(passed), frozenset(failed), frozenset(gone), troubles)
 
 
 def known(failing: str, *, is_open: bool = True, declined: bool = False) -> Known:
@@ -36,6 +36,11 @@ def known(failing: str, *, is_open: bool = True, declined: bool = False) -> Know
         (known("", is_open=False), run("", "b"), Move.REOPEN, "b", "b"),
         (known("b", is_open=False), run("", "b"), Move.NOTHING, "b", ""),
         (known("b", is_open=False), run("b"), Move.UPDATE, "", ""),
+        # A run that shows less than it should is not all clear.
+        (None, run("ab", "", "", "an outage"), Move.OPEN, "", ""),
+        (known("b"), run("b", "", "", "an outage"), Move.UPDATE, "", ""),
+        (known("", is_open=False), run("a", "", "", "an outage"), Move.REOPEN, "", ""),
+        (known("b", is_open=False, declined=True), run("a", "", "", "an outage"), Move.NOTHING, "b", ""),
         (known("b", is_open=False, declined=True), run("", "bc"), Move.NOTHING, "b", ""),
     ],
 )

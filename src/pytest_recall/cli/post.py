@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of, placeless
+from pytest_recall.core.blocking import troubles
 from pytest_recall.core.comment import marker
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.tracking import Verdicts
@@ -22,6 +23,7 @@ from pytest_recall.run.ci import Job, job_of
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.files import read_text
 from pytest_recall.store.journal import read_journal
+from pytest_recall.store.rubric import read_rubric
 
 DETAILS = """\
   recall post comment    the scorecard as one comment on the pull request, which later runs update
@@ -138,6 +140,7 @@ def issue(args: argparse.Namespace) -> int:
         passed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.PASSED)),
         failed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.FAILED) if result.blocks),
         gone=frozenset(record.header.orphans) - known,
+        troubles=tuple(troubles(record, card, read_rubric(place.rubric, place.name(place.rubric)).errors_allowed)),
     )
     sheet = post.Sheet(args.name, render.markdown(record, card), job.commit, job.url)
     news = "".join(

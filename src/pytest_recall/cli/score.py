@@ -8,6 +8,7 @@ import os
 import sys
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
+from pytest_recall.core.blocking import blocking
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.gate import Standing
 from pytest_recall.core.record import Record
@@ -28,7 +29,9 @@ DETAILS = """\
   regression   a case failed whose last verdict was a pass
   failure      a case failed that is not in quarantine
   incomplete   such a case failed, or a case was skipped or not run, or a gate has too few verdicts
-An error, which is a case that came to no verdict, does so under each of them; nothing does with `never`.
+So does, under each of them, what keeps the run from showing that: more cases that came to no verdict than
+`errors_allowed` in the rubric, a test beside the cases that failed, a pytest that did not come to its end. With `never`
+nothing does. The reason is said on standard error.
 A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
 A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
 """
@@ -81,7 +84,11 @@ def run(args: argparse.Namespace) -> int:
             if args.format == "md"
             else "\n".join(render.terminal(record, card, args.verbose))
         )
-    return int(card.stops(rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on))
+    blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
+    why = blocking(record, card, blocks, rubric.errors_allowed)
+    if why:
+        print(f"recall: this run blocks: {'; '.join(why)}", file=sys.stderr)
+    return int(bool(why))
 
 
 def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubric) -> tuple[Standing, ...]:

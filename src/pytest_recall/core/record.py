@@ -86,6 +86,7 @@ class Record(NamedTuple):
     `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
     to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
     were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
+    `also` says what failed beside the cases, a test or a file each.
     """
 
     header: Header
@@ -94,3 +95,4 @@ class Record(NamedTuple):
     calls: tuple[Call, ...] = ()
     why: str = ""
     seconds: float | None = None
+    also: tuple[str, ...] = ()

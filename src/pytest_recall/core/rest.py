@@ -18,7 +18,16 @@ Asked = tuple[str, str]
 
 FREE = frozenset(
     f"rubric.{name}"
-    for name in ("owner", "blocks", "prices", "rate_limits", "batch", "max_cassette_age", "outage_limit")
+    for name in (
+        "owner",
+        "blocks",
+        "errors_allowed",
+        "prices",
+        "rate_limits",
+        "batch",
+        "max_cassette_age",
+        "outage_limit",
+    )
 )
 """Settings that decide no verdict, so that they may change while a run is put off."""
 

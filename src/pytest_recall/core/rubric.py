@@ -21,6 +21,7 @@ from pytest_recall.core.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kep
 from pytest_recall.core.matching import Rules
 from pytest_recall.core.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.core.rubric_fields import (
+    Allowed,
     Batching,
     Count,
     CriterionName,
@@ -117,6 +118,10 @@ class Rubric(BaseModel):
         default=5,
         description="After so many trials in a row that a provider keeps from a verdict in the same way, a run asks no"
         " more: it is down, refuses the key or is out of quota; null for never.",
+    )
+    errors_allowed: Allowed = Field(
+        default=0,
+        description="How many cases without a verdict block no merge: a number, or below 1 a share of the chosen ones.",
     )
     quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=4,

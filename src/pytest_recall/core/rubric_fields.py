@@ -14,6 +14,7 @@ from pytest_recall.core.series import k_of_n
 Name = Annotated[str, Field(min_length=1)]
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
+Allowed = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Some = Annotated[int, Field(strict=True, ge=1)]
 # A criterion is a field of what the judge replies.
 CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]

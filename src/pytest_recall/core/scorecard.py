@@ -21,7 +21,7 @@ from pytest_recall.metrics.stats import unseen_share
 if TYPE_CHECKING:
     from pytest_recall.core.arms import SideBySide
     from pytest_recall.core.audit import Grading, Regraded
-    from pytest_recall.core.gate import Blocks, Standing
+    from pytest_recall.core.gate import Standing
     from pytest_recall.core.membench import Summary
     from pytest_recall.core.record import Header
 
@@ -124,22 +124,6 @@ class Scorecard(NamedTuple):
     passes: Mapping[str, LastPass] = MappingProxyType({})
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
-
-    def stops(self, blocks: Blocks) -> bool:
-        """Whether the run blocks a merge under the rule `blocks`. An error shows nothing, which is no success."""
-        if blocks == "never":
-            return False
-        failed = [result for result in self.with_outcome(Outcome.FAILED) if result.blocks]
-        found = {
-            "regression": any(result.regression for result in failed),
-            "failure": bool(failed),
-            "incomplete": bool(failed or self.not_run or self.with_outcome(Outcome.SKIPPED)),
-        }
-        return (
-            found[blocks]
-            or bool(self.with_outcome(Outcome.ERROR))
-            or any(standing.stops(blocks) for standing in self.gates)
-        )
 
     def failures(self) -> dict[Failure, list[Result]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""

@@ -37,11 +37,15 @@ class Known(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What a run knows of the cases: ids. `gone` are those that no case file has any more."""
+    """What a run knows of the cases: ids. `gone` are those that no case file has any more.
+
+    `troubles` say why the run shows less than it should, a phrase each: no case answers for them.
+    """
 
     passed: frozenset[str]
     failed: frozenset[str]
     gone: frozenset[str] = frozenset()
+    troubles: tuple[str, ...] = ()
 
 
 class Decision(NamedTuple):
@@ -57,11 +61,12 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
 
     A case fails until it passes or is gone: a run that did not ask it, or came to no verdict, is no news of it. An
     issue that was closed is opened again only by a case that it did not know to fail, and never if it was declined.
-    Where the names were too many to be kept, a run does not know what is new, and closes nothing.
+    Where the names were too many to be kept, a run does not know what is new, and closes nothing. A run that shows less
+    than it should opens the issue and closes none.
     """
     if known is None:
         news = tuple(sorted(run.failed))
-        return Decision(Move.OPEN if news else Move.NOTHING, run.failed, news)
+        return Decision(Move.OPEN if news or run.troubles else Move.NOTHING, run.failed, news)
     if known.declined:
         return Decision(Move.NOTHING, known.failing)
     if known.failing is None:
@@ -69,11 +74,11 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
     failing = (known.failing - run.passed - run.gone) | run.failed
     news = tuple(sorted(failing - known.failing))
     if not known.is_open:
-        if news:
+        if news or run.troubles:
             return Decision(Move.REOPEN, failing, news)
         # Nobody is told, but a case that has passed since and fails again is then news.
         return Decision(Move.NOTHING if failing == known.failing else Move.UPDATE, failing)
-    return Decision(Move.UPDATE if failing else Move.CLOSE, failing, news)
+    return Decision(Move.UPDATE if failing or run.troubles else Move.CLOSE, failing, news)
 
 
 def remembered(failing: Iterable[str] | None) -> str:

@@ -252,10 +252,17 @@ class Hooks:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
         from pytest_recall.plugin import options
 
+        if self.run:
+            self.run.beside.take(report)
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
             from pytest_recall.plugin.start import run_of
 
             run_of(self.config).record(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file that could not be collected."""
+        if self.run:
+            self.run.beside.take(report)
 
     @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
     def pytest_recall_junit(self, report: pytest.TestReport) -> None:

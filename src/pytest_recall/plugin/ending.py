@@ -83,12 +83,14 @@ class Ending:
                 run.plan.place.artifacts.write("today.yaml", run.plan.today())
             if run.calls:
                 run.journal.spent(run.calls)
-            run.journal.end(int(session.exitstatus), why)
+            run.journal.end(int(session.exitstatus), why, run.beside.failed())
         except OSError as error:
             run.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         calls = (*(run.before.calls if run.before else ()), *run.calls)
         seconds = run.journal.seconds if run.before is None else None
-        self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why, seconds)
+        self._record = Record(
+            header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, tuple(run.beside.failed())
+        )
         self._write_state(folder, self._record)
         self._write_scorecard(folder, self._record, gates)
         if self._card is not None and not self._card.not_run and run.plan.early:

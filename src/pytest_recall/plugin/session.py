@@ -16,6 +16,7 @@ from pytest_recall.core.baselines import case_and_baseline
 from pytest_recall.core.call import Call
 from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin import garbage
+from pytest_recall.plugin.beside import Beside
 from pytest_recall.plugin.failures import Failures
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.trials import crashed
@@ -72,6 +73,7 @@ class Run:
         self.notes: list[str] = []
         self.refused: list[str] = []
         self.halted = ""
+        self.beside = Beside()
         self._runner: asyncio.Runner | None = None
         self.loop: Loop | None = None
         self.alone: Counter[str] = Counter()
@@ -282,7 +284,9 @@ class Run:
         if case_id is None:
             # It may be a marked test: that is known when another worker has said what it found.
             self._crashes[node_id] = error
-        elif not self._attempts[case_id, arm]:
+            return
+        self.beside.cases.add(node_id)
+        if not self._attempts[case_id, arm]:
             file = next(file for file in self.plan.files.values() if case_id in file.lines)
             case = file.cases([case_id])[0]
             where = f"{file.name}:{file.lines[case_id]}"
@@ -293,6 +297,8 @@ class Run:
         """Append the trials of marked tests whose worker died under them."""
         for node_id, error in self._crashes.items():
             case_id = self.nodes.get(node_id)
+            if case_id is not None:
+                self.beside.cases.add(node_id)
             if case_id is not None and not self._attempts[case_id, ""]:
                 scenario, dimension = self.late.get(case_id, ("", ""))
                 self._append(crashed(case_id, scenario, dimension, error), node_id.partition("::")[0])

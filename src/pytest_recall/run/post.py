@@ -102,13 +102,17 @@ def issue(host: Tracker, sheet: Sheet, run: Verdicts, label: str, title: str, ne
         if told.move is Move.NOTHING:
             return "no case fails, and there is no issue"
         if dry:
-            return f"would open an issue about {plural(len(told.news), 'case')}"
+            return f"would open an issue about {_about(told, run)}"
         number = host.open_issue(title, body, label)
         _one(host, _ours(host.issues(label), sheet.name, login), dry)
-        return f"opened issue {number} about {plural(len(told.news), 'case')}"
+        return f"opened issue {number} about {_about(told, run)}"
     if told.move is Move.NOTHING:
         return f"issue {found.number} is closed" + (" as not planned, and stays so" if found.declined else "")
     return _changed(host, found, told, body, f"news.{news}", dry)
+
+
+def _about(told: Decision, run: Verdicts) -> str:
+    return plural(len(told.news), "case") if told.news or not run.troubles else run.troubles[0]
 
 
 def _changed(host: Tracker, found: Issue, told: Decision, body: str, name: str, dry: bool) -> str:
@@ -134,7 +138,11 @@ def _one(host: Tracker, found: list[Issue], dry: bool) -> Issue | None:
 
 
 def _standing(told: Decision, run: Verdicts) -> str:
-    """Return the cases that fail, as the issue lists them."""
+    """Return why the run shows less than it should, and the cases that fail, as the issue lists them."""
+    if run.troubles:
+        lines = ["The newest run shows less than it should:", "", *(f"- {quiet(trouble)}" for trouble in run.troubles)]
+        rest = _standing(told, run._replace(troubles=())) if told.failing else ""
+        return "\n".join([*lines, "", rest] if rest else lines)
     if told.failing is None:
         return "More cases fail than can be named here. Close this issue by hand when they no longer do."
     if not told.failing:

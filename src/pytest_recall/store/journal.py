@@ -92,9 +92,9 @@ class Journal:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
         self._write({"kind": "amend", "version": VERSION, **header._asdict()})
 
-    def end(self, exit_code: int, why: str = "") -> None:
-        """Write the end mark, and why some cases were not run if that is known, and close. Raises OSError."""
-        self._write(_last(exit_code, why, self.seconds))
+    def end(self, exit_code: int, why: str = "", also: Iterable[str] = ()) -> None:
+        """Write the end mark, why some cases were not run if that is known, and what else failed. Raises OSError."""
+        self._write(_last(exit_code, why, self.seconds, also))
         self.close()
 
     def _write(self, record: dict[str, Any]) -> None:
@@ -126,6 +126,7 @@ def read_journal(folder: Path) -> Record:
     calls: list[Call] = []
     exit_code: int | None = None
     why = ""
+    also: tuple[str, ...] = ()
     seconds: float | None = 0.0
     for number, line in enumerate(lines, start=1):
         try:
@@ -149,6 +150,7 @@ def read_journal(folder: Path) -> Record:
                 header = header and header._replace(**typed(Header, beside))
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
+                also = tuple(map(str, record.get("also", ())))
                 took = record.get("seconds")
                 seconds = None if seconds is None or took is None else seconds + float(took)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -157,7 +159,7 @@ def read_journal(folder: Path) -> Record:
             ) from None
     assert header is not None
     took_all = None if exit_code is None else seconds
-    return Record(header, tuple(trials), exit_code, tuple(calls), why, took_all)
+    return Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -177,7 +179,7 @@ def write_journal(folder: Path, record: Record) -> None:
     if record.calls:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
     if record.exit_code is not None:
-        records.append(_last(record.exit_code, record.why, record.seconds))
+        records.append(_last(record.exit_code, record.why, record.seconds, record.also))
     write_bytes(folder / NAME, b"".join(_line(one) + b"\n" for one in records), durable=True)
 
 
@@ -185,8 +187,8 @@ def _first(header: Header) -> dict[str, Any]:
     return {"kind": "run", "version": VERSION, **header._asdict()}
 
 
-def _last(exit_code: int, why: str, seconds: float | None) -> dict[str, Any]:
-    known = {"why": why or None, "seconds": seconds}
+def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) -> dict[str, Any]:
+    known = {"why": why or None, "also": list(also) or None, "seconds": seconds}
     return {"kind": "end", "exit_code": exit_code, **{name: one for name, one in known.items() if one is not None}}
 
 

@@ -1,0 +1,78 @@
+"""What fails in a run and is no case: it is in the journal, and turns the check red."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import ECHOING, WORKERS, case, failing
+
+RUBRIC = {"eval/rubric.yaml": "owner: us\nblocks: regression\n"}
+TESTS = """
+import pytest
+
+
+@pytest.fixture
+def broken():
+    raise ValueError("no")
+
+
+@pytest.fixture
+def messy():
+    yield
+    raise ValueError("no")
+
+
+def test_fine():
+    pass
+
+
+def test_fails():
+    assert 0
+
+
+def test_setup(broken):
+    pass
+
+
+def test_teardown(messy):
+    pass
+
+
+@pytest.mark.xfail
+def test_expected():
+    assert 0
+
+
+@pytest.mark.recall("marked", scenario="s", dimension="d")
+def test_marked():
+    assert 0
+"""
+
+
+@WORKERS
+def test_tests_that_are_no_cases_are_told(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    project = ECHOING.with_files({**RUBRIC, "eval/test_x.py": TESTS}).with_cases(case("a"), failing("b")).at(pytester)
+    assert project.run("eval", *workers).ret == pytest.ExitCode.TESTS_FAILED
+    assert sorted(project.journal().also) == [
+        "eval/test_x.py::test_fails failed",
+        "eval/test_x.py::test_setup failed in its setup",
+        "eval/test_x.py::test_teardown failed in its teardown",
+    ]
+    done = project.recall("score", "latest")
+    assert done.ret == 1
+    done.stderr.fnmatch_lines(["recall: this run blocks: beside the cases: eval/test_x.py::test_*"])
+
+
+def test_a_file_that_cannot_be_collected_is_told(pytester: pytest.Pytester) -> None:
+    files = {**RUBRIC, "eval/test_x.py": "import no_such_module\n"}
+    project = ECHOING.with_files(files).with_cases(case("a")).at(pytester)
+    project.run("eval", "--continue-on-collection-errors").assert_outcomes(passed=1, errors=1)
+    assert project.journal().also == ("eval/test_x.py could not be collected",)
+
+
+@WORKERS
+def test_failures_that_only_inform_block_nothing(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    project = ECHOING.with_files(RUBRIC).with_cases(case("a"), failing("b")).at(pytester)
+    assert project.run("eval", *workers).ret == 0
+    assert project.journal().also == ()
+    assert project.recall("score", "latest").ret == 0
