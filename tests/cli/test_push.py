@@ -81,6 +81,18 @@ def test_a_run_is_committed_by_eval_bot(work: Path, bare: Path, inside: Recall) 
     assert git(work, "log", "--format=%s", "HEAD") == "Begin"
 
 
+@pytest.mark.parametrize("ignored", ["_artifacts/", "eval/_artifacts", "/eval/_artifacts/*", "*.jsonl\n.recall.lock"])
+def test_what_the_repository_ignores_is_no_obstacle(work: Path, bare: Path, inside: Recall, ignored: str) -> None:
+    (work / ".gitignore").write_text(f"__pycache__/\n{ignored}\n", encoding="utf-8")
+    git(work, "add", ".gitignore")
+    git(work, "commit", "--quiet", "--message", "Ignore what runs leave")
+    git(work, "push", "--quiet", "origin", "HEAD:main")
+    done = inside(work, "push")
+    assert (done.code, done.err) == (0, "")
+    assert boxes(bare) == AFTER
+    assert git(bare, "show", "--format=", "--name-only", "main").split() == ["eval/recall.yaml"]
+
+
 def test_the_commit_is_eval_bots_whoever_the_environment_names(
     work: Path, bare: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ def push(
         with remote.worktree(tip) as tree:
             rows = _fold(Place(tree, tree / inside), run, record, folded)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
-            commit = remote.commit(tree, [f"{inside.as_posix()}", f":(exclude){inside.as_posix()}/{FOLDER}"], message)
+            commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
                 return Pushed(None, f"{run.name}: no row of {remote.branch} changes; nothing was pushed")
             if dry:

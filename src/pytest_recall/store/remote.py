@@ -85,9 +85,18 @@ class Remote:
         found = self.git("log", f"--max-count={DEPTH}", "--format=%B", commit)
         return [line.removeprefix(start) for line in found.split("\n") if line.startswith(start)]
 
-    def commit(self, tree: Path, paths: list[str], message: str) -> str | None:
-        """Commit what has changed below `paths` of a worktree as eval-bot; return the commit, None if nothing has."""
-        self.git("add", "--all", "--", *paths, at=tree)
+    def commit(self, tree: Path, folder: str, but: str, message: str) -> str | None:
+        """Commit what has changed in a folder of a worktree as eval-bot; return the commit, None if nothing has.
+
+        What lies in its folder `but` is left out, and so is what the repository ignores.
+        """
+        asked = ("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", "--", folder)
+        listed = dict.fromkeys(self.git("--literal-pathspecs", *asked, at=tree).split("\0"))
+        changed = [path for path in listed if path and not path.startswith(f"{folder}/{but}/")]
+        if not changed:
+            return None
+        # A folder that is left out by a pathspec would be an error wherever .gitignore names it.
+        self.git("--literal-pathspecs", "add", "--all", "--", *changed, at=tree)
         if not self.git("diff", "--cached", "--name-only", at=tree):
             return None
         self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--message", message, at=tree)
@@ -123,17 +132,18 @@ class Remote:
 def _verb(arguments: tuple[str, ...]) -> str:
     rest = iter(arguments)
     for argument in rest:
-        if argument != "-c":
+        if argument == "-c":
+            next(rest)
+        elif not argument.startswith("-"):
             return argument
-        next(rest)
     return ""
 
 
 def _cause(said: str) -> str:
-    """Return the line of git's errors that says why."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    """Return what of git's errors says why: the line that is marked as that, or else all of it."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
     telling = [line for line in lines if line.startswith(("remote: error:", "fatal:", "! [", "error:"))]
-    return one_line((telling or lines or [""])[0])
+    return one_line(telling[0] if telling else " ".join(lines), 300)
 
 
 def _credentials(token: str, server: str, user: str) -> Mapping[str, str]:
