@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.near import unmatched
+from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.collection import collection_problems
+from pytest_recall.run.context import today_in
 from pytest_recall.run.place import Place
-from pytest_recall.run.state import current
+from pytest_recall.run.state import check_dates, current
 from pytest_recall.store.calibration import read_calibrations
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.find import DATASET_FILES, find_files
@@ -66,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         lambda: check_unique(files),
         lambda: read_rubric(place.rubric, place.name(place.rubric)),
         lambda: read_calibrations(place.calibration, place.name(place.calibration)),
-        lambda: rows.update(current(place).rows),
+        lambda: rows.update(_rows(place)),
     ):
         try:
             read()
@@ -90,6 +94,14 @@ def run(args: argparse.Namespace) -> int:
         f" {plural(len(dimensions), 'dimension')}{of_datasets}: all in order"
     )
     return 0
+
+
+def _rows(place: Place) -> Mapping[str, Row]:
+    """Return the rows of the state. Raises RecallError, also for one of a day that is still to come."""
+    rows = current(place).rows
+    today = datetime.now(UTC).date()
+    check_dates(rows, max(today, today_in(os.environ, today)), place.name(place.state))
+    return rows
 
 
 def _check_near(rubric: Rubric, place: Place, cases: Iterable[Case]) -> None:

@@ -97,6 +97,7 @@ def wake(
             near=None
             if kept is not None
             else sources(config.option.recall_near or (), os.environ, config.invocation_params.dir),
+            today=today(config),
         )
         plan.baselines = () if config.option.recall_dry_run else names
         plan.batch = config.option.recall_batch

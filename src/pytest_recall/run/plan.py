@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from pytest_recall.core.slice import Remainder, choose, remainder
 from pytest_recall.run.context import Context
 from pytest_recall.run.near import NOTHING, Near, Sources, near_cases
 from pytest_recall.run.place import Place
-from pytest_recall.run.state import check_layout, current, state_at
+from pytest_recall.run.state import check_dates, check_layout, current, state_at
 from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.artifacts import today_yaml
 from pytest_recall.store.casefile import CaseFile, check_unique
@@ -299,13 +300,15 @@ def make_plan(
     near: Sources | None = None,
     shard: Shard | None = None,
     rest: Rest | None = None,
+    today: date | None = None,
 ) -> Plan:
     """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
     says that `paths` are all there are, so that a row without a case has lost it. `near` says
     how to find the cases that are near the change, where the slice depends on it. A `shard`
-    takes its part of the slice, and with the `rest` of a run that is all there is to do. Raises
+    takes its part of the slice, and with the `rest` of a run that is all there is to do. No row may
+    be of a day after `today`, which the clock says, and after that of the run. Raises
     RecallError for whatever is wrong in any of the files.
     """
     rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
@@ -320,6 +323,8 @@ def make_plan(
     # A run that could not be remembered must not start: the checkout's state is read as well as another one.
     state = current(place)
     check_layout(place, rubric.state)
+    if today is not None:
+        check_dates(state.rows, max(context.date, today), place.name(place.state))
     if base_state is not None:
         state = state_at(base_state, place.name(base_state))
     rows = dict(state.rows)

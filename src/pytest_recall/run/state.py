@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.events import Events, fold_events, in_order
+from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Layout
+from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
 from pytest_recall.store.events import delete, event_files, parse_events, read_events
 from pytest_recall.store.gitmerge import committed
@@ -31,6 +34,21 @@ def unfolded(place: Place, state: State) -> dict[str, Events]:
     """Return the events that are not in the state file yet, by name. Raises RecallError for a damaged file."""
     files = event_files(place.events)
     return {name: read_events(files[name], place.name(files[name])) for name in files if name not in state.folded}
+
+
+def check_dates(rows: Mapping[str, Row], latest: date, name: str) -> None:
+    """Raise RecallError for a row of a day that is still to come: a failure until then would be taken for old news.
+
+    `latest` is today, or the later day that a run is made for. One day more is a clock that is ahead.
+    """
+    ahead = sorted(case_id for case_id, row in rows.items() if row.last_tested > latest + timedelta(days=1))
+    if ahead:
+        more = f" ({plural(len(ahead), 'row')} are of such days)" if ahead[1:] else ""
+        day = rows[ahead[0]].last_tested
+        raise RecallError(
+            f"{name}: `{ahead[0]}` was last tested on {day}, which is after {latest}{more}: until"
+            " then every failure would be lost; restore the rows from git, or correct `last_tested` and `next_due`"
+        )
 
 
 def check_layout(place: Place, layout: Layout, state: State | None = None) -> None:

@@ -1,0 +1,41 @@
+"""Rows of days that are still to come, which runs and `recall check` refuse: a failure until then would be lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.helpers.project import ECHOING, WORKERS, case, row
+
+
+def ahead(days: int) -> str:
+    return (datetime.now(UTC).date() + timedelta(days=days)).isoformat()
+
+
+@WORKERS
+def test_a_run_does_not_begin(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    late = row(3, tested=ahead(40), due=ahead(47))
+    checkout = ECHOING.with_cases(case("a"), case("b"), case("c")).with_state(a=row(2), b=late, c=late).at(pytester)
+    before = checkout.state_text()
+    result = checkout.run("eval", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"eval/recall.yaml: `b` was last tested on {ahead(40)}, which is after {ahead(0)} (2 rows are of such days)"
+    assert any(said in line for line in result.errlines), result.errlines
+    assert checkout.state_text() == before
+    assert not checkout.artifacts.folder.exists()
+    done = checkout.recall("check")
+    assert done.ret == 2
+    assert any("`b` was last tested on" in line for line in done.errlines)
+
+
+def test_a_day_that_the_run_is_made_for_has_come(pytester: pytest.Pytester) -> None:
+    late = row(1, tested=ahead(40), due=ahead(41))
+    checkout = ECHOING.with_cases(case("a")).with_state(a=late).at(pytester)
+    assert checkout.run("eval", day=ahead(41)).ret == 0
+    assert checkout.boxes() == {"a": 2}
+
+
+def test_a_clock_may_be_ahead_by_a_day(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(1, tested=ahead(1), due=ahead(2))).at(pytester)
+    assert checkout.run("eval").ret == 0
