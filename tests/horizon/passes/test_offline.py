@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pytest_recall.core.horizon.brief import History, briefs
@@ -13,7 +13,7 @@ from pytest_recall.core.horizon.calendar import Calendar
 from pytest_recall.core.horizon.day import plan_day
 from pytest_recall.core.horizon.entry import day_text, entry_of
 from pytest_recall.core.horizon.layout import sessions_in
-from pytest_recall.core.horizon.story import Story
+from pytest_recall.core.horizon.story import Arc, Story
 from pytest_recall.horizon.check import check
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.passes.author import Wish, seed_of
@@ -50,7 +50,13 @@ def test_the_dice_fall_alike_for_the_same_key_and_all_numbers_come() -> None:
     assert Dice("0").several("ab", 5, "x") == Dice("0").several("ab", 2, "x")
 
 
+HEADED = Arc.model_validate(
+    {"id": "a", "type": "project", "title": "a", "description": "# a\n# session: b", "start_day": 1, "end_day": 1}
+)
+
+
 @settings(deadline=None, database=None)
+@example(Story(arcs=(HEADED,)), 1)
 @given(stories(), st.integers(1, 45))
 def test_whatever_the_story_an_entry_is_written_that_stays_as_it_is(told: Story, day: int) -> None:
     author, history = OfflineAuthor(), History(2)

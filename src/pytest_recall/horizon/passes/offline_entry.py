@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from pytest_recall.core.horizon.brief import Brief, Past, Strand, Touch, people_known
 from pytest_recall.core.horizon.day import Correction, Phase
+from pytest_recall.core.horizon.entry import entry_of
 from pytest_recall.core.horizon.persona import PRINCIPAL, Persona
 from pytest_recall.core.horizon.story import Arc
 from pytest_recall.horizon.passes.dice import Dice
@@ -30,7 +31,7 @@ _LEFT = re.compile(r"^- (.+)$", re.MULTILINE)
 
 def offline_entry(dice: Dice, persona: Persona, brief: Brief) -> str:
     """Return the entry of a session."""
-    return "\n\n".join(
+    told = "\n\n".join(
         [
             *("\n".join(_strand(dice, persona, brief, one)) for one in brief.strands),
             *(["\n".join(_routine(dice, persona, brief))] if brief.session.id == PRINCIPAL else []),
@@ -38,6 +39,8 @@ def offline_entry(dice: Dice, persona: Persona, brief: Brief) -> str:
             "\n".join(_end(dice, brief)),
         ]
     )
+    # A story is free text: a line of it that begins with `#` must not begin another session.
+    return entry_of(told, brief.session.id)
 
 
 def _strand(dice: Dice, persona: Persona, brief: Brief, one: Strand) -> Iterator[str]:
