@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from operator import attrgetter
 
+from pytest_recall.core.events import quarantine_of
 from pytest_recall.core.record import Record
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.schedule import fold
 from pytest_recall.core.series import graded
 from pytest_recall.core.trial import Outcome
-from pytest_recall.run.finish import quarantine
 from pytest_recall.run.simulate import Policy, Pull, Simulation, Told, World, day_of
 from rehearsal.repository import Repository
 from rehearsal.upstream import SPOILT, Upstream
@@ -55,7 +55,7 @@ class Merged:
 def _played(rows: dict[str, Row], records: Sequence[Record]) -> dict[str, Row]:
     rows = dict(rows)
     for record in sorted(records, key=attrgetter("header.date", "header.run")):
-        rows |= fold(rows, record.trials, date.fromisoformat(record.header.date), quarantine(record.header))
+        rows |= fold(rows, record.trials, date.fromisoformat(record.header.date), quarantine_of(record.header))
     return rows
 
 

@@ -146,9 +146,9 @@ def test_an_issue_about_what_fails(ran: Path, host: GitHub, job: Path, inside: R
     run_evals(ran)
     assert inside(ran, "post", "issue", "--label", "evals").out == f"{REPO}: updated issue 101\n"
     # No case fails any more, and yet a run with an error is not all clear.
-    assert "shows less than it should:\n\n- 1 of 3 cases without a verdict" in str(host.issues[101]["body"])
+    assert "shows less than it should:\n\n- 2 of 3 cases without a verdict" in str(host.issues[101]["body"])
     with (ran / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
-        file.write("errors_allowed: 1\n")
+        file.write("no_verdict_allowed: 2\n")
     assert inside(ran, "post", "issue", "--label", "evals").out == f"{REPO}: closed issue 101\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
@@ -22,7 +22,7 @@ def checkout(pytester: pytest.Pytester) -> Checkout:
 def test_it_lists_them(checkout: Checkout) -> None:
     done = checkout.recall_apart("quarantine")
     assert done.outlines == [
-        "a: since 2026-03-01, bo looks at it, 4 lapses, box 1",
+        "a: since 2026-03-01, which is over, bo looks at it, 4 lapses, box 1",
         "1 case of 2 in quarantine",
     ]
 
@@ -37,12 +37,25 @@ def test_it_sets_one_apart(checkout: Checkout, more: tuple[str, ...], owner: str
     assert checkout.recall("quarantine", "b", *more).ret == 0
     found = checkout.state()["b"]
     assert found.owner == owner
-    assert found == row(3, 3, quarantined=found.quarantined, owner=owner)
+    assert found.quarantined is not None
+    assert found == row(3, 3, quarantined=found.quarantined, until=found.quarantined + timedelta(30), owner=owner)
+
+
+def test_for_how_long(checkout: Checkout) -> None:
+    assert checkout.recall("quarantine", "b", "--days", "90").ret == 0
+    found = checkout.state()["b"]
+    assert found.quarantined is not None
+    assert found.until == found.quarantined + timedelta(90)
+    told = checkout.recall("quarantine").outlines[1]
+    assert told == f"b: since {found.quarantined} until {found.until}, ana looks at it, 0 lapses, box 3"
 
 
 def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
     assert checkout.recall("quarantine", "a", "--owner", "cy").ret == 0
-    assert checkout.state()["a"] == row(1, 0, lapses=4, quarantined=SINCE, owner="cy")
+    found = checkout.state()["a"]
+    assert found == row(1, 0, lapses=4, quarantined=SINCE, until=found.until, owner="cy")
+    assert found.until is not None
+    assert found.until > SINCE + timedelta(30)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +64,9 @@ def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
         (("aa",), "eval/recall.yaml: no row of `aa`; did you mean `a`?"),
         (("b", "--release"), "eval/recall.yaml: `b` is not in quarantine; `recall quarantine` lists who is"),
         (("--release",), "name the case: `recall quarantine CASE-ID`"),
-        (("a", "--release", "--owner", "x"), "--release and --owner exclude each other: nobody looks at a case"),
+        (("a", "--release", "--owner", "x"), "--release and --owner exclude each other: a case that is taken"),
+        (("a", "--release", "--days", "3"), "--release and --days exclude each other: a case that is taken"),
+        (("--days", "3"), "name the case: `recall quarantine CASE-ID`"),
     ],
 )
 def test_mistakes_are_one_sentence(checkout: Checkout, options: tuple[str, ...], said: str) -> None:

@@ -34,7 +34,8 @@ def rewrite(run: Path, *cases: str) -> None:
 
 
 BLOCKS = (
-    "recall: this run blocks: {}: worse; 1 of 4 cases without a verdict, 0 allowed (agent: TimeoutError: no answer)\n"
+    "recall: this run blocks: {}: worse; 2 of 4 cases without a verdict, 0 allowed: 1 error, 1 skipped"
+    " (agent: TimeoutError: no answer)\n"
 )
 
 
@@ -93,7 +94,7 @@ def test_a_run_by_its_name_or_place(ran: Path, inside: Recall) -> None:
         (["right"], {"never": 0, "regression": 0, "failure": 0, "incomplete": 0}),
         (["right", "worse"], {"never": 0, "regression": 1, "failure": 1, "incomplete": 1}),
         (["right", "crash"], {"never": 0, "regression": 1, "failure": 1, "incomplete": 1}),
-        (["right", "skipped"], {"never": 0, "regression": 0, "failure": 0, "incomplete": 1}),
+        (["right", "skipped"], {"never": 0, "regression": 1, "failure": 1, "incomplete": 1}),
     ],
 )
 def test_fail_on(ran: Path, cases: list[str], codes: dict[str, int], inside: Recall) -> None:
@@ -117,6 +118,9 @@ def test_fail_on_cases_that_were_not_run(ran: Path, inside: Recall) -> None:
     text = (run / "trials.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "trials.jsonl").write_text("".join(line for line in text if "TimeoutError" not in line), encoding="utf-8")
     assert "chosen but not run (1): crash" in inside(ran, "score").out
+    assert inside(ran, "score", "--fail-on", "failure").code == 1
+    with (ran / "eval" / "rubric.yaml").open("a", encoding="utf-8") as rubric:
+        rubric.write("no_verdict_allowed: 1\n")
     assert inside(ran, "score", "--fail-on", "failure").code == 0
     assert inside(ran, "score", "--fail-on", "incomplete").code == 1
 

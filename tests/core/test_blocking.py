@@ -28,13 +28,13 @@ def why(
 @pytest.mark.parametrize("blocks", RULES)
 def test_an_outage_is_never_green(blocks: Blocks) -> None:
     (said,) = why(OUTAGE, blocks)
-    assert said == "8 of 8 cases without a verdict, 0 allowed (agent: RuntimeError: 401 invalid api key)"
+    assert said == "8 of 8 cases without a verdict, 0 allowed: 8 error (agent: RuntimeError: 401 invalid api key)"
     assert why(OUTAGE, "never") == []
 
 
-@pytest.mark.parametrize(("allowed", "red"), [(0, True), (7, True), (8, False), (0.5, True), (0.8, False), (1, True)])
+@pytest.mark.parametrize(("allowed", "red"), [(0, True), (9, True), (10, False), (0.8, True), (0.99, True), (1, True)])
 def test_a_handful_may_be_allowed(allowed: float, red: bool) -> None:
-    """Of ten chosen cases: 8 errors and two that were not run."""
+    """Of ten chosen cases all: 8 errors and two that were not run."""
     assert bool(why(OUTAGE, allowed=allowed, left=2)) == red
 
 
@@ -45,12 +45,20 @@ def test_a_handful_may_be_allowed(allowed: float, red: bool) -> None:
         ([trial("a", FAILED, row=row(3))], [["regressed: a"], ["failed: a"], ["failed: a"]]),
         ([trial("a", FAILED)], [[], ["failed: a"], ["failed: a"]]),
         ([trial("a", FAILED, row=failing())], [[], ["failed: a"], ["failed: a"]]),
-        ([trial("a", SKIPPED)], [[], [], ["1 skipped and 0 not run"]]),
+        (
+            [trial("a", SKIPPED)],
+            [["1 of 1 cases without a verdict, 0 allowed: 1 skipped (agent: TimeoutError: no answer)"]] * 3,
+        ),
     ],
     ids=["passed", "regression", "new", "known", "skipped"],
 )
 def test_the_rules(trials: list[Trial], said: list[list[str]]) -> None:
     assert [why(trials, blocks) for blocks in RULES] == said
+
+
+def test_incomplete_allows_none() -> None:
+    skipped = [trial("a", SKIPPED)]
+    assert [bool(why(skipped, blocks, allowed=1)) for blocks in RULES] == [False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ def test_events_of_a_run_are_what_the_schedule_learns_from() -> None:
             Event("a", PASSED, "", "due", "7", "m"),
             Event("b", FAILED, "contains: no “one pound”", "new", "7", "m"),
         ),
+        unanswered=("c", "d"),
     )
 
 
@@ -125,7 +126,7 @@ def test_only_the_first_events_of_a_run_reset() -> None:
 
 def test_a_case_is_set_apart_and_taken_back_in_the_order_of_days() -> None:
     before = {"a": row(3, 3, lapses=4)}
-    apart = Events("r", TODAY, "quarantine", apart=(Apart("a", TODAY, "bo"), Apart("gone", TODAY, "bo")))
+    apart = Events("r", TODAY, "quarantine", apart=(Apart("a", TODAY, None, "bo"), Apart("gone", TODAY, None, "bo")))
     back = Events("r", TODAY + days(1), "quarantine", apart=(Apart("a", None),))
     assert fold_events(before, {"x": apart}) == {"a": before["a"]._replace(quarantined=TODAY, owner="bo")}
     assert fold_events(before, {"y": apart, "x": back}) == {"a": before["a"]._replace(lapses=0)}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.core.row import Row
-from pytest_recall.core.schedule import INTERVALS, LAST_BOX, fold, reset, review, swapped
+from pytest_recall.core.schedule import INTERVALS, LAST_BOX, Quarantine, fold, released, reset, review, swapped
 from pytest_recall.core.trial import Outcome, Trial, Verdict
 from tests.core.samples import (
     ERROR,
@@ -314,3 +314,44 @@ def test_reset_twice_is_reset_once(before: Mapping[str, Row], model: str | None,
     assert reset(again, model, max(today, later)) == {}
     for name in swapped(known, model):
         assert again[name].box == 1
+
+
+# Lapses and quarantine
+
+
+def lived(text: str, quarantine: Quarantine | None = None, every: int = 40) -> Row:
+    """Return the row after passes (`p`) and fails (`f`), so many days apart."""
+    found: Row | None = None
+    for turn, letter in enumerate(text):
+        one = trial("a", PASSED if letter == "p" else FAILED)
+        found = review(found, one, TODAY + days(turn * every), quarantine)
+    assert found is not None
+    return found
+
+
+def test_passes_take_lapses_back() -> None:
+    """Three lapses and 40 passes in four years, and then a fail: that is no flake."""
+    rare = ("pp" + "f") * 3 + "p" * 40 + "f"
+    assert lived(rare, Quarantine(4, "us")).quarantined is None
+    assert lived(rare).lapses == 1
+    assert lived("ppf" + "p" * 4).lapses == 1
+    assert lived("ppf" + "p" * 5).lapses == 0
+
+
+def test_a_flake_is_set_apart_all_the_same() -> None:
+    assert lived("ppf" * 4, Quarantine(4, "us"), every=3).quarantined == TODAY + days(33)
+
+
+def test_quarantine_has_an_end_and_then_a_fail_counts_again() -> None:
+    apart = lived("ppf" * 4, Quarantine(4, "us", days=10), every=3)
+    assert (apart.quarantined, apart.until, apart.owner) == (TODAY + days(33), TODAY + days(43), "us")
+    assert released(apart, TODAY + days(43)) == apart
+    free = released(apart, TODAY + days(44))
+    assert (free.quarantined, free.until, free.owner, free.lapses) == (None, None, None, 0)
+    later = review(apart, trial("a", FAILED), TODAY + days(44), Quarantine(4, "us", days=10))
+    assert later is not None
+    assert (later.quarantined, later.lapses) == (None, 0)
+    # What an earlier version has set apart has no end of its own.
+    old = apart._replace(until=None)
+    assert released(old, TODAY + days(63)) == old
+    assert released(old, TODAY + days(64)).quarantined is None

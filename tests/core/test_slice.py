@@ -14,8 +14,11 @@ from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import DEFAULT_RUBRIC, MODES, Mode, Rubric
 from pytest_recall.core.selection import Pick, select
 from pytest_recall.core.slice import Remainder, choose, remainder
+from pytest_recall.core.unanswered import Unanswered
 from tests.core.samples import TODAY, case_ids, dates, days, failing, printed_alike, row, row_maps, unhurried
 
+LITERAL = Rubric(owner="x", max_due_cases=8, nightly_max_cases=8, new_traffic_sample=4, box_1_cases=10)
+waiting_maps = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 6)), max_size=20)
 id_sets = st.sets(case_ids, max_size=40)
 lotteries = st.builds(
     Rubric,
@@ -42,7 +45,7 @@ def lottery(**knobs: Any) -> Rubric:
 
 
 @unhurried
-@given(id_sets, id_sets, row_maps, id_sets, rubrics, st.sampled_from(MODES), dates, seeds)
+@given(id_sets, id_sets, row_maps, id_sets, rubrics, st.sampled_from(MODES), dates, seeds, waiting_maps)
 def test_choosing_from_a_choice_and_more_is_choosing_from_all(
     some: set[str],
     others: set[str],
@@ -52,12 +55,13 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
     mode: Mode,
     today: date,
     seed: str,
+    waiting: Mapping[str, Unanswered],
 ) -> None:
-    first = {pick.case_id for pick in choose(some, rows, near, rubric, mode, today, seed)}
+    first = {pick.case_id for pick in choose(some, rows, near, rubric, mode, today, seed, waiting)}
 
-    again = choose(first | others, rows, near, rubric, mode, today, seed)
+    again = choose(first | others, rows, near, rubric, mode, today, seed, waiting)
 
-    assert again == choose(sorted(some | others, reverse=True), rows, near, rubric, mode, today, seed)
+    assert again == choose(sorted(some | others, reverse=True), rows, near, rubric, mode, today, seed, waiting)
 
 
 @unhurried
@@ -163,3 +167,42 @@ def test_what_is_near_is_counted_as_that_and_what_is_stale_beside_it() -> None:
     assert remainder([*rows, "new"], [], rows, TODAY, {"a", "new"}, 30) == Remainder(
         not_due=1, over_cap=1, unseen=0, next_due=TODAY + days(1), near=2, stale=2
     )
+
+
+# Cases that come to no verdict
+
+
+@pytest.mark.parametrize("rubric", [LITERAL, lottery(slice_cases=8, nightly_cases=8)], ids=["literal", "lottery"])
+@pytest.mark.parametrize("mode", ["pr", "nightly"])
+def test_those_that_come_to_no_verdict_have_a_share_of_the_slice(rubric: Rubric, mode: Mode) -> None:
+    """The 30 that have waited longest would else be the slice, on each day."""
+    rows = {f"c{n:03}": row(3, tested=TODAY - days(60 if n < 30 else 8), due=TODAY) for n in range(100)}
+    stuck = dict.fromkeys([f"c{n:03}" for n in range(30)], Unanswered(TODAY - days(30), 4))
+    picks = [pick.case_id for pick in choose(rows, rows, (), rubric, mode, TODAY, "1", stuck)]
+    assert len(picks) == len(set(picks)) == 8
+    assert len(stuck.keys() & set(picks)) == 1
+
+
+def test_they_rest_longer_each_time_unless_the_change_touches_them() -> None:
+    rows = {"a": row(3, tested=TODAY - days(60), due=TODAY)}
+
+    def asked_after(count: int) -> int:
+        waiting = {"a": Unanswered(TODAY, count)}
+        return next(n for n in range(40) if choose(rows, rows, (), LITERAL, "pr", TODAY + days(n), "1", waiting))
+
+    assert [asked_after(count) for count in (1, 2, 3, 4, 5, 6, 99)] == [0, 2, 4, 8, 14, 14, 14]
+    waiting = {"a": Unanswered(TODAY, 5)}
+    assert choose(rows, rows, {"a"}, LITERAL, "pr", TODAY, "1", waiting) == [Pick("a", "due")]
+
+
+def test_a_run_of_everything_asks_them_as_well() -> None:
+    assert choose(["a"], {}, (), LITERAL, "all", TODAY, "1", {"a": Unanswered(TODAY, 5)}) == [Pick("a", "all")]
+
+
+@unhurried
+@given(st.integers(0, 30), st.integers(0, 20))
+def test_box_1_has_a_cap_and_those_that_failed_come_first(passed: int, failed: int) -> None:
+    rows = {f"p{n}": row(1, due=TODAY) for n in range(passed)} | {f"f{n}": failing() for n in range(failed)}
+    picks = [pick.case_id for pick in choose(rows, rows, (), LITERAL, "pr", TODAY, "1")]
+    assert len(picks) == min(passed + failed, 10)
+    assert sum(name[0] == "f" for name in picks) == min(failed, 10)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, case, row
+from tests.helpers.project import ECHOING, WORKERS, case, row, state_yaml
 
 
 def ahead(days: int) -> str:
@@ -39,3 +40,15 @@ def test_a_day_that_the_run_is_made_for_has_come(pytester: pytest.Pytester) -> N
 def test_a_clock_may_be_ahead_by_a_day(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).with_state(a=row(1, tested=ahead(1), due=ahead(2))).at(pytester)
     assert checkout.run("eval").ret == 0
+
+
+def test_a_merge_takes_none_in(pytester: pytest.Pytester) -> None:
+    sides = {"base": row(1), "ours": row(2), "theirs": row(3, tested=ahead(40), due=ahead(47))}
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    for name, one in sides.items():
+        Path(checkout.path, name).write_text(state_yaml(a=one), encoding="utf-8")
+    done = checkout.recall("merge-driver", "base", "ours", "theirs", "eval/recall.yaml")
+    assert done.ret == 1
+    (said,) = done.errlines
+    assert said.startswith(f"recall: eval/recall.yaml: `a` was last tested on {ahead(40)}, which is after {ahead(0)}: ")
+    assert said.endswith("; conflict markers are left in eval/recall.yaml")

@@ -82,7 +82,7 @@ def test_a_new_case_that_crashed_stays_new(pytester: pytest.Pytester) -> None:
     for _ in range(2):
         checkout.run("eval").assert_outcomes(errors=1)
         assert checkout.slice() == {"a": "new"}
-    assert checkout.state_text() is None
+    assert checkout.state() == {}
 
 
 def test_what_the_agent_raised_is_shown_with_its_traceback(pytester: pytest.Pytester) -> None:

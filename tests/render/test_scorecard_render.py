@@ -166,6 +166,7 @@ def test_json_of_a_whole_run() -> None:
         "policy": "literal",
         "not_chosen": {"near": 0, "not_due": 30, "over_cap": 3, "unseen": 1},
         "stale": 0,
+        "freshness": None,
         "near": None,
         "next_due": "2026-03-12",
         "counts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1, "not run": 1},

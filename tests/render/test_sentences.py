@@ -32,7 +32,7 @@ def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> Resul
             [("a", "box 1"), ("b", "due"), ("c", "due"), ("d", "new")],
             {"not_due": 30, "next_due": "2026-03-12", "over_cap": 4, "unseen": 2},
             "pr 2026-03-10, seed 7: 4 of 40 cases (1 box 1, 2 due, 1 new);"
-            " not run: 30 not due until 2026-03-12, 4 due but over the cap, 2 new, not drawn",
+            " not run: 30 not due until 2026-03-12, 4 over the cap, 2 new, not drawn",
         ),
         ([("a", "all"), ("b", "all")], {"mode": "all", "total": 2}, "all 2026-03-10, seed 7: 2 of 2 cases"),
         ([], {"mode": "nightly", "total": 12345}, "nightly 2026-03-10, seed 7: 0 of 12,345 cases"),

@@ -12,9 +12,11 @@ import pytest
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.row import Row
 from pytest_recall.core.trial import Outcome
+from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.run import finish
 from pytest_recall.run.place import Place
 from pytest_recall.store.journal import Journal, read_journal
+from pytest_recall.store.state import read_state
 from tests.core.samples import ERROR, FAILED, PASSED, TODAY, days, header, row, trial
 from tests.run.folding import NOON, boxes, journal, remember, rows
 
@@ -51,13 +53,26 @@ def test_applied_twice_is_applied_once(place: Place) -> None:
     assert place.state.read_bytes() == text
 
 
-def test_a_run_without_verdicts_leaves_the_file_alone(place: Place) -> None:
+def test_a_run_without_verdicts_changes_no_row_and_notes_who_was_asked(place: Place) -> None:
     remember(place, {"a": row(2, 2)})
-    text = place.state.read_bytes()
     run = journal(place, trial("a", ERROR))
     assert finish.apply(place, run) == {}
-    assert place.state.read_bytes() == text
+    state = read_state(place.state, "state")
+    assert (state.rows, state.unanswered) == ({"a": row(2, 2)}, {"a": Unanswered(TODAY)})
     assert finish.apply(place, run) is None
+    assert finish.apply(place, journal(place, trial("a", PASSED))) is not None
+    assert read_state(place.state, "state").unanswered == {}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_older_run_of_the_same_day_overwrites_no_newer_verdict(place: Place, order: tuple[int, int]) -> None:
+    remember(place, {"a": row(3, 3), "b": row(3, 3)})
+    runs = [journal(place, trial("a", FAILED), trial("b")), journal(place, trial("a"))]
+    for which in order:
+        finish.apply(place, runs[which])
+    found = rows(place)
+    assert not found["a"].failing
+    assert found["b"].box == 4
 
 
 def test_a_run_of_nothing_makes_no_state(place: Place) -> None:
@@ -186,7 +201,7 @@ def test_runs_keep_each_others_rows(place: Place) -> None:
     records = read_journal(first), read_journal(second)
     finish.apply(place, second, records[1])
     finish.apply(place, first, records[0])
-    assert boxes(place) == {"a": (1, 1), "b": (1, 1), "c": (2, 2)}
+    assert boxes(place) == {"a": (1, 1), "b": (1, 1), "c": (1, 1)}
 
 
 PROGRAM = """

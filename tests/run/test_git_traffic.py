@@ -128,7 +128,7 @@ def test_rows_through_resolve(tmp_path: Path, seed: int) -> None:
     traffic = Traffic(tmp_path / "clone", seed, "")
 
     def settle() -> None:
-        assert resolve(traffic.place.state, "eval/recall.yaml", write=True) is not None
+        assert resolve(traffic.place.state, "eval/recall.yaml", date(2100, 1, 1), write=True) is not None
 
     assert traffic.flow(traffic.night, settle) > PULLS / 2
     assert current(traffic.place).rows == traffic.replay()

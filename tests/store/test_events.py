@@ -44,9 +44,10 @@ runs = st.builds(
     st.integers(0, 99),
     maybe_text,
     st.booleans(),
-    st.none() | st.builds(Quarantine, st.integers(1, 9), some_text),
+    st.none() | st.builds(Quarantine, st.integers(1, 9), some_text, st.integers(1, 90)),
     st.lists(verdicts, max_size=4).map(tuple),
-    st.lists(st.builds(Apart, some_text, st.none() | dates, maybe_text), max_size=2).map(tuple),
+    st.lists(st.builds(Apart, some_text, st.none() | dates, st.none() | dates, maybe_text), max_size=2).map(tuple),
+    st.lists(some_text, max_size=3).map(tuple),
 )
 
 
@@ -58,7 +59,7 @@ def test_round_trip(events: Events) -> None:
 
 def test_a_line_for_the_run_and_one_for_each_case(tmp_path: Path) -> None:
     path = write_events(tmp_path / "events", RUN)
-    assert path.name == "2026-03-10-pr7-2026-03-10T120000-483262.jsonl"
+    assert path.name == "2026-03-10-pr7-2026-03-10T120000-e28dd5.jsonl"
     assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] == [
         {
             "version": 1,
@@ -69,6 +70,7 @@ def test_a_line_for_the_run_and_one_for_each_case(tmp_path: Path) -> None:
             "pr": "7",
             "model": "m",
             "quarantine_lapses": 4,
+            "quarantine_days": 30,
             "owner": "ana",
         },
         {"case": "a", "outcome": "passed", "reason": "due"},

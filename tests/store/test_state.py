@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -11,14 +12,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_recall.core.errors import RecallError
 from pytest_recall.core.row import Row
+from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.store import strictyaml
 from pytest_recall.store.state import HEADER, parse_state, read_state, write_state
-from tests.core.samples import days, row, rows, unhurried
+from tests.core.samples import case_ids, dates, days, row, rows, unhurried
 from tests.store.samples import STATE_NAME as NAME
 from tests.store.samples import many, written
 
 DAY = date(2026, 1, 1)
+COUNTED = HEADER.replace("cases:", "rows: 2\ncases:")
 
 
 # Ids as the case files allow them, among them what YAML takes for words and numbers.
@@ -40,6 +44,7 @@ nasty_rows = st.builds(
     st.none() | nasty,
     st.integers(0, 10**6),
     st.none() | st.dates(date(1, 1, 1)),
+    st.none() | st.dates(date(1, 1, 1)),
     st.none() | nasty,
     st.sampled_from(["", ", team: anna", ", seen: 3", ', why: "a, b}"', ", seen: 3, at: 2026-01-31, on: true"]),
     st.none() | nasty | st.just("case=0a1b2c system=1f2e3d+77ab12 model=openai:gpt-5"),
@@ -52,7 +57,9 @@ states = st.dictionaries(ids, nasty_rows | rows(), max_size=8)
 
 def test_two_lines_a_row_in_the_order_of_ids() -> None:
     noted = Row(1, 0, DAY, DAY + days(1), "12", "gpt-4o", 'contains: no "one pound"', "v2")
-    assert written({"late-fee": noted, "007": Row(3, 3, DAY, DAY + days(7))}) == HEADER + (
+    assert written({"late-fee": noted, "007": Row(3, 3, DAY, DAY + days(7))}) == HEADER.replace(
+        "cases:", "rows: 2\ncases:"
+    ) + (
         '  "007":\n'
         "    {box: 3, pass_streak: 3, last_tested: 2026-01-01, next_due: 2026-01-08}\n"
         "  late-fee:\n"
@@ -193,3 +200,50 @@ def test_windows_line_ends_and_bom_are_read(tmp_path: Path) -> None:
     state = read_state(path, NAME)
     assert state.rows == many(3)
     assert state.updated({}) == state.text
+
+
+# How many rows there are
+
+
+def test_a_file_that_was_cut_at_any_row_is_noticed() -> None:
+    text = written(many(6))
+    whole = len(parse_state(text, NAME).rows)
+    for at in [found.end() for found in re.finditer(r"}\n", text)][:-1]:
+        with pytest.raises(RecallError, match=f"rows where it says {whole}, so some are lost; restore the file"):
+            parse_state(text[:at], NAME)
+
+
+def test_rows_that_git_has_joined_are_more_than_either_side_says() -> None:
+    text = written(many(6)).replace("rows: 6", "rows: 5")
+    assert len(parse_state(text, NAME).rows) == 6
+    assert "rows: 7\n" in parse_state(text, NAME).updated({"new": row()})
+
+
+def test_a_file_of_an_earlier_version_gets_its_count() -> None:
+    text = written(many(6)).replace("rows: 6\n", "")
+    assert parse_state(text, NAME).updated({}) == text
+    assert "rows: 6\n" in parse_state(text, NAME).updated({"case-0001": row(5)})
+
+
+def test_an_empty_file_is_no_state(tmp_path: Path) -> None:
+    path = tmp_path / "recall.yaml"
+    assert read_state(path, NAME).rows == {}
+    path.write_text("\n", encoding="utf-8")
+    with pytest.raises(RecallError, match="is empty, and no run has left it so; restore it from git, or delete it"):
+        read_state(path, NAME)
+
+
+@given(st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 99)), max_size=5))
+def test_what_came_to_no_verdict_is_read_again(waiting: dict[str, Unanswered]) -> None:
+    text = parse_state(written(many(3)), NAME).updated({}, unanswered=waiting)
+    assert parse_state(text, NAME).unanswered == waiting
+    assert parse_state(text, NAME).updated({}, unanswered={}) == written(many(3))
+    # A file that somebody has edited is read as YAML.
+    assert parse_state(text.replace("box: 1,", "box:  1,"), NAME).unanswered == waiting
+
+
+@pytest.mark.parametrize("wrong", ["7", "{a: {days: 1}}", "{a: {last_asked: 2026-03-01, days: x}}", "{a: 3}"])
+def test_a_case_without_a_verdict_that_no_run_has_written(wrong: str) -> None:
+    text = written(many(3)).replace("cases:\n", f"unanswered: {wrong}\ncases:\n")
+    with pytest.raises(RecallError, match=r"recall.yaml:5: unanswered: .*; restore the file from git"):
+        parse_state(text, NAME)

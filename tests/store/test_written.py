@@ -82,7 +82,7 @@ def test_advice_on_a_case(field: str, value: object, advice: str) -> None:
         ("max_due_cases", True, "must be a whole number, not True"),
         ("thresholds", [1], "must be a mapping, not [1]"),
         ("thresholds.exact", "high", "must be a number, not 'high'"),
-        ("max_due_case", 5, "unknown field; did you mean `max_due_cases`?"),
+        ("max_due_case", 5, "unknown field; did you mean `max_due_cases` or `box_1_cases`?"),
     ],
 )
 def test_advice_on_a_rubric(field: str, value: object, advice: str) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, place_of
-from pytest_recall.cli.policies import add_sizes, journals, quarantine_of, sizes_of
+from pytest_recall.cli.policies import add_sizes, journals, sizes_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.habits import habits, settled
 from pytest_recall.core.history import Past, in_order, past_of, past_of_lines
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     sizes = sizes_of(args, rubric, len(known))
     found = [as_it_was(runs)]
     for make in (lambda some: literal(rubric, some), lambda some: lottery(some, *sizes)):
-        found.append(backtest(make, runs, rows, quarantine_of(rubric)))
+        found.append(backtest(make, runs, rows, rubric.quarantine))
         print(f"recall: {found[-1].policy} done", file=sys.stderr, flush=True)
     if args.json:
         facts = {

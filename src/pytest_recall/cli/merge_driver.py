@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, placeless
@@ -29,7 +30,7 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     try:
-        drive(args.base, args.ours, args.theirs, args.name)
+        drive(args.base, args.ours, args.theirs, args.name, datetime.now(UTC).date())
     except RecallError as error:
         for message in error.messages:
             print(f"recall: {message}", file=sys.stderr)

@@ -10,7 +10,6 @@ from pathlib import Path
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.record import Record
 from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import Quarantine
 from pytest_recall.core.series import Rule, k_of_n
 from pytest_recall.run.simulate import Sizes, confirmation, usual_sizes
 from pytest_recall.store.artifacts import runs_in
@@ -67,11 +66,6 @@ def confirm_of(args: argparse.Namespace, rubric: Rubric) -> Rule | None:
     if args.confirm is None:
         return confirmation(rubric)
     return None if args.confirm == NEVER else args.confirm
-
-
-def quarantine_of(rubric: Rubric) -> Quarantine | None:
-    """Return when the rubric sets a case apart, or None if it never does."""
-    return None if rubric.quarantine_lapses is None else Quarantine(rubric.quarantine_lapses, rubric.owner)
 
 
 def journals(folders: Iterable[Path]) -> Iterator[Record]:

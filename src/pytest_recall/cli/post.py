@@ -140,7 +140,7 @@ def issue(args: argparse.Namespace) -> int:
         passed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.PASSED)),
         failed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.FAILED) if result.blocks),
         gone=frozenset(record.header.orphans) - known,
-        troubles=tuple(troubles(record, card, read_rubric(place.rubric, place.name(place.rubric)).errors_allowed)),
+        troubles=tuple(troubles(record, card, read_rubric(place.rubric, place.name(place.rubric)).no_verdict_allowed)),
     )
     sheet = post.Sheet(args.name, render.markdown(record, card), job.commit, job.url)
     news = "".join(

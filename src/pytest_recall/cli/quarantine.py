@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.events import Apart, Events
+from pytest_recall.core.schedule import released
 from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import today_in
+from pytest_recall.run.context import LONGEST, today_in
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import check_layout, current
 from pytest_recall.store.events import write_events
@@ -21,10 +22,12 @@ from pytest_recall.store.state import write_state
 DETAILS = """\
 A case in quarantine is asked as before, and its boxes move; but its fail turns no run red.
 Every scorecard lists it. Runs set a case apart at its `quarantine_lapses`-th fall from a
-higher box, and take it back when it has passed three times in a row.
+higher box, and take it back when it has passed three times in a row, or after
+`quarantine_days`: from then on its fails count again.
 
   recall quarantine                       list them
   recall quarantine late-fee --owner ana  set one apart
+  recall quarantine late-fee --days 90    for longer, from today on
   recall quarantine late-fee --release    take it back, its lapses forgotten
 """
 
@@ -34,28 +37,41 @@ def add(commands: Commands) -> None:
     parser = command(commands, "quarantine", "list the cases whose fails block nobody, or change that", run, DETAILS)
     parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case to set apart or to take back")
     parser.add_argument("--release", action="store_true", help="take the case back")
+    parser.add_argument("--days", type=_days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")
     parser.add_argument("--owner", metavar="NAME", help="who looks at the case (default: the owner of rubric.yaml)")
+
+
+def _days(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {LONGEST.days}")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     if args.case_id is None:
-        if args.release or args.owner:
+        if args.release or args.owner or args.days:
             raise RecallError("name the case: `recall quarantine CASE-ID`")
         return _list(place)
-    if args.release and args.owner:
-        raise RecallError("--release and --owner exclude each other: nobody looks at a case that is taken back")
+    if args.release and (args.owner or args.days):
+        option = "--owner" if args.owner else "--days"
+        raise RecallError(f"--release and {option} exclude each other: a case that is taken back has none")
     with locked(place.lock):
         return _change(place, args)
 
 
 def _list(place: Place) -> int:
-    rows = current(place).rows
+    rows, today = current(place).rows, today_in(os.environ, datetime.now(UTC).date())
     found = {case_id: row for case_id, row in sorted(rows.items()) if row.quarantined is not None}
     for case_id, row in found.items():
         lapses = plural(row.lapses, "lapse")
-        print(f"{case_id}: since {row.quarantined}, {row.owner or 'nobody'} looks at it, {lapses}, box {row.box}")
+        ended = ", which is over" if released(row, today).quarantined is None else ""
+        until = f" until {row.until}" if row.until else ""
+        print(
+            f"{case_id}: since {row.quarantined}{until}{ended}, {row.owner or 'no owner'} looks at it, {lapses},"
+            f" box {row.box}"
+        )
     print(f"{plural(len(found), 'case')} of {len(rows)} in quarantine")
     return 0
 
@@ -73,15 +89,16 @@ def _change(place: Place, args: argparse.Namespace) -> int:
     if args.release:
         if row.quarantined is None:
             raise RecallError(f"{name}: `{args.case_id}` is not in quarantine; `recall quarantine` lists who is")
-        row = row._replace(quarantined=None, owner=None, lapses=0)
+        row = row._replace(quarantined=None, until=None, owner=None, lapses=0)
         told = f"{args.case_id}: taken back, its lapses forgotten"
     else:
         owner = args.owner or rubric.owner
         since = row.quarantined or today
-        row = row._replace(quarantined=since, owner=owner)
-        told = f"{args.case_id}: in quarantine since {since}, {owner} looks at it"
+        until = today + timedelta(days=args.days or rubric.quarantine_days)
+        row = row._replace(quarantined=since, until=until, owner=owner)
+        told = f"{args.case_id}: in quarantine since {since} until {until}, {owner} looks at it"
     if rubric.state == "events":
-        apart = Apart(args.case_id, row.quarantined, row.owner)
+        apart = Apart(args.case_id, row.quarantined, row.until, row.owner)
         write_events(place.events, Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,)))
     else:
         write_state(place.state, state.updated({args.case_id: row}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command, place_of
@@ -45,11 +46,11 @@ def run(args: argparse.Namespace) -> int:
     if shared:
         place.artifacts.make()
     with locked(place.lock) if shared else nullcontext():
-        merged = resolve(path, name, write=not args.dry_run)
+        merged = resolve(path, name, datetime.now(UTC).date(), write=not args.dry_run)
     if merged is None:
         print(f"{name}: no conflict; nothing to do")
         return 0
-    told = f"{plural(merged.rows, 'row')}, {merged.both} of them changed on both sides"
+    told = f"{plural(len(merged.state.rows), 'row')}, {merged.both} of them changed on both sides"
     if args.dry_run:
         print(f"{name}: would be merged: {told}")
     else:

@@ -28,10 +28,10 @@ DETAILS = """\
 --fail-on says what ends it with 1, in place of `blocks` in the rubric:
   regression   a case failed whose last verdict was a pass
   failure      a case failed that is not in quarantine
-  incomplete   such a case failed, or a case was skipped or not run, or a gate has too few verdicts
-So does, under each of them, what keeps the run from showing that: more cases that came to no verdict than
-`errors_allowed` in the rubric, a test beside the cases that failed, a pytest that did not come to its end. With `never`
-nothing does. The reason is said on standard error.
+  incomplete   such a case failed, or any case has no verdict, or a gate has too few verdicts
+So does, under each of them, what keeps the run from showing that: more chosen cases without a verdict
+than `no_verdict_allowed` in the rubric, a test beside the cases that failed, a pytest that did not come to
+its end. With `never` nothing does. The reason is said on standard error.
 A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
 A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
 """
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             else "\n".join(render.terminal(record, card, args.verbose))
         )
     blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
-    why = blocking(record, card, blocks, rubric.errors_allowed)
+    why = blocking(record, card, blocks, rubric.no_verdict_allowed)
     if why:
         print(f"recall: this run blocks: {'; '.join(why)}", file=sys.stderr)
     return int(bool(why))

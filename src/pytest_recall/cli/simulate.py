@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, place_of
-from pytest_recall.cli.policies import add_confirm, add_sizes, confirm_of, count, journals, quarantine_of, sizes_of
+from pytest_recall.cli.policies import add_confirm, add_sizes, confirm_of, count, journals, sizes_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.habits import habits, settled
 from pytest_recall.core.rubric import Rubric
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
         days=args.days,
         warm_up=warm_up,
         late=args.late,
-        quarantine=quarantine_of(rubric),
+        quarantine=rubric.quarantine,
         **{**figures, "breaks": int(figures["breaks"] or 1)},  # type: ignore[arg-type]
     )
     if not world.cases:
@@ -175,6 +175,10 @@ def _night(sizes: Sizes, everything: str) -> str:
     return everything if sizes.nightly is None else f"{sizes.nightly:,}"
 
 
+def _box_1(rubric: Rubric) -> str:
+    return "all of box 1" if rubric.box_1_cases is None else f"{rubric.box_1_cases:,} of box 1"
+
+
 def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: Sizes, seeds: int) -> list[str]:
     confirm = "counts at once" if rule is None else f"counts if {rule.needed} of up to {rule.tries} trials fail"
     nightly = "all that is due" if rubric.nightly_max_cases is None else f"{rubric.nightly_max_cases:,} due"
@@ -184,7 +188,7 @@ def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: Sizes, seeds:
         f"{plural(len(world.cases), 'case')} under {plural(len(world.tags), 'tag')};"
         f" {plural(world.days, 'day')}, the first {world.warm_up} in no figure; {plural(seeds, 'seed')};"
         f" nights {when} the day's pull requests; a fail {confirm}.",
-        f"literal: all of box 1, {rubric.max_due_cases:,} due and {rubric.new_traffic_sample:,} new ones in a pull"
+        f"literal: {_box_1(rubric)}, {rubric.max_due_cases:,} due and {rubric.new_traffic_sample:,} new ones in a pull"
         f" request; {nightly} in a night.",
         f"lottery: {sizes.slice:,} in a pull request; {_night(sizes, 'all of box 1, due and new')} in a night{stale}.",
     ]

@@ -21,19 +21,23 @@ SHOWN = 5
 """Cases, tests and files that are named at the most."""
 
 
-def troubles(record: Record, card: Scorecard, errors_allowed: float) -> list[str]:
+def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     """Return why a run shows less than it should, a phrase each: what is no matter of a case's answer.
 
-    More cases ended in an error than `errors_allowed`: a number, or below 1 a share of the chosen cases. A test beside
+    More of the chosen cases than `allowed`, a number or below 1 a share of them, have no verdict. A test beside
     the cases failed. pytest did not come to its end.
     """
-    errors = card.with_outcome(Outcome.ERROR)
+    errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
     chosen = len(card.results) + len(card.not_run)
-    allowed = int(errors_allowed * chosen) if 0 < errors_allowed < 1 else int(errors_allowed)
+    most = int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
+    kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(card.not_run)}
+    missing = sum(kinds.values())
     found = []
-    if len(errors) > allowed:
-        example = one_line(errors[0].trial.error, 160)
-        found.append(f"{len(errors):,} of {chosen:,} cases without a verdict, {allowed:,} allowed ({example})")
+    if missing > most:
+        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        said = next((one_line(result.trial.error, 160) for result in (*errors, *skipped) if result.trial.error), "")
+        why = f" ({said or record.why})" if said or record.why else ""
+        found.append(f"{missing:,} of {chosen:,} cases without a verdict, {most:,} allowed: {told}{why}")
     if record.also:
         found.append(f"beside the cases: {_named(record.also)}")
     if record.exit_code is not None and record.exit_code not in ENDED:
@@ -41,9 +45,14 @@ def troubles(record: Record, card: Scorecard, errors_allowed: float) -> list[str
     return found
 
 
-def blocking(record: Record, card: Scorecard, blocks: Blocks, errors_allowed: float = 0) -> list[str]:
-    """Return why a run blocks a merge under the rule `blocks`, a phrase each; empty if it does not."""
-    return [] if blocks == "never" else [*_failures(card, blocks), *troubles(record, card, errors_allowed)]
+def blocking(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0) -> list[str]:
+    """Return why a run blocks a merge under the rule `blocks`, a phrase each; empty if it does not.
+
+    Under `incomplete` no case without a verdict is `allowed`.
+    """
+    if blocks == "never":
+        return []
+    return [*_failures(card, blocks), *troubles(record, card, 0 if blocks == "incomplete" else allowed)]
 
 
 def _failures(card: Scorecard, blocks: Blocks) -> Iterator[str]:
@@ -52,10 +61,6 @@ def _failures(card: Scorecard, blocks: Blocks) -> Iterator[str]:
     if wanted:
         names = _named([result.trial.case_id for result in wanted])
         yield f"{'regressed' if blocks == 'regression' else 'failed'}: {names}"
-    if blocks == "incomplete":
-        skipped = len(card.with_outcome(Outcome.SKIPPED))
-        if skipped or card.not_run:
-            yield f"{skipped:,} skipped and {len(card.not_run):,} {NOT_RUN}"
     for standing in card.gates:
         if standing.stops(blocks):
             yield f"the gate of {standing.gate.name} is missed"

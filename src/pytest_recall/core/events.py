@@ -12,6 +12,7 @@ from pytest_recall.core.row import Row
 from pytest_recall.core.schedule import UNSCHEDULED, Quarantine, fold, reset
 from pytest_recall.core.series import graded
 from pytest_recall.core.trial import Outcome, Trial, Verdict
+from pytest_recall.core.unanswered import Unanswered, unanswered_after, with_changes
 
 
 class Event(NamedTuple):
@@ -33,10 +34,11 @@ class Event(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """A case that somebody has set apart since a day, or, where that is None, taken back."""
+    """A case that was set apart by hand since a day and `until` another, or, where these are None, taken back."""
 
     case_id: str
     since: date | None
+    until: date | None = None
     owner: str | None = None
 
 
@@ -44,7 +46,7 @@ class Events(NamedTuple):
     """What one run, or one command, has added to the state.
 
     `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
-    `model` go back to box 1 first.
+    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict.
     """
 
     run: str
@@ -56,6 +58,7 @@ class Events(NamedTuple):
     quarantine: Quarantine | None = None
     verdicts: tuple[Event, ...] = ()
     apart: tuple[Apart, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
 
 def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
@@ -63,19 +66,29 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
 
     Only the `first` events of a run reset what a swap of the model asks for.
     """
+    trials = list(trials)
+    today = date.fromisoformat(header.date)
     return Events(
         run=header.run,
-        date=date.fromisoformat(header.date),
+        date=today,
         who=f"pr{header.pr}" if header.pr else header.mode,
         trials=count,
         model=header.model,
         reset=header.reset and first,
-        quarantine=None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody"),
+        quarantine=quarantine_of(header),
         verdicts=tuple(
             Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model, _under(trial))
             for case_id, trial in graded(trials).items()
             if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
         ),
+        unanswered=tuple(case_id for case_id, one in unanswered_after({}, graded(trials), today).items() if one),
+    )
+
+
+def quarantine_of(header: Header) -> Quarantine | None:
+    """Return when a run sets a case apart, or None if it never does."""
+    return (
+        None if header.lapses is None else Quarantine(header.lapses, header.owner or "no owner", header.quarantine_days)
     )
 
 
@@ -100,8 +113,21 @@ def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[s
         for apart in one.apart:
             if (row := changed.get(apart.case_id, rows.get(apart.case_id))) is not None:
                 lapses = row.lapses if apart.since else 0
-                changed[apart.case_id] = row._replace(lapses=lapses, quarantined=apart.since, owner=apart.owner)
+                changed[apart.case_id] = row._replace(
+                    lapses=lapses, quarantined=apart.since, until=apart.until, owner=apart.owner
+                )
     return {case_id: row for case_id, row in changed.items() if rows.get(case_id) != row}
+
+
+def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Events]) -> dict[str, Unanswered]:
+    """Return the cases without a verdict after `events`, by name."""
+    found = dict(before)
+    for name in in_order(events):
+        one = events[name]
+        told = {event.case_id: event.trial() for event in one.verdicts}
+        told |= {case_id: Trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
+        found = with_changes(found, unanswered_after(found, told, one.date))
+    return found
 
 
 def in_order(events: Mapping[str, Events]) -> list[str]:

@@ -15,7 +15,7 @@ BY_VERDICTS = (
     *("last_pr", "last_model", "failure_note", "failure_pr"),
 )
 """The fields of a row that every verdict sets."""
-BY_HAND = ("lapses", "quarantined", "owner")
+BY_HAND = ("lapses", "quarantined", "until", "owner")
 """Those that verdicts set, and people."""
 MOST = 50
 """More verdicts than this are not looked for: nobody keeps a branch for so long."""

@@ -122,7 +122,7 @@ def _cautious(base: Row | None, early: Row, late: Row, quarantine: Quarantine | 
     since = [row for row in (early, late) if row.quarantined is not None and (base is None or row != base)]
     apart = min(since, key=lambda row: str(row.quarantined)) if since else lower
     lapses = max(early.lapses, late.lapses, over.lapses)
-    return lower._replace(lapses=lapses, quarantined=apart.quarantined, owner=apart.owner)
+    return lower._replace(lapses=lapses, quarantined=apart.quarantined, until=apart.until, owner=apart.owner)
 
 
 def _kept(name: str, base: Row | None, early: Row, late: Row, based: bool) -> Any:

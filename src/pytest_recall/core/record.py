@@ -15,7 +15,7 @@ class Header(NamedTuple):
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
     `writes` whether the run's trials belong in the state; `total` the cases it chose from;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
-    `lapses` is the number of them that sets a case apart; `baselines` are asked beside the agent
+    `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
     under test; `batch` says that calls go through batch APIs where these take them. `policy` is the
     rubric's; `near` says in words which cases the change touches, `left_near` of how many there was no
     room, and `left_stale` how many verdicts are older than a night may leave them. `observed` is what the
@@ -28,7 +28,10 @@ class Header(NamedTuple):
     this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
 
     `blocks` is the rubric's. Of the `total` cases `questions` are on no schedule, `verdicts` had a verdict before the
-    run, and of these `passing` passed at the last one; None is a run of a version that did not count them. `commit`
+    run, and of these `passing` passed at the last one; None is a run of a version that did not count them. Of the
+    cases that were not chosen `oldest` is the day of the oldest verdict, of `oldest_case`, and `overdue` of how many
+    the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
+    that day, and on how many days. `commit`
     and `branch` are git's; empty where there is no repository, or none of a name.
     """
 
@@ -56,6 +59,7 @@ class Header(NamedTuple):
     swapped: int = 0
     quarantined: tuple[str, ...] = ()
     lapses: int | None = None
+    quarantine_days: int = 30
     baselines: tuple[str, ...] = ()
     batch: bool = False
     policy: str = "literal"
@@ -76,6 +80,10 @@ class Header(NamedTuple):
     questions: int = 0
     verdicts: int | None = None
     passing: int = 0
+    oldest: str = ""
+    oldest_case: str = ""
+    overdue: int | None = None
+    unanswered: tuple[tuple[str, str, int], ...] = ()
     commit: str = ""
     branch: str = ""
 

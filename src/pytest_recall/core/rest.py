@@ -21,7 +21,7 @@ FREE = frozenset(
     for name in (
         "owner",
         "blocks",
-        "errors_allowed",
+        "no_verdict_allowed",
         "prices",
         "rate_limits",
         "batch",

@@ -14,8 +14,9 @@ BOXES = range(1, 6)
 class Row(NamedTuple):
     """What the schedule remembers of one case.
 
-    `lapses` counts the fails that threw the case back from a higher box; `quarantined` is the day
-    since which its fails block nobody, and `owner` who is to look at it.
+    `lapses` counts the fails that threw the case back from a higher box, less those that passes have made up for;
+    `quarantined` is the day since which its fails block no merge, `until` the last day on which they do not, and
+    `owner` who is to look at it.
     `extra` is the YAML text of keys that this version does not know; it is kept as it is.
     `passed_under` is what the last pass was given under, as `core.conditions` writes it.
     """
@@ -30,6 +31,7 @@ class Row(NamedTuple):
     failure_pr: str | None = None
     lapses: int = 0
     quarantined: date | None = None
+    until: date | None = None
     owner: str | None = None
     extra: str = ""
     passed_under: str | None = None
@@ -58,9 +60,10 @@ class Row(NamedTuple):
         if not isinstance(plain, Mapping):
             raise TypeError(f"{plain!r} is no row")
         tested, due = (date.fromisoformat(plain[key]) for key in ("last_tested", "next_due"))
-        since = plain.get("quarantined")
-        quarantined = None if since is None else date.fromisoformat(since)
-        row = cls(**typed(cls, plain), last_tested=tested, next_due=due, quarantined=quarantined)
+        since, until = (
+            None if plain.get(key) is None else date.fromisoformat(plain[key]) for key in ("quarantined", "until")
+        )
+        row = cls(**typed(cls, plain), last_tested=tested, next_due=due, quarantined=since, until=until)
         if row.box not in BOXES:
             raise ValueError(f"box: there is no box {row.box}")
         if row.pass_streak < 0:

@@ -40,6 +40,7 @@ from pytest_recall.core.usage import PROVIDERS
 
 if TYPE_CHECKING:
     from pytest_recall.core.calibration import Standard
+    from pytest_recall.core.schedule import Quarantine
 
 Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
@@ -51,6 +52,7 @@ LAYOUTS: tuple[Layout, ...] = ("rows", "events")
 # What takes the place of each setting that only one of the policies has; empty where nothing does.
 _LITERAL = {
     "max_due_cases": "`slice_cases` is the size of its slice",
+    "box_1_cases": "box 1 is within `slice_cases`",
     "new_traffic_sample": "new cases are within `slice_cases`",
     "nightly_max_cases": "`nightly_cases` is the size of its night",
 }
@@ -74,7 +76,10 @@ class Rubric(BaseModel):
         default=None, description="The model that the agent under test runs on; a change of it is reported."
     )
     mode: Mode = Field(default="pr", description="The mode of a run that does not name one.")
-    max_due_cases: Count = Field(default=25, description="Due cases in a pull-request run, beside all of box 1.")
+    max_due_cases: Count = Field(default=25, description="Due cases in a pull-request run, beside box 1.")
+    box_1_cases: Count | None = Field(
+        default=25, description="Cases of box 1 in a pull-request run, those that failed first; null for all of them."
+    )
     new_traffic_sample: Count = Field(default=5, description="Never-seen cases in a run, picked by seed.")
     nightly_max_cases: Count | None = Field(
         default=None, description="Overdue cases in a nightly run; without it, every one."
@@ -119,13 +124,17 @@ class Rubric(BaseModel):
         description="After so many trials in a row that a provider keeps from a verdict in the same way, a run asks no"
         " more: it is down, refuses the key or is out of quota; null for never.",
     )
-    errors_allowed: Allowed = Field(
+    no_verdict_allowed: Allowed = Field(
         default=0,
-        description="How many cases without a verdict block no merge: a number, or below 1 a share of the chosen ones.",
+        description="How many chosen cases may have no verdict, by an error, a skip or an early end, before a run"
+        " blocks a merge: a number, or below 1 a share of the chosen ones.",
     )
     quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=4,
         description="After how many falls from a higher box a case flips a coin, and blocks nobody; null for never.",
+    )
+    quarantine_days: Some = Field(
+        default=30, description="For how many days at most; from then on its fails count like any other's."
     )
     judge: WrittenNames = Field(
         default=(), description="The model that judges, as a selector; a list of them is a panel that votes."
@@ -318,6 +327,15 @@ class Rubric(BaseModel):
                     " run fewer of them"
                 )
         return rates
+
+    @property
+    def quarantine(self) -> Quarantine | None:
+        """When a case is set apart; None for never."""
+        if self.quarantine_lapses is None:
+            return None
+        from pytest_recall.core.schedule import Quarantine
+
+        return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
 
     @property
     def standard(self) -> Standard | None:

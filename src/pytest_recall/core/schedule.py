@@ -20,13 +20,18 @@ UNSCHEDULED = (DATASET, PROFILE)
 """Reasons of what is asked in each run over its file, in no other, and has no row."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
+REDEEMING = 5
+"""So many passes in a row take one lapse back: a few lapses in years are no flake."""
+QUARANTINE_DAYS = 30
+"""Days of quarantine, where nothing else is said."""
 
 
 class Quarantine(NamedTuple):
-    """When a case is set apart: at its `after`-th lapse, to be looked at by `owner`."""
+    """When a case is set apart: at its `after`-th lapse, for so many `days`, to be looked at by `owner`."""
 
     after: int
     owner: str
+    days: int = QUARANTINE_DAYS
 
 
 def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | None = None) -> Row | None:
@@ -38,14 +43,15 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     that is older than the row's, of a run that was applied late, is no news, and neither is
     one on a replayed answer. A question of a dataset is on no schedule.
 
-    A fail out of a higher box is a lapse. A case that lapses time and again flips a coin: from
-    the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`. (Anki calls
-    such a card a leech.)
+    A fail out of a higher box is a lapse, and `REDEEMING` passes in a row take one back. A case that lapses time
+    and again flips a coin: from the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`, or
+    its days are over; then it is counted like any other again. (Anki calls such a card a leech.)
     """
     if not trial.outcome.is_verdict or not trial.evidence or trial.reason in UNSCHEDULED:
         return row
     if row is not None and row.last_tested > today:
         return row
+    row = row and released(row, today)
     if trial.outcome is Outcome.FAILED:
         failed = _placed(1, 0, row, trial, today)._replace(
             failure_note=one_line(trial.note) or "failed",
@@ -57,15 +63,29 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
         failed = failed._replace(lapses=failed.lapses + 1)
         if quarantine is None or failed.lapses < quarantine.after or failed.quarantined:
             return failed
-        return failed._replace(quarantined=today, owner=quarantine.owner)
+        until = today + timedelta(days=quarantine.days)
+        return failed._replace(quarantined=today, until=until, owner=quarantine.owner)
     if row is None:
         return _placed(1, 1, row, trial, today)
     if row.box == 1 or row.is_due(today):
         moved = _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
-        settled = moved.quarantined and moved.box >= SETTLED_BOX
-        return moved._replace(lapses=0, quarantined=None, owner=None) if settled else moved
+        if moved.quarantined and moved.box >= SETTLED_BOX:
+            return _taken_back(moved)
+        redeemed = moved.lapses and moved.pass_streak % REDEEMING == 0
+        return moved._replace(lapses=moved.lapses - 1) if redeemed else moved
     under = trial.under or None
     return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model, passed_under=under)
+
+
+def released(row: Row, today: date) -> Row:
+    """Return the row without a quarantine that has ended: a fail of it blocks again, and somebody reads of it."""
+    if row.quarantined is None or today <= (row.until or row.quarantined + timedelta(days=QUARANTINE_DAYS)):
+        return row
+    return _taken_back(row)
+
+
+def _taken_back(row: Row) -> Row:
+    return row._replace(lapses=0, quarantined=None, until=None, owner=None)
 
 
 def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:
@@ -73,7 +93,9 @@ def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -
     fresh = Row(box, streak, today, due, trial.pr, trial.model, passed_under=trial.under or None)
     if row is None:
         return fresh
-    return fresh._replace(lapses=row.lapses, quarantined=row.quarantined, owner=row.owner, extra=row.extra)
+    return fresh._replace(
+        lapses=row.lapses, quarantined=row.quarantined, until=row.until, owner=row.owner, extra=row.extra
+    )
 
 
 def fold(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.core.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.core.cause import Cause, cause
+from pytest_recall.core.freshness import Freshness, freshness
 from pytest_recall.core.gate import informs
 from pytest_recall.core.repeats import Repeats, RepeatSummary, repeats, summarize_repeats
 from pytest_recall.core.schedule import DATASET, UNSCHEDULED, Quarantine, review
@@ -147,6 +148,10 @@ class Scorecard(NamedTuple):
             known += trial.row is None
             passed += (trial.outcome is Outcome.PASSED) - (trial.row is not None and not trial.row.failing)
         return LastVerdicts(header.total - header.questions, known, passed)
+
+    def freshness(self, header: Header) -> Freshness | None:
+        """Return how fresh the verdicts of all cases are after the run; None for a run that did not say."""
+        return freshness(header, {one.trial.case_id: one.trial for one in self.results}, len(self.not_run))
 
     @property
     def by_tries(self) -> list[RepeatSummary]:

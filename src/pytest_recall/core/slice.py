@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 
 from pytest_recall.core import lottery
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Mode, Rubric
-from pytest_recall.core.selection import Pick, select
+from pytest_recall.core.selection import Pick, Room, select
+from pytest_recall.core.unanswered import SHARE, Unanswered
 
 
 def choose(
@@ -20,16 +22,34 @@ def choose(
     mode: Mode,
     today: date,
     seed: str,
+    unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
 ) -> list[Pick]:
     """Return today's slice of `cases`, of which those in `near` are touched by the change.
 
+    What came to no verdict on several days, as `unanswered` says, rests for some days, unless the change touches it,
+    and then has a share of the slice at the most: else it would stay the longest overdue for ever.
     The order of `cases` does not matter, and choosing from a choice and more cases is the same as choosing from all.
     """
-    if rubric.policy == "literal" or mode in ("all", "observe"):
-        return select(cases, rows, rubric, mode, today, seed)
-    if mode == "nightly":
-        return lottery.night(cases, rows, rubric.nightly_cases, today, seed, rubric.max_verdict_age)
-    return lottery.pull_request(cases, rows, near, rubric.slice_cases, today, seed)
+    pool = set(cases)
+    if mode in ("all", "observe"):
+        return select(pool, rows, rubric, mode, today, seed)
+    resting = {case_id for case_id in pool if case_id in unanswered and unanswered[case_id].rests}
+    again = [case_id for case_id in resting if case_id in near or unanswered[case_id].next_asked <= today]
+    if rubric.policy == "literal":
+        room = Room.of(rubric, mode)
+        held = select(again, rows, rubric, mode, today, seed, room.share(SHARE)) if again else []
+        return select(pool - resting, rows, rubric, mode, today, seed, room.less(held)) + held
+    size = rubric.nightly_cases if mode == "nightly" else rubric.slice_cases
+    share = None if size is None else max(size // SHARE, 1)
+
+    def drawn(ids: Iterable[str], size: int | None) -> list[Pick]:
+        if mode == "nightly":
+            return lottery.night(ids, rows, size, today, seed, rubric.max_verdict_age)
+        assert size is not None
+        return lottery.pull_request(ids, rows, near, size, today, seed)
+
+    held = drawn(again, share) if again else []
+    return drawn(pool - resting, None if size is None else size - len(held)) + held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +75,13 @@ def remainder(
     today: date,
     near: Collection[str] = (),
     longest: int | None = None,
+    *,
+    retests: bool = True,
 ) -> Remainder:
-    """Return the counts of `cases` that are not in `picks`; a verdict of `longest` days is stale."""
+    """Return the counts of `cases` that are not in `picks`; a verdict of `longest` days is stale.
+
+    `retests` says that box 1 is chosen whether it is due or not, so that what is left of it is beyond the size.
+    """
     chosen = {pick.case_id for pick in picks}
     not_due = over_cap = unseen = close = stale = 0
     upcoming: date | None = None
@@ -67,7 +92,7 @@ def remainder(
             close += 1
         elif row is None:
             unseen += 1
-        elif row.is_due(today):
+        elif row.is_due(today) or (retests and row.box == 1):
             over_cap += 1
         else:
             not_due += 1

@@ -178,7 +178,8 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
     row = plan.rows.get(item.stash[CASE_ID])
     reason = item.stash.get(UNPROVEN, "") or (informs(plan.rubric.blocks, row) if plan.scheduled else "")
     if row is not None and row.quarantined is not None:
-        reason = f"in quarantine since {row.quarantined}, {row.owner or 'nobody'} looks at it"
+        until = f" until {row.until}" if row.until else ""
+        reason = f"in quarantine since {row.quarantined}{until}, {row.owner or 'no owner'} looks at it"
     if reason and not hasattr(report, "wasxfail"):
         report.outcome = "skipped"
         report.wasxfail = reason

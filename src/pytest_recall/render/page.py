@@ -35,6 +35,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         *_cut_short(record, card),
         f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
         sentences.limit(header, card),
+        *(f"{cell(line[0].upper() + line[1:])}." for line in sentences.freshness(header, card)),
         *(f"{cell(line)}." for line in cost.lines(of_run(record))[:1]),
         "",
         *(f"- {cell(line)}" for line in gates.lines(card)),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from pytest_recall.core.record import Record
+from pytest_recall.core.record import Header, Record
 from pytest_recall.core.scorecard import Failure, Result, Scorecard
 from pytest_recall.core.spend import of_run
 from pytest_recall.core.trial import Outcome
@@ -39,6 +39,7 @@ def terminal(
         yield f"chosen but not run ({len(card.not_run)}): {sentences.listed(case_id for case_id, _ in card.not_run)}"
     if card.gates or card.loosened:
         yield from gates.lines(card)
+    yield from sentences.freshness(header, card)
     if verbosity < 0:
         return
     yield sentences.title(header) + partial(record)
@@ -94,6 +95,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
             "unseen": header.unseen,
         },
         "stale": header.left_stale,
+        "freshness": _freshness(header, card),
         "near": header.near or None,
         "next_due": header.next_due,
         "headline": headline(header, card),
@@ -128,6 +130,23 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "regraded": _regraded(card),
         "cost": cost.as_json(of_run(record)),
         "observed": _observed_json(record, card),
+    }
+
+
+def _freshness(header: Header, card: Scorecard) -> dict[str, Any] | None:
+    found = card.freshness(header)
+    if found is None:
+        return None
+    return {
+        "oldest": found.oldest and found.oldest.isoformat(),
+        "oldest_case": found.case_id or None,
+        "age_days": found.age,
+        "overdue": found.overdue,
+        "partial": found.partial,
+        "unanswered": [
+            {"id": case_id, "last_asked": one.last_asked.isoformat(), "days": one.days}
+            for case_id, one in sorted(found.unanswered.items())
+        ],
     }
 
 

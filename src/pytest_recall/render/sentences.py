@@ -61,7 +61,7 @@ def not_run(header: Header) -> str:
     if header.not_due:
         parts.append(_not_due(header))
     if header.over_cap:
-        parts.append(f"{header.over_cap} due but over the cap")
+        parts.append(f"{header.over_cap} over the cap")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
@@ -136,6 +136,27 @@ def move(result: Result) -> str:
 def standing(result: Result) -> str:
     """Return what a failure is: a regression, a new or a known failure, or one that counts for nothing."""
     return result.failure.value
+
+
+def freshness(header: Header, card: Scorecard) -> list[str]:
+    """Return how old the oldest verdict is, how many cases are overdue, and which come to no verdict; a line each."""
+    found = card.freshness(header)
+    if found is None:
+        return []
+    lines = []
+    if found.age is not None:
+        least = "at least " if found.partial else ""
+        age = f"{least}{plural(found.age, 'day')} old, of {found.case_id}" if found.age else "today"
+        overdue = "" if found.partial and not found.overdue else f"; {least}{plural(found.overdue, 'case')} overdue"
+        lines.append(f"oldest verdict: {age}{overdue}")
+    if found.unanswered:
+        told = (
+            f"{case_id} (asked on {plural(one.days, 'day')}"
+            + (f", again from {one.next_asked} on)" if one.rests else ")")
+            for case_id, one in sorted(found.unanswered.items(), key=lambda item: (-item[1].days, item[0]))
+        )
+        lines.append(f"without a verdict when last asked ({len(found.unanswered)}): {listed(told, 5)}")
+    return lines
 
 
 def orphans(header: Header) -> str:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.events import events_of
+from pytest_recall.core.events import events_of, quarantine_of
 from pytest_recall.core.record import Header, Record
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Layout
-from pytest_recall.core.schedule import Quarantine, fold, reset
+from pytest_recall.core.schedule import fold, reset
 from pytest_recall.core.scorecard import Scorecard, summarize
+from pytest_recall.core.series import graded
+from pytest_recall.core.unanswered import unanswered_after, with_changes
 from pytest_recall.render import scorecard as render
 from pytest_recall.run.links import links
 from pytest_recall.run.place import Place
@@ -46,7 +48,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
     card = summarize(
-        record.trials, header.picks, header.total, today, quarantine(header), known, gradings, header.baselines
+        record.trials, header.picks, header.total, today, quarantine_of(header), known, gradings, header.baselines
     )
     regressed = [result.trial for result in card.results if result.regression]
     if place is None or not regressed:
@@ -77,11 +79,6 @@ def _gradings(run: Path) -> Mapping[str, Grading]:
     from pytest_recall.store.grades import read_grades
 
     return read_grades(run)
-
-
-def quarantine(header: Header) -> Quarantine | None:
-    """Return when the run sets a case apart, or None if it never does."""
-    return None if header.lapses is None else Quarantine(header.lapses, header.owner or "nobody")
 
 
 def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> str:
@@ -128,20 +125,38 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
             rows.update(reset(rows, header.model, today))
         # All trials of these cases: a series may have begun before the run was last folded.
         news = {trial.case_id for trial in record.trials[folded or 0 :] if not trial.arm}
+        if layout == "rows":  # Event files are sorted by day and run, whenever they are written.
+            news -= _later_verdicts(run, header)
         trials = [trial for trial in record.trials if trial.case_id in news]
-        rows.update(fold(rows, trials, today, quarantine(header)))
+        rows.update(fold(rows, trials, today, quarantine_of(header)))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
+        waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, graded(trials), today))
         if layout == "events":
             events = events_of(header, trials, len(record.trials), first=folded is None)
-            if events.verdicts or events.reset:
+            if events.verdicts or events.reset or events.unanswered:
                 write_events(place.events, events)
-        elif (text := state.updated(changed)) != state.text:
+        elif (text := state.updated(changed, unanswered=waiting)) != state.text:
             intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)
         _mark(run, len(record.trials))
         (place.artifacts.folder / INTENT).unlink(missing_ok=True)
     return changed
+
+
+def _later_verdicts(run: Path, header: Header) -> set[str]:
+    """Return the cases that a later run of the same day, which is in the state already, came to a verdict on.
+
+    A row knows the day of its verdict, and no time: so the runs beside this one are asked.
+    """
+    found: set[str] = set()
+    for folder in run.parent.iterdir():
+        if folder.name > run.name and (folder / APPLIED).exists():
+            other = read_journal(folder)
+            if other.header.date == header.date:
+                graded_there = graded(other.trials).values()
+                found |= {trial.case_id for trial in graded_there if trial.outcome.is_verdict and trial.evidence}
+    return found
 
 
 def target(place: Place, layout: Layout) -> str:

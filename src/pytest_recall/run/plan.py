@@ -10,14 +10,16 @@ from typing import Any, Protocol
 
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.freshness import left_out
 from pytest_recall.core.record import Header
 from pytest_recall.core.rest import Rest
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Mode, Rubric
-from pytest_recall.core.schedule import reset, swapped
+from pytest_recall.core.schedule import released, reset, swapped
 from pytest_recall.core.selection import Pick
 from pytest_recall.core.shard import Shard, fingerprint
 from pytest_recall.core.slice import Remainder, choose, remainder
+from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.run.context import Context
 from pytest_recall.run.near import NOTHING, Near, Sources, near_cases
 from pytest_recall.run.place import Place
@@ -69,6 +71,7 @@ class Plan:
     rubric: Rubric
     wanted: Wanted
     rows: dict[str, Row]
+    unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
     digest: str = ""
     files: dict[Path, Source] = field(default_factory=dict)
     cases: set[str] = field(default_factory=set)
@@ -128,7 +131,8 @@ class Plan:
     def left(self) -> Remainder:
         """What was not chosen."""
         longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
-        return remainder(self.cases, self.whole, self.rows, self.context.date, self.near.ids, longest)
+        retests = self.rubric.policy == "lottery" or self.mode != "nightly"
+        return remainder(self.cases, self.whole, self.rows, self.context.date, self.near.ids, longest, retests=retests)
 
     @property
     def observed(self) -> list[Pick]:
@@ -138,7 +142,9 @@ class Plan:
     def _slice(self, mode: Mode) -> list[Pick]:
         context = self.context
         scheduled = self.cases - self.unscheduled.keys()
-        return choose(scheduled, self.rows, self.near.ids, self.rubric, mode, context.date, context.seed)
+        return choose(
+            scheduled, self.rows, self.near.ids, self.rubric, mode, context.date, context.seed, self.unanswered
+        )
 
     @property
     def items(self) -> set[str] | None:
@@ -197,7 +203,10 @@ class Plan:
             return self.rest.header
         context, left = self.context, self.left
         whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
-        known = [self.rows[case_id] for case_id in self.cases - self.unscheduled.keys() if case_id in self.rows]
+        scheduled = self.cases - self.unscheduled.keys()
+        known = [self.rows[case_id] for case_id in scheduled if case_id in self.rows]
+        rest = left_out(scheduled - dict(self.whole).keys(), self.rows, self.unanswered, context.date)
+        waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
             run=run,
             date=context.date.isoformat(),
@@ -223,6 +232,7 @@ class Plan:
             swapped=self.swapped,
             quarantined=tuple(self.quarantined),
             lapses=self.rubric.quarantine_lapses,
+            quarantine_days=self.rubric.quarantine_days,
             baselines=self.baselines,
             batch=self.batch,
             policy=self.rubric.policy,
@@ -241,6 +251,10 @@ class Plan:
             questions=len(self.cases & self.unscheduled.keys()),
             verdicts=len(known),
             passing=sum(not row.failing for row in known),
+            oldest="" if rest.oldest is None else rest.oldest.isoformat(),
+            oldest_case=rest.case_id,
+            overdue=rest.overdue,
+            unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
             commit=self.commit,
             branch=self.branch,
         )
@@ -249,7 +263,8 @@ class Plan:
     def quarantined(self) -> list[str]:
         """Which cases are set apart, each with its date and who looks at it."""
         return [
-            f"{case_id} (since {row.quarantined}, {row.owner or 'nobody'}, {row.lapses} lapses)"
+            f"{case_id} ({row.quarantined} to {row.until or 'an unknown day'}, {row.owner or 'no owner'},"
+            f" {row.lapses} lapses)"
             for case_id, row in sorted(self.rows.items())
             if row.quarantined is not None and case_id in self.declared
         ]
@@ -327,7 +342,7 @@ def make_plan(
         check_dates(state.rows, max(context.date, today), place.name(place.state))
     if base_state is not None:
         state = state_at(base_state, place.name(base_state))
-    rows = dict(state.rows)
+    rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}
     stale = len(swapped(rows, context.model))
     if reset_on_swap:
         rows.update(reset(rows, context.model, context.date))
@@ -337,6 +352,7 @@ def make_plan(
         rubric=rubric,
         wanted=wanted,
         rows=rows,
+        unanswered=state.unanswered,
         digest=state.digest,
         files=files,
         declared={case_id for file in files.values() for case_id in file.lines},

@@ -11,6 +11,7 @@ from pytest_recall.core.calltext import answered, asked
 from pytest_recall.core.case import Case
 from pytest_recall.core.compare import compare
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.events import quarantine_of
 from pytest_recall.core.exchange import Exchange
 from pytest_recall.core.forecast import forecast
 from pytest_recall.core.record import Record
@@ -109,7 +110,7 @@ def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Map
             one = record if folder is None else read_journal(folder)
         except (RecallError, OSError):
             continue
-        for case_id, step in steps_of(one, wanted, finish.quarantine(one.header)).items():
+        for case_id, step in steps_of(one, wanted, quarantine_of(one.header)).items():
             found.setdefault(case_id, []).append(step)
     return found
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from pytest_recall.core.lottery import night, pull_request
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import Quarantine, review
+from pytest_recall.core.schedule import Quarantine, released, review
 from pytest_recall.core.selection import Pick, select
 from pytest_recall.core.series import Rule, k_of_n
 from pytest_recall.core.simulated import Figures, waited
@@ -230,7 +230,8 @@ class Simulation:
             self.asked += len(passes)
             self.repeated += len(others & pull.asked)
         own = {case_id for case_id in pull.breaks if case_id not in self.broken and not passes.get(case_id, True)}
-        found = any(self.rows[case_id].quarantined is None for case_id in own)  # One in quarantine blocks nobody.
+        # A fail of one in quarantine blocks nothing.
+        found = any(released(self.rows[case_id], day_of(now)).quarantined is None for case_id in own)
         for case_id, passed in passes.items():
             passed |= found and case_id in own  # It is put right before the merge, and the row hears of that.
             pull.told.append(Told(case_id, passed, day_of(now), case_id not in self.broken))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.core.errors import RecallError
-from pytest_recall.core.events import Events, fold_events, in_order
+from pytest_recall.core.events import Events, fold_events, fold_unanswered, in_order
 from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Layout
 from pytest_recall.render.sentences import plural
@@ -27,7 +27,14 @@ def current(place: Place) -> State:
     """Return the state of a checkout, event files included. Raises RecallError."""
     state = read_state(place.state, place.name(place.state))
     events = unfolded(place, state)
-    return state.with_rows(fold_events(state.rows, events)) if events else state
+    return with_events(state, events)
+
+
+def with_events(state: State, events: Mapping[str, Events]) -> State:
+    """Return the state after `events`, by name."""
+    if not events:
+        return state
+    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events))
 
 
 def unfolded(place: Place, state: State) -> dict[str, Events]:
@@ -80,7 +87,7 @@ def committed_state(place: Place, revision: str) -> State:
         for name, path in paths.items()
         if name not in state.folded
     }
-    return state.with_rows(fold_events(state.rows, events)) if events else state
+    return with_events(state, events)
 
 
 class Folded(NamedTuple):
@@ -105,7 +112,8 @@ def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded
     files = event_files(place.events)
     done = {*state.folded, *old}
     if write:
-        text = state.updated(changed, folded=sorted(_remembered(done, set(files))))
+        waiting = fold_unanswered(state.unanswered, old)
+        text = state.updated(changed, folded=sorted(_remembered(done, set(files))), unanswered=waiting)
         if text != state.text:
             write_state(place.state, text)
         delete(path for name, path in files.items() if name in done)

@@ -13,13 +13,15 @@ from typing import Any
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.events import Apart, Event, Events
 from pytest_recall.core.plain import typed
-from pytest_recall.core.schedule import Quarantine
+from pytest_recall.core.schedule import QUARANTINE_DAYS, Quarantine
 from pytest_recall.core.trial import Outcome
 from pytest_recall.store.files import create_text, read_text
 
 FOLDER = "events"
 SUFFIX = ".jsonl"
 VERSION = 1
+NO_VERDICT = "none"
+"""The outcome in the line of a case that came to no verdict."""
 
 
 def event_files(folder: Path) -> dict[str, Path]:
@@ -51,22 +53,29 @@ def parse_events(text: str, name: str) -> Events:
             raise RecallError(f"{name}:1: version {head['version']} is not known to this pytest-recall; upgrade it")
         verdicts: list[Event] = []
         apart: list[Apart] = []
+        unanswered: list[str] = []
         for line in lines[1:]:
             number += 1
             plain = json.loads(line)
-            if "outcome" in plain:
+            if plain.get("outcome") == NO_VERDICT:
+                unanswered.append(str(plain["case"]))
+            elif "outcome" in plain:
                 verdicts.append(_event(plain, head))
             else:
-                since = plain["quarantined"]
-                apart.append(Apart(plain["case"], since and date.fromisoformat(since), plain.get("owner")))
+                days = (plain["quarantined"], plain.get("until"))
+                since, until = (day and date.fromisoformat(day) for day in days)
+                apart.append(Apart(plain["case"], since, until, plain.get("owner")))
         number = 1
         lapses = head.get("quarantine_lapses")
         return Events(
             **typed(Events, {key: value for key, value in head.items() if key in _HEAD}),
             date=date.fromisoformat(head["date"]),
-            quarantine=None if lapses is None else Quarantine(int(lapses), str(head["owner"])),
+            quarantine=None
+            if lapses is None
+            else Quarantine(int(lapses), str(head["owner"]), int(head.get("quarantine_days", QUARANTINE_DAYS))),
             verdicts=tuple(verdicts),
             apart=tuple(apart),
+            unanswered=tuple(unanswered),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
@@ -115,13 +124,20 @@ def events_text(events: Events) -> str:
         "model": events.model,
         "reset": events.reset or None,
         "quarantine_lapses": events.quarantine and events.quarantine.after,
+        "quarantine_days": events.quarantine and events.quarantine.days,
         "owner": events.quarantine and events.quarantine.owner,
     }
     common = {"pr": pr, "model": events.model}
     lines = [{key: value for key, value in head.items() if value is not None}]
     lines += (_plain(event, common) for event in events.verdicts)
+    lines += ({"case": case_id, "outcome": NO_VERDICT} for case_id in events.unanswered)
     lines += (
-        {"case": one.case_id, "quarantined": one.since and one.since.isoformat(), "owner": one.owner}
+        {
+            "case": one.case_id,
+            "quarantined": one.since and one.since.isoformat(),
+            "until": one.until and one.until.isoformat(),
+            "owner": one.owner,
+        }
         for one in events.apart
     )
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -15,18 +15,23 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.row import Row
 from pytest_recall.core.schedule import LAST_BOX
+from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text, write_text
 
 VERSION = 1
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(
-    {"box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses", "quarantined", "owner", "passed_under"}
+    {
+        *("box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses"),
+        *("quarantined", "until", "owner", "passed_under"),
+    }
 )
 HEADER = f"""\
 # What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
@@ -46,7 +51,8 @@ _ROW = re.compile(
 _TAIL = re.compile(
     rf"(?:, last_pr: ({_TEXT}))?(?:, last_model: ({_TEXT}))?"
     rf"(?:, failure_note: ({_TEXT}))?(?:, failure_pr: ({_TEXT}))?"
-    rf"(?:, lapses: ([0-9]{{1,9}}))?(?:, quarantined: ({_DATE}))?(?:, owner: ({_TEXT}))?"
+    rf"(?:, lapses: ([0-9]{{1,9}}))?(?:, quarantined: ({_DATE}))?(?:, until: ({_DATE}))?"
+    rf"(?:, owner: ({_TEXT}))?"
     rf"((?:, [A-Za-z_]\w*: (?:{_TEXT}|-?[0-9]+(?:\.[0-9]+)?|{_DATE}))*)"
 )
 # What other readers of YAML would take for something else than text.
@@ -56,16 +62,18 @@ _NAME = re.compile(r", ([A-Za-z_]\w*): ")
 # Stands last, and is another one in most rows: what comes before it recurs.
 _UNDER = ', passed_under: "'
 _ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
-_KEYS = frozenset({"version", "folded", "cases"})
-_FOLDED = re.compile(r"^folded:.*\n(?:[ -].*\n)*", re.MULTILINE)
+_KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
+# What a run writes above the rows; all else that stands there is left alone.
+_WRITTEN = re.compile(r"^(?:rows|unanswered|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
+_ROWS = re.compile(r"^rows: ([0-9]{1,9})\n", re.MULTILINE)
 _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
 class State:
-    """The rows of one state file, by case id, and the text that they were read from.
+    """The rows of one state file, by case id, what came to no verdict, and the text that they were read from.
 
     `head` is the text above the rows, `comments` says that some stand between them. A file
-    that is not in our own, sorted shape is written anew as a whole when something changes;
+    that is not in our own, sorted shape is written as a whole when something changes;
     else only the changed rows are.
     """
 
@@ -78,13 +86,20 @@ class State:
         sorted_shape: bool = True,
         comments: bool = False,
         folded: tuple[str, ...] = (),
+        unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
     ) -> None:
         self.rows = rows
         self.text = text
         self.folded = folded
+        self.unanswered = unanswered
         self.head = head
         self._sorted_shape = sorted_shape
         self._comments = comments
+
+    @property
+    def preamble(self) -> str:
+        """The text above the rows without what runs write there: comments, and keys of other versions."""
+        return _WRITTEN.sub("", self.head)
 
     @property
     def digest(self) -> str:
@@ -92,31 +107,45 @@ class State:
         return digest(self.text)
 
     def updated(
-        self, changed: Mapping[str, Row], *, removed: Collection[str] = (), folded: Iterable[str] | None = None
+        self,
+        changed: Mapping[str, Row],
+        *,
+        removed: Collection[str] = (),
+        folded: Iterable[str] | None = None,
+        unanswered: Mapping[str, Unanswered] | None = None,
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
-        Rows of `removed` cases are left out, and `folded` takes the place of the names of event files.
+        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, and `unanswered`
+        that of the cases without a verdict. The text says how many rows it has.
         """
-        head = self.head if folded is None else _with_folded(self.head, folded)
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
-        if not news and not removed and head == self.head:
+        same = unanswered is None or unanswered == self.unanswered
+        if not news and not removed and same and (folded is None or tuple(folded) == self.folded):
             return self.text
         ids = list(self.rows)
+        rows = {**self.rows, **news}
+        count = len(rows) - len(rows.keys() & set(removed))
+        head = _with_written(
+            self.head,
+            count,
+            self.unanswered if unanswered is None else unanswered,
+            self.folded if folded is None else folded,
+        )
         spliced = self._sorted_shape and bool(ids) and not removed
-        # Comments between rows only survive splicing; without any, a large change is faster written anew.
+        # Comments between rows only survive splicing; without any, a large change is faster written as a whole.
         if spliced and (self._comments or len(news) * 20 <= len(ids)):
             return head + self._spliced(news, ids)[len(self.head) :]
-        rows = {**self.rows, **news}
         return head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows) if case_id not in removed)
 
-    def with_rows(self, changed: Mapping[str, Row]) -> State:
-        """Return the state whose text is `updated` with these rows."""
-        text = self.updated(changed)
+    def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered]) -> State:
+        """Return the state whose text is `updated` with these rows and cases without a verdict."""
+        text = self.updated(changed, unanswered=unanswered)
         if text == self.text:
             return self
         rows = dict(sorted({**self.rows, **changed}.items()))
-        return State(rows, text, head=self.head, comments=self._comments, folded=self.folded)
+        head = text[: text.index("\ncases:\n") + len("\ncases:\n")]
+        return State(rows, text, head=head, comments=self._comments, folded=self.folded, unanswered=unanswered)
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
         pieces: list[str] = []
@@ -156,16 +185,21 @@ def digest(text: str) -> str:
 
 
 def read_state(path: Path, name: str) -> State:
-    """Return the state in `path`; no file, or an empty one, is an empty state.
+    """Return the state in `path`; no file is an empty state.
 
-    Raises RecallError, in one sentence, for a file that is broken, conflicted or of
+    Raises RecallError, in one sentence, for a file that is broken, cut short, conflicted or of
     another version: a run must not spend anything that it could not remember.
     """
-    return parse_state(read_text(path, name) if path.exists() else "", name)
+    if not path.exists():
+        return parse_state("", name)
+    text = read_text(path, name)
+    if not text.strip():
+        raise RecallError(f"{name}: is empty, and no run has left it so; restore it from git, or delete it to begin")
+    return parse_state(text, name)
 
 
 def parse_state(text: str, name: str) -> State:
-    """Return the state in `text`; raises RecallError."""
+    """Return the state in `text`, which is empty for none; raises RecallError."""
     if not text.strip():
         return State({}, text)
     if (line := strictyaml.conflict_line(text)) is not None:
@@ -190,13 +224,18 @@ def parse_state(text: str, name: str) -> State:
         return _parse_yaml(given, name)
     head = text[:start]
     folded: tuple[str, ...] = ()
-    if head != HEADER:
+    unanswered: dict[str, Unanswered] = {}
+    if _ROWS.sub("", head, count=1) != HEADER:
         value = strictyaml.load(head, name)
         _check_version(value, head, name)
         folded = _folded(value, head, name)
+        unanswered = _unanswered(value, head, name)
+        _check_count(value.get("rows"), len(rows), name)
+    elif (said := _ROWS.search(head)) is not None:
+        _check_count(int(said[1]), len(rows), name)
     ids = list(rows)
     ours = given == text and ids == sorted(ids)
-    return State(rows, given, head=head, sorted_shape=ours, comments=over > 0, folded=folded)
+    return State(rows, given, head=head, sorted_shape=ours, comments=over > 0, folded=folded, unanswered=unanswered)
 
 
 def _as_ours(keys: list[str]) -> bool:
@@ -226,11 +265,49 @@ def _folded(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _with_folded(head: str, names: Iterable[str]) -> str:
-    """Return the text above the rows with these names of event files in it."""
-    rest = _FOLDED.sub("", head).removesuffix("cases:\n")
-    lines = "".join(f"  - {_quoted(one)}\n" for one in names)
-    return f"{rest}folded:\n{lines}cases:\n" if lines else f"{rest}cases:\n"
+def _unanswered(value: Mapping[str, Any], text: str, name: str) -> dict[str, Unanswered]:
+    """Return the cases that came to no verdict when they were asked last."""
+    given = value.get("unanswered") or {}
+    try:
+        return {
+            case_id: Unanswered(_date(one["last_asked"], "last_asked"), _count(one["days"], "days"))
+            for case_id, one in sorted(given.items())
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        line = strictyaml.lines(text, name)[("unanswered",)]
+        raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
+
+
+def _check_count(said: object, count: int, name: str) -> None:
+    """Raise RecallError if there are fewer rows than the file says; more are those of two branches that git joined."""
+    if said is None:
+        return
+    if type(said) is not int or said < 0:
+        raise RecallError(f"{name}: rows: must be a count, not {said!r}; restore the file from git")
+    if count < said:
+        raise RecallError(
+            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; restore the file from git, or, if"
+            f" you deleted rows, write `rows: {count}`"
+        )
+
+
+def _with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:
+    """Return the text above the rows with what runs write there."""
+    rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
+    lines = "".join(
+        f"  {_quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}}}\n"
+        for case_id, one in sorted(unanswered.items())
+    )
+    names = "".join(f"  - {_quoted(one)}\n" for one in folded)
+    return "".join(
+        (
+            f"{rest}rows: {count}\n",
+            f"unanswered:\n{lines}" if lines else "",
+            f"folded:\n{names}" if names else "",
+            "cases:\n",
+        )
+    )
 
 
 def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
@@ -262,12 +339,12 @@ def _tail(text: str) -> tuple[Any, ...]:
     match = _TAIL.fullmatch(text)
     if match is None:
         raise ValueError("fields in another order or of another kind")
-    *texts, lapses, quarantined, owner, extra = match.groups()
+    *texts, lapses, quarantined, until, owner, extra = match.groups()
     names = _NAME.findall(extra)
     if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
         raise ValueError("a field twice")
-    since = quarantined and date.fromisoformat(quarantined)
-    return (*(t and _unquoted(t) for t in texts), int(lapses or 0), since, owner and _unquoted(owner), extra)
+    days = (day and date.fromisoformat(day) for day in (quarantined, until))
+    return (*(t and _unquoted(t) for t in texts), int(lapses or 0), *days, owner and _unquoted(owner), extra)
 
 
 def write_state(path: Path, text: str) -> None:
@@ -290,6 +367,8 @@ def _row_text(case_id: str, row: Row) -> str:
         fields.append(f"lapses: {row.lapses}")
     if row.quarantined is not None:
         fields.append(f"quarantined: {row.quarantined}")
+    if row.until is not None:
+        fields.append(f"until: {row.until}")
     if row.owner is not None:
         fields.append(f"owner: {_quoted(row.owner)}")
     under = "" if row.passed_under is None else f", passed_under: {strictyaml.flow(row.passed_under)}"
@@ -327,9 +406,11 @@ def _parse_yaml(text: str, name: str) -> State:
         raise RecallError(*problems[:20])
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
     others = "".join(f"{_quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in _KEYS)
-    folded = _folded(value, text, name)
+    folded, unanswered = _folded(value, text, name), _unanswered(value, text, name)
+    _check_count(value.get("rows"), len(rows), name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
-    return State(rows, text, head=_with_folded(head, folded), sorted_shape=False, folded=folded)
+    head = _with_written(head, len(rows), unanswered, folded)
+    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered)
 
 
 def _row(fields: Any) -> Row:
@@ -339,18 +420,21 @@ def _row(fields: Any) -> Row:
     box, streak = known.pop("box"), known.pop("pass_streak")
     if type(box) is not int or not 1 <= box <= LAST_BOX:
         raise ValueError(f"box: must be 1 to {LAST_BOX}, not {box!r}")
-    lapses = known.pop("lapses", 0)
-    for key, count in (("pass_streak", streak), ("lapses", lapses)):
-        if type(count) is not int or count < 0:
-            raise ValueError(f"{key}: must be a count, not {count!r}")
+    streak, lapses = _count(streak, "pass_streak"), _count(known.pop("lapses", 0), "lapses")
     tested, due = (_date(known.pop(key), key) for key in ("last_tested", "next_due"))
     pr, model, note, failure_pr = (_optional_text(known.pop(key, None), key) for key in TEXT_FIELDS)
-    since = known.pop("quarantined", None)
-    quarantined = None if since is None else _date(since, "quarantined")
+    given = {key: known.pop(key, None) for key in ("quarantined", "until")}
+    since, until = (None if day is None else _date(day, key) for key, day in given.items())
     owner = _optional_text(known.pop("owner", None), "owner")
     under = _optional_text(known.pop("passed_under", None), "passed_under")
     extra = "".join(f", {_quoted(key)}: {_flow(value)}" for key, value in known.items())
-    return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, quarantined, owner, extra, under)
+    return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
+
+
+def _count(value: object, key: str) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{key}: must be a count, not {value!r}")
+    return value
 
 
 def _date(value: object, key: str) -> date:

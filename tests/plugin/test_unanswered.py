@@ -1,0 +1,64 @@
+"""Cases without a verdict do not stall the schedule: they are noted, rest, and leave the slice to the others."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from tests.helpers.project import DAY, ECHOING, WORKERS, case, crashing, row
+
+LOTTERY = "owner: us\npolicy: lottery\nslice_cases: 5\nnightly_cases: 5\n"
+
+
+@WORKERS
+def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    checkout = (
+        ECHOING.with_cases(case("a"), case("b"), crashing("lost"))
+        .with_state(a=row(2), b=row(4, tested="2026-03-03", due="2026-04-01"), lost=row(2, tested="2026-02-08"))
+        .at(pytester)
+    )
+    result = checkout.run("eval", *workers)
+    result.stdout.fnmatch_lines(
+        [
+            "oldest verdict: 30 days old, of lost; 0 cases overdue",
+            "without a verdict when last asked (1): lost (asked on 1 day)",
+        ]
+    )
+    assert checkout.boxes() == {"a": 3, "b": 4, "lost": 2}
+    text = str(checkout.state_text())
+    assert f"rows: 3\nunanswered:\n  lost:\n    {{last_asked: {DAY}, days: 1}}\ncases:\n" in text
+    result = checkout.run("eval", day="2026-03-11")
+    result.stdout.fnmatch_lines(["*lost (asked on 2 days, again from 2026-03-13 on)"])
+    result = checkout.run("eval", day="2026-03-12")
+    assert "lost" not in checkout.slice()
+    assert "unanswered" in str(checkout.state_text())
+
+
+@pytest.mark.parametrize("rubric", [LOTTERY, "owner: us\nnightly_max_cases: 5\nnew_traffic_sample: 1\n"])
+def test_24_nights_leave_no_healthy_case_behind(pytester: pytest.Pytester, rubric: str) -> None:
+    """40 cases, 5 a night, of which 8 always skip: before, they took each night from some time on."""
+    names = [f"c{n:02}" for n in range(40)]
+    rows = {name: row(1, tested="2026-03-01", due="2026-03-02") for name in names}
+    agent = """
+@pytest.fixture
+def agent():
+    def answer(question):
+        if question < "c08":
+            pytest.skip("needs a key")
+        return question
+
+    return answer
+"""
+    project = ECHOING.with_cases(*map(case, names)).with_agent(agent).with_state(**rows)
+    checkout = project.with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    first = date.fromisoformat(DAY)
+    for night in range(24):
+        checkout.run("eval", "--recall-mode=nightly", day=(first + timedelta(night)).isoformat())
+    state = checkout.state()
+    healthy = [name for name in names if name >= "c08"]
+    assert min(state[name].last_tested for name in healthy) >= first + timedelta(10)
+    result = checkout.run("eval", "--recall-mode=nightly", day=(first + timedelta(24)).isoformat())
+    result.stdout.fnmatch_lines(["oldest verdict: 33 days old, of c0*", "without a verdict when last asked (8): *"])
