@@ -353,7 +353,7 @@ def test_the_job_for_gitlab(bare: Path, event: str) -> None:
     )
     # The last line finds the regression, after everything else has been done.
     assert done.returncode == 1
-    assert done.stderr.startswith("recall: this run blocks: regressed: worse; 1 of ")
+    assert done.stderr.startswith("recall: this run blocks: regressed: worse; 2 of ")
     assert "worse" in done.stdout
     moved = boxes(bare, "main")["right"] == 3
     assert moved == (event == "schedule")

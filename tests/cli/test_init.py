@@ -32,8 +32,19 @@ def test_what_it_writes_passes(tmp_path: Path) -> None:
     rows = yaml.safe_load((tmp_path / "eval" / "recall.yaml").read_text(encoding="utf-8"))["cases"]
     assert {row["box"] for row in rows.values()} == {1}
     assert recall(tmp_path, "check").out == "4 cases in 1 file, 2 scenarios, 3 dimensions: all in order\n"
-    # Box 1 is run again and moves up; then nothing is due, which is fine.
+    # Box 1 is run again and moves up; then nothing is due, and a slice of 25 has room for all.
     assert "4 passed" in run_evals(tmp_path).out
+    assert "4 of 4 cases (4 in turn)" in run_evals(tmp_path).out
+    # Its comment says how to have the boxes alone.
+    rubric = (tmp_path / "eval" / "rubric.yaml").read_text(encoding="utf-8")
+    lines = rubric.splitlines(keepends=True)
+    begin, end = (
+        next(at for at, line in enumerate(lines) if line.startswith(name)) for name in ("policy:", "confirm:")
+    )
+    assert end - begin == 4
+    (tmp_path / "eval" / "rubric.yaml").write_text(
+        "".join([*lines[:begin], "policy: literal\n", *lines[end + 1 :]]), encoding="utf-8"
+    )
     done = run_evals(tmp_path)
     assert done.code == 0
     assert "0 of 4 cases; not run: 4 not due until 2026-03-13" in done.out
@@ -50,7 +61,31 @@ def test_the_workflow_is_ten_lines(tmp_path: Path, inside: Recall) -> None:
     assert len(text.splitlines()) == 10
     job = yaml.safe_load(text)["jobs"]["eval"]
     assert job["uses"] == f"./{WORKFLOWS[1]}"
-    assert job["with"] == {"directory": "checks"}
+    assert job["with"] == {"directory": "checks", "state": "nightly"}
+
+
+def test_sizes_are_proposed_for_the_cases_that_there_are(tmp_path: Path, inside: Recall) -> None:
+    (tmp_path / "eval").mkdir()
+    rows = [
+        f"- id: c{number}\n  scenario: s\n  dimension: d\n  input: x\n  expected: x\n  judges: [exact]\n"
+        f"  tags: [part-{number % 20}]\n"
+        for number in range(800)
+    ]
+    (tmp_path / "eval" / "cases.yaml").write_text("".join(rows), encoding="utf-8")
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\nmax_due_cases: 9\n", encoding="utf-8")
+    done = inside(tmp_path, "init", "--github")
+    assert "eval/rubric.yaml was not changed. Recommended for its 800 cases:" in done.out
+    for line in ("policy: lottery", "slice_cases: 25", "nightly_cases: 58", "max_verdict_age: 14", "confirm: 2of3"):
+        assert f"\n  {line} " in done.out
+    assert "in place of `max_due_cases`, which have no effect then" in done.out
+    # A set without a rubric gets one with these sizes.
+    (tmp_path / "eval" / "rubric.yaml").unlink()
+    inside(tmp_path, "init")
+    rubric = (tmp_path / "eval" / "rubric.yaml").read_text(encoding="utf-8")
+    assert yaml.safe_load(rubric)["nightly_cases"] == 58
+    assert "#   part-0: [src/part-0/]" in rubric
+    assert inside(tmp_path, "init", "--github").out.count("kept") == 2
+    assert "Recommended" not in inside(tmp_path, "init", "--github").out
 
 
 @pytest.mark.parametrize(("option", "written"), [("--github", WORKFLOWS), ("--gitlab", ["eval/gitlab-ci.yml"])])
@@ -151,7 +186,7 @@ def test_another_directory(tmp_path: Path) -> None:
     assert done.code == 0
     assert sorted(files(tmp_path)) == sorted(name.replace("eval/", "evals/agent/", 1) for name in WRITTEN)
     assert "`pytest -p recall evals/agent` runs it" in done.out
-    assert "{directory: evals/agent}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
+    assert "{directory: evals/agent, state: nightly}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     assert recall(tmp_path, "check", "--dir", "evals/agent").code == 0
 
 

@@ -65,6 +65,10 @@ def test_no_stream_crowds_another_out() -> None:
 
     assert Counter(pick.reason for pick in picks) == {"box 1": 6, "near": 10, "due": 4, "new": 5}
 
+    # A change that touches much leaves a fifth to the others.
+    picks = pull_request(cases, rows, set(rows), 25, TODAY, "7")
+    assert Counter(pick.reason for pick in picks) == {"near": 21, "new": 4}
+
 
 def test_what_is_left_is_filled_in_turn() -> None:
     rows = {f"calm-{n:02}": _row(5, 9, due=9) for n in range(40)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_recall.core.simulated import Figures, found_by, parts, summed_up, waited
 from tests.core.samples import case, unhurried
 
-BARE = Figures("p", 10.0, 1.0, (1, 2, 3), 9, 0, None, None, None, None, 0, None, None, 0.0)
+BARE = Figures("p", 10.0, 1.0, (1, 2, 3), 9, 0, None, None, None, None, 0, None, None, 0.0, 0.0)
 
 
 def test_delays_in_four_figures() -> None:

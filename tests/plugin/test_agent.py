@@ -55,7 +55,7 @@ def test_without_one_nothing_is_run_and_a_sentence_says_how_to_write_it(
         " with --model SELECTOR"
     ]
     assert "Traceback" not in result.stdout.str()
-    assert checkout.state_text() is None
+    assert checkout.state() == {}
 
 
 def test_the_cases_can_be_listed_without_one(pytester: pytest.Pytester) -> None:
@@ -165,7 +165,7 @@ def test_what_cannot_be_called_is_one_sentence(pytester: pytest.Pytester, body: 
     result = checkout.run("eval")
     result.assert_outcomes(errors=1)
     at = result.outlines.index(f"  error: a: eval/cases.yaml:1: agent: {said}")
-    assert result.outlines[at + 1].startswith("pull request, ")
+    assert result.outlines[at + 1].startswith("without a verdict when last asked (")
 
 
 def test_the_input_arrives_as_it_is_written(pytester: pytest.Pytester) -> None:

@@ -26,11 +26,11 @@ def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str
     [
         (
             state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n"),
-            "eval/recall.yaml:5: merge-conflict marker; run `recall resolve`, then run again",
+            "eval/recall.yaml:6: merge-conflict marker; run `recall resolve`, then run again",
         ),
         (
             state_yaml(a=row(2)).replace("box: 2", "box: 9"),
-            "eval/recall.yaml:6: a: box: must be 1 to 5, not 9; correct the row or delete it",
+            "eval/recall.yaml:7: a: box: must be 1 to 5, not 9; correct the row or delete it",
         ),
         (
             state_yaml(a=row(2)).replace("version: 1", "version: 2"),
@@ -38,7 +38,7 @@ def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str
         ),
         (
             state_yaml(a=row(2)).replace("next_due: 2026-03-10", "next_due: soon"),
-            "eval/recall.yaml:6: a: next_due: 'soon' is not a date like 2026-01-31; correct the row or delete it",
+            "eval/recall.yaml:7: a: next_due: 'soon' is not a date like 2026-01-31; correct the row or delete it",
         ),
         ("cases: {}\n", "eval/recall.yaml:1: not a state file: `version: 1` is missing; restore it from git"),
     ],

@@ -167,7 +167,7 @@ class TestMistakes:
         ]
         assert "Traceback" not in result.stdout.str()
         assert checkout.asked() == []
-        assert checkout.state_text() is None
+        assert checkout.state() == {}
 
     @pytest.mark.parametrize(
         ("judge", "note"),
@@ -183,7 +183,7 @@ class TestMistakes:
         result = checkout.run("eval")
         result.assert_outcomes(errors=1)
         result.stdout.fnmatch_lines([f"  error: a: *: {note}"])
-        assert checkout.state_text() is None
+        assert checkout.state() == {}
 
     @WORKERS
     def test_all_that_is_wrong_with_built_in_judges_is_said_at_once_before_anything_is_asked(

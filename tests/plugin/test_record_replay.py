@@ -65,6 +65,22 @@ def test_each_client_is_recorded_and_replayed_without_a_socket(
     assert upstream.count == 2
 
 
+def test_a_fail_is_asked_again_in_a_replay_if_that_is_recorded(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """A case that was recorded before `confirm` fails at once: to miss the second trial would be no verdict."""
+    wrong = {"judges": [{"regex": "never said"}]}
+    once = talking(upstream, agent("return httpx_sync(question)")).with_cases(asking("a", "hello", **wrong))
+    checkout = once.at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(failed=1)
+    rubric = checkout.path / "eval" / "rubric.yaml"
+    rubric.write_text(rubric.read_text(encoding="utf-8") + "confirm: 2of3\n", encoding="utf-8")
+    checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
+    assert [trial.rule for trial in checkout.journal().trials] == [""]
+    checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(failed=1)
+    upstream.close()
+    checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
+    assert [trial.repeat for trial in checkout.journal().trials] == [1, 2]
+
+
 class TestSeveralCalls:
     """One case, many calls, in whatever order."""
 

@@ -207,7 +207,7 @@ class TestQuarantine:
             [
                 "no regression, 1 in quarantine; 50 % of the last verdicts of all 2 cases pass",
                 "1 in quarantine: `recall score -v` shows it",
-                "in quarantine, so that a failure blocks nothing (1): coin (since 2026-03-10, ana, 4 lapses)",
+                "in quarantine, so that a failure blocks nothing (1): coin (2026-03-10 to 2026-04-09, ana, 4 lapses)",
             ]
         )
         later = checkout.run("eval", f"--recall-date={IN[3]}", "-k", "good", *workers)

@@ -124,6 +124,7 @@ def test_the_file_is_sorted_by_id_under_a_comment_and_a_version(pytester: pytest
     assert lines[0].startswith("# ")
     assert [line for line in lines if not line.startswith("#")] == [
         "version: 1",
+        "rows: 3",
         "cases:",
         '  "10":',
         "    {box: 1, pass_streak: 1, last_tested: 2026-03-10, next_due: 2026-03-11, passed_under: …}",
@@ -214,6 +215,14 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
     )
     assert card.pop("last_verdicts") == {"cases": 6, "known": 6, "passed": 4}
     assert (card.pop("new_failures"), card.pop("known_failures")) == (["d"], [])
+    assert card.pop("freshness") == {
+        "oldest": "2026-03-10",
+        "oldest_case": "a",
+        "age_days": 0,
+        "overdue": 0,
+        "partial": False,
+        "unanswered": [],
+    }
     assert checkout.boxes() == {"a": 3, "b": 1, "c": 2, "d": 1, "e": 1, "f": 1, "gone": 1}
     assert [failed["id"] for failed in card.pop("failed")] == ["b", "d"]
     assert card == {

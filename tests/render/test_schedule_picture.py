@@ -11,9 +11,11 @@ from pytest_recall.core.simulated import Figures, summed_up
 from pytest_recall.render.schedule_picture import draw_schedules
 
 pytest.importorskip("matplotlib")
-FULL = Figures("literal", 60.0, 2.4, (0, 1, 80), 600, 3, 12.0, 20.0, 29.0, 0.4, 9, 0.1, 0.8, 1.0, (2.0, 9.0), (3.0,))
+FULL = Figures(
+    "literal", 60.0, 2.4, (0, 1, 80), 600, 3, 12.0, 20.0, 29.0, 0.4, 9, 0.1, 0.8, 1.0, 2.0, (2.0, 9.0), (3.0,)
+)
 OTHER = FULL._replace(policy="lottery", caught=0.7, usd=8.0, delays=(1.0, 2.0, 3.0), waits=())
-BARE = Figures("literal", 0.0, None, (0, 0, 0), 0, 0, None, None, None, None, 0, None, None, 0.0)
+BARE = Figures("literal", 0.0, None, (0, 0, 0), 0, 0, None, None, None, None, 0, None, None, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.core.rubric import DEFAULT_RUBRIC
 from pytest_recall.core.schedule import Quarantine
+from pytest_recall.core.series import Rule, k_of_n
 from pytest_recall.core.simulated import Summary, summed_up
+from pytest_recall.core.sizing import confirmation, proposal
 from pytest_recall.render.simulation import table
 from pytest_recall.run.simulate import TWO_OF_THREE, Policy, World, literal, lottery, simulate, usual_sizes
 
@@ -78,6 +81,34 @@ def test_the_boxes_alone_cost_less_and_find_it_later(boxes: Summary, drawn: Summ
 
 def test_the_page_about_the_schedule_has_these_figures(boxes: Summary, drawn: Summary) -> None:
     assert "\n".join(table([boxes, drawn])) in PAGE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def recommended() -> list[Summary]:
+    """What `recall init --github` proposes, with the state written at night only, by how often verdicts are wrong."""
+    sizes = proposal(WORLD.tags, len(WORLD.cases), WORLD.breaks, WORLD.recall, DEFAULT_RUBRIC.near_share)
+    found = []
+    for flaky in (0.03, 0.1):
+        world = replace(WORLD, flaky=flaky, nights_only=True)
+        rule = Rule("fail", *k_of_n(confirmation(flaky)))
+        policy = lottery(WORLD.cases, sizes.slice, sizes.nightly, sizes.stalest, rule)
+        name = f"{flaky:.0%} wrong, {confirmation(flaky)}".replace("%", " %")
+        found.append(summed_up([simulate(policy._replace(name=name), world, seed) for seed in SEEDS]))
+    return found
+
+
+def test_what_is_recommended_demotes_few_sound_cases_and_sets_few_apart(recommended: list[Summary]) -> None:
+    for found in recommended:
+        assert found.slice == (25, 25, 25)
+        assert _value(found, "demotions") <= 0.35
+        assert _value(found, "set_apart") <= 3
+        assert found.longest is not None
+        assert found.longest <= 15
+        assert _value(found, "caught") >= 0.72
+
+
+def test_the_page_has_the_figures_of_what_is_recommended(recommended: list[Summary]) -> None:
+    assert "\n".join(table(recommended)) in PAGE.read_text(encoding="utf-8")
 
 
 def _value(found: Summary, name: str) -> float:

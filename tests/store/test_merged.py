@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.store.merged import merge_texts
-from pytest_recall.store.state import HEADER, parse_state
+from pytest_recall.store.preamble import HEADER
+from pytest_recall.store.state import parse_state
 from tests.core.samples import TODAY, days, row
 from tests.store.samples import many, problem, written
 

@@ -16,7 +16,8 @@ from pytest_recall.core.errors import RecallError
 from pytest_recall.core.row import Row
 from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.store import strictyaml
-from pytest_recall.store.state import HEADER, parse_state, read_state, write_state
+from pytest_recall.store.preamble import HEADER
+from pytest_recall.store.state import parse_state, read_state, write_state
 from tests.core.samples import case_ids, dates, days, row, rows, unhurried
 from tests.store.samples import STATE_NAME as NAME
 from tests.store.samples import many, written

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.row import Row
 from pytest_recall.store import strictyaml
-from pytest_recall.store.state import HEADER, parse_state
+from pytest_recall.store.preamble import HEADER
+from pytest_recall.store.state import parse_state
 from tests.core.samples import row, unhurried
 from tests.store.samples import STATE_NAME as NAME
 from tests.store.samples import many, problems, written

@@ -7,12 +7,20 @@ from importlib.resources import files
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command
+from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError
+from pytest_recall.core.recommended import block, settings
+from pytest_recall.core.rubric import DEFAULT_RUBRIC, LITERAL
+from pytest_recall.core.simulated import parts
+from pytest_recall.core.sizing import LEAST, Proposal, proposal
+from pytest_recall.render.sentences import plural
+from pytest_recall.run.simulate import World
 from pytest_recall.run.teach import teach
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.files import write_text
 from pytest_recall.store.find import find_case_files
 from pytest_recall.store.pytestini import pytest_ini
+from pytest_recall.store.rubric import read_rubric
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {
@@ -37,7 +45,8 @@ GITLAB = {"gitlab-ci.yml": "eval/gitlab-ci.yml"}
 
 DETAILS = """\
 Without --github and --gitlab, the workflows for GitHub are written as well: ten lines, which are yours, and recall.yml,
-which they call. With one of them, only what it names is written; the eval set is left alone.
+which they call. With one of them, only what it names is written; the eval set is left alone, and
+settings are proposed with sizes for its cases.
 """
 
 
@@ -62,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
             raise RecallError("--git is about this clone, and --github and --gitlab are about CI; give them one by one")
         return _tell_git(folder, write=not args.dry_run)
     written = 0
+    cases = _cases(folder)
     chosen = {**(GITHUB if args.github else {}), **(GITLAB if args.gitlab else {})} or {**TEMPLATES, **GITHUB}
     if "cases.yaml" in chosen:
         _check_cases(folder)
@@ -72,10 +82,12 @@ def run(args: argparse.Namespace) -> int:
             continue
         text = files("pytest_recall").joinpath("templates", template).read_text(encoding="utf-8")
         if not args.dry_run:
-            write_text(path, text.replace("EVAL_DIR", folder.as_posix()))
+            write_text(path, text.replace("EVAL_DIR", folder.as_posix()).replace("SCHEDULE", _schedule(cases)))
         written += 1
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
-    if written and not (args.github or args.gitlab):
+    if args.github or args.gitlab:
+        _recommend(folder, cases)
+    elif written:
         _propose_testpaths()
     if written and not args.dry_run and not (args.github or args.gitlab):
         where = folder.as_posix()
@@ -84,6 +96,47 @@ def run(args: argparse.Namespace) -> int:
         again = "recall init" if args.dir is None else f"recall init --dir {folder.as_posix()}"
         print(f"\nNext: {folder.as_posix()} has no cases yet; `{again}` writes first ones.")
     return 0
+
+
+def _cases(folder: Path) -> list[Case]:
+    """Return the cases that are there already; none where they cannot be read, which is for others to say."""
+    try:
+        return [case for path in find_case_files(folder) for case in CaseFile(path, path.as_posix()).cases()]
+    except RecallError:
+        return []
+
+
+def _schedule(cases: list[Case]) -> str:
+    """Return the part of a rubric that says what runs, with sizes for `cases`, or for a first set."""
+    tags, _ = parts(cases)
+    return block(_sizes(cases), len(cases), tags)
+
+
+def _sizes(cases: list[Case]) -> Proposal:
+    tags, _ = parts(cases)
+    return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, DEFAULT_RUBRIC.near_share)
+
+
+def _recommend(folder: Path, cases: list[Case]) -> None:
+    """Print the settings that a rubric which is there lacks, with sizes for its cases."""
+    path = folder / "rubric.yaml"
+    if not path.exists() or not cases:
+        return
+    rubric = read_rubric(path, path.as_posix())
+    given = rubric.model_dump(mode="json", exclude_unset=True)
+    lines = [line for line in settings(_sizes(cases), len(cases)) if line.name not in given]
+    if rubric.policy == "literal":
+        lines = settings(_sizes(cases), len(cases))
+    if not lines:
+        return
+    print(f"\n{path.as_posix()} was not changed. Recommended for its {plural(len(cases), 'case')}:\n")
+    for line in lines:
+        print(f"  {line.text:<20}  # {line.why}")
+    idle = [name for name in LITERAL if name in given]
+    if idle:
+        print(f"\nin place of {', '.join(f'`{name}`' for name in idle)}, which have no effect then.")
+    print("`recall simulate` says what either comes to. The boxes alone: `policy: literal`, and in the workflow")
+    print("`state: always`.")
 
 
 def _check_cases(folder: Path) -> None:

@@ -13,8 +13,8 @@ from pytest_recall.core.ratchet import RUNS, Step
 from pytest_recall.render import ratchet as render
 from pytest_recall.run.context import Asked, Context
 from pytest_recall.run.place import Place
-from pytest_recall.run.plan import read_cases
 from pytest_recall.run.ratchet import gate_to_add, steps
+from pytest_recall.run.sources import read_cases
 from pytest_recall.run.state import current
 from pytest_recall.store.casefile import CaseFile, check_unique
 from pytest_recall.store.gatelines import write_gates

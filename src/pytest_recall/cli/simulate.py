@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, place_of
@@ -14,6 +15,7 @@ from pytest_recall.core.habits import habits, settled
 from pytest_recall.core.rubric import Rubric
 from pytest_recall.core.series import Rule
 from pytest_recall.core.simulated import Figures, parts, summed_up
+from pytest_recall.core.sizing import Proposal, confirmation, proposal
 from pytest_recall.render import simulation as render
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.simulate import Policy, Sizes, World, literal, lottery, simulate
@@ -60,6 +62,9 @@ def add(commands: Commands) -> None:
     parser.add_argument("--flaky", type=_share, metavar="SHARE", help="verdicts on sound cases that are wrong")
     parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs")
     parser.add_argument("--late", action="store_true", help="nights run after the day's pull requests, not before")
+    parser.add_argument(
+        "--nights-only", action="store_true", help="only nights write the state, as with `state: nightly` at GitHub"
+    )
     parser.add_argument("--days", type=count, default=240, metavar="N", help="days to live through (default: 240)")
     parser.add_argument(
         "--warm-up", type=count, metavar="N", help="the first days, which count in no figure (default: a quarter)"
@@ -119,6 +124,7 @@ def run(args: argparse.Namespace) -> int:
         days=args.days,
         warm_up=warm_up,
         late=args.late,
+        nights_only=args.nights_only,
         quarantine=rubric.quarantine,
         **{**figures, "breaks": int(figures["breaks"] or 1)},  # type: ignore[arg-type]
     )
@@ -126,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
         raise RecallError(f"{place.name(place.eval_dir)}: no cases; write some, or name their files with --files")
     sizes = sizes_of(args, rubric, len(world.cases))
     confirm = confirm_of(args, rubric)
-    both = literal(rubric, world.cases), lottery(world.cases, *sizes)
+    both = literal(rubric, world.cases), lottery(world.cases, *sizes, near_share=rubric.near_share)
     policies = [policy._replace(confirm=confirm) for policy in both]
     found = _simulated(policies, world, args.seeds)
     sums = [summed_up(found[policy.name]) for policy in policies]
@@ -150,7 +156,9 @@ def run(args: argparse.Namespace) -> int:
             "warm_up": warm_up,
             "seeds": args.seeds,
             "late": args.late,
+            "nights_only": args.nights_only,
             "sizes": sizes._asdict(),
+            "proposed": proposed(world, rubric, world.recall)._asdict(),
             "confirm": None if confirm is None else str(confirm),
         }
         print(json.dumps(render.as_json(found, sums, settings, facts), indent=2))
@@ -175,6 +183,35 @@ def _night(sizes: Sizes, everything: str) -> str:
     return everything if sizes.nightly is None else f"{sizes.nightly:,}"
 
 
+LESS, MORE = 0.3, 0.95
+"""How much a poor and a good map of tags tells, to show how much hangs on it."""
+
+
+def proposed(world: World, rubric: Rubric, recall: float) -> Proposal:
+    """Return the sizes that are proposed for these cases."""
+    return proposal(world.tags, len(world.cases), world.breaks, recall, rubric.near_share)
+
+
+def _proposed(world: World, rubric: Rubric) -> Iterator[str]:
+    """Yield the sizes that are proposed, and how much hangs on what the tags tell."""
+    found = proposed(world, rubric, world.recall)
+    a_day = (
+        ""
+        if world.usd is None
+        else f", for about ${(found.slice * world.pulls + found.nightly) * world.usd:,.2f} a day"
+    )
+    yield (
+        f"proposed: slice_cases: {found.slice:,}, nightly_cases: {found.nightly:,}, max_verdict_age: {found.stalest},"
+        f" confirm: {confirmation(world.flaky)}{a_day}."
+    )
+    if not world.tags:
+        yield "No case has a tag: nothing tells what a change touches, and a slice is a draw from all cases."
+        return
+    told = [(share, proposed(world, rubric, share).caught) for share in sorted({LESS, world.recall, MORE})]
+    listed = ", ".join(f"{caught:.0%} where it tells {share:.0%}".replace("%", " %") for share, caught in told)
+    yield f"That hangs on the tags: of bad pull requests fail by themselves: {listed} of what one touches."
+
+
 def _box_1(rubric: Rubric) -> str:
     return "all of box 1" if rubric.box_1_cases is None else f"{rubric.box_1_cases:,} of box 1"
 
@@ -192,6 +229,7 @@ def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: Sizes, seeds:
         f" request; {nightly} in a night.",
         f"lottery: {sizes.slice:,} in a pull request; {_night(sizes, 'all of box 1, due and new')} in a night{stale}.",
     ]
+    notes += _proposed(world, rubric)
     if world.untold:
         alone = sum(map(len, world.untold.values()))
         notes.append(f"{plural(alone, 'case')} without a tag: nothing tells that a change touches them.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_recall.core.errors import one_line
+from pytest_recall.core.schedule import UNSCHEDULED
 from pytest_recall.core.scorecard import NOT_RUN
 from pytest_recall.core.trial import Outcome
 
@@ -28,6 +29,8 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     the cases failed. pytest did not come to its end.
     """
     errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
+    # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
+    skipped = [result for result in skipped if result.trial.reason not in UNSCHEDULED]
     chosen = len(card.results) + len(card.not_run)
     most = int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
     kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(card.not_run)}

@@ -19,8 +19,6 @@ from itertools import zip_longest
 from pytest_recall.core.row import Row
 from pytest_recall.core.selection import Pick
 
-NEAR_TURNS = 8
-"""How many cases near the change are taken for each one from box 1 and of the new."""
 RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
 
 
@@ -42,13 +40,14 @@ def pull_request(
     size: int,
     today: date,
     seed: str,
+    near_share: float = 0.85,
 ) -> list[Pick]:
     """Return `size` of `cases`, or all if there are no more, in the order in which they were taken.
 
-    `NEAR_TURNS` of those `near` the change, one from box 1 and a new one, and so on, so that none of these crowds
-    the others out; where none is near any more, one of the due in their place. What is left of the size is filled
-    in turn from all the rest. Each case is in one of the streams, so that choosing from a choice and more cases is
-    the same as choosing from all of them; one near the change that is in box 1 is in that one if it is failing.
+    What `near_share` leaves of the size is for box 1 and the new, in turns; all other places are for those `near` the
+    change. Where these are fewer, box 1, the due and the new have theirs in turns, and what is left is filled by a
+    draw from all others. Each case is of one kind, so that choosing from a choice and more cases is the same as
+    choosing from all of them; one near the change that is in box 1 is of box 1 if it is failing.
     """
     streams: dict[str, list[str]] = {RETEST: [], NEAR: [], DUE: [], NEW: []}
     rest = []
@@ -72,17 +71,18 @@ def pull_request(
         return [Pick(one, reason) for _, one in nsmallest(count, tickets)]
 
     told = {reason: drawn(reason, ids, size) for reason, ids in streams.items()}
-    # The change is what this pull request can be blamed for. Some cases are always due, a tenth of all on a usual
-    # day, and a night takes them: beside those near they would leave too few of them.
-    turns = zip_longest(
-        *(told[NEAR][start::NEAR_TURNS] for start in range(NEAR_TURNS)),
-        told[RETEST],
-        [*[None] * -(-len(told[NEAR]) // NEAR_TURNS), *told[DUE]],
-        told[NEW],
-    )
-    first = [pick for turn in turns for pick in turn if pick is not None][:size]
+    kept = _in_turns(told[RETEST], told[NEW])[: size - round(size * near_share)]
+    first = told[NEAR][: size - len(kept)] + kept
+    # Some cases are always due, a tenth of all on a usual day, and a night takes them: they have no place of their own.
+    others = _in_turns(*([pick for pick in told[kind] if pick not in kept] for kind in (RETEST, DUE, NEW)))
+    first += others[: size - len(first)]
     # Of all others there are most, and none of them is drawn where nothing is left of the size.
     return first + drawn(IN_TURN, rest, size - len(first))
+
+
+def _in_turns(*streams: list[Pick]) -> list[Pick]:
+    """Return the picks of all streams, one of each in turns."""
+    return [pick for turn in zip_longest(*streams) for pick in turn if pick is not None]
 
 
 def night(

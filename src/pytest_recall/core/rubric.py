@@ -49,14 +49,14 @@ Policy = Literal["literal", "lottery"]
 Layout = Literal["rows", "events"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "events")
 
-# What takes the place of each setting that only one of the policies has; empty where nothing does.
-_LITERAL = {
+LITERAL = {
     "max_due_cases": "`slice_cases` is the size of its slice",
     "box_1_cases": "box 1 is within `slice_cases`",
     "new_traffic_sample": "new cases are within `slice_cases`",
     "nightly_max_cases": "`nightly_cases` is the size of its night",
 }
-_LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near")
+"""What takes the place of each setting that only the boxes alone have, under the other policy."""
+_LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near_share", "near")
 
 # The fields of the providers' requests that hold the question.
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
@@ -100,6 +100,11 @@ class Rubric(BaseModel):
     max_verdict_age: Some | None = Field(
         default=None,
         description="With `policy: lottery`: a verdict of so many days is stale, and a night runs its case first.",
+    )
+    near_share: Score = Field(
+        default=0.85,
+        description="With `policy: lottery`: how much of a slice what the change touches may have before box 1 and new"
+        " cases, which would else never be asked while changes are large.",
     )
     near: dict[Name, WrittenNames] = Field(
         default={},
@@ -294,9 +299,9 @@ class Rubric(BaseModel):
     @model_validator(mode="after")
     def _fits_its_policy(self) -> Rubric:
         if self.policy == "lottery":
-            idle = [name for name in _LITERAL if name in self.model_fields_set]
+            idle = [name for name in LITERAL if name in self.model_fields_set]
             if idle:
-                nor = "; nor has ".join([_LITERAL[idle[0]], *(f"`{name}`: {_LITERAL[name]}" for name in idle[1:])])
+                nor = "; nor has ".join([LITERAL[idle[0]], *(f"`{name}`: {LITERAL[name]}" for name in idle[1:])])
                 raise FieldError(idle[0], f"has no effect under `policy: lottery`: {nor}; remove it")
         elif idle := [name for name in _LOTTERY if name in self.model_fields_set]:
             nor = "".join(f", nor has `{name}`" for name in idle[1:])

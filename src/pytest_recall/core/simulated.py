@@ -20,7 +20,8 @@ class Figures(NamedTuple):
 
     `a_day` are the trials of a day, and `usd` what they cost; `slice` the 5th percentile, the median and the largest.
     `caught` is the share of bad pull requests that failed themselves, of `bad` ones; `again` the share of cases
-    that a pull request ran while another one had them; `demotions` of sound cases, a day. `delays` are those of the
+    that a pull request ran while another one had them; `demotions` of sound cases, a day, and `set_apart` how many of
+    them go into quarantine, a year. `delays` are those of the
     cases that were found; the others had been broken for `waits` at the end, which the other figures take for delays.
     """
 
@@ -38,6 +39,7 @@ class Figures(NamedTuple):
     caught: float | None
     again: float | None
     demotions: float
+    set_apart: float
     delays: tuple[float, ...] = ()
     waits: tuple[float, ...] = ()
 
@@ -64,6 +66,7 @@ class Summary(NamedTuple):
     caught: Mean
     again: Mean
     demotions: Mean
+    set_apart: Mean
     found_by: tuple[tuple[float, float], ...]
 
 
@@ -99,6 +102,7 @@ def summed_up(found: Sequence[Figures]) -> Summary:
         caught=mean(lambda one: one.caught, 1),
         again=mean(lambda one: one.again, 1),
         demotions=mean(lambda one: one.demotions),
+        set_apart=mean(lambda one: one.set_apart),
         found_by=tuple(
             found_by([delay for one in found for delay in one.delays], [wait for one in found for wait in one.waits])
         ),

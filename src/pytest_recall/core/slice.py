@@ -46,7 +46,7 @@ def choose(
         if mode == "nightly":
             return lottery.night(ids, rows, size, today, seed, rubric.max_verdict_age)
         assert size is not None
-        return lottery.pull_request(ids, rows, near, size, today, seed)
+        return lottery.pull_request(ids, rows, near, size, today, seed, rubric.near_share)
 
     held = drawn(again, share) if again else []
     return drawn(pool - resting, None if size is None else size - len(held)) + held

@@ -198,6 +198,16 @@ class Deck:
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
 
+    def asks_again(self, case_id: str, scenario: str) -> bool:
+        """Whether a fail may be asked again to be sure of it: not if just its first trial is recorded.
+
+        Nothing else would come of it, and a miss says nothing of the fail.
+        """
+        if self.mode != "replay":
+            return True
+        first, second = (self.library.of_case(case_id, scenario, repeat) for repeat in (1, 2))
+        return second.exists() or not first.exists()
+
     def forget(self, item: pytest.Item, after: int) -> None:
         """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
         while self.mode == "record":

@@ -150,7 +150,10 @@ class CaseItem(pytest.Function):
         self.stash[CASE_ID] = case.id
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
         plan = self.config.stash[RUN].plan
-        self.rule = case.rule(None if baseline or plan.files[self.path].reason else plan.rubric.confirm)
+        confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
+        if confirm is not None and not self.config.stash[DECK].asks_again(case.id, case.scenario):
+            confirm = None
+        self.rule = case.rule(confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

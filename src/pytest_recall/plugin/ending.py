@@ -24,7 +24,7 @@ from pytest_recall.render.cost import budget_line
 from pytest_recall.render.sentences import alone_line, plural
 from pytest_recall.run import finish
 from pytest_recall.run.links import within
-from pytest_recall.run.plan import read_cases
+from pytest_recall.run.sources import read_cases
 from pytest_recall.store.summary import append_summary
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.trial import Answer, Trial
     from pytest_recall.memory.client import Client
     from pytest_recall.run.memory import Memory
-    from pytest_recall.run.plan import Source
+    from pytest_recall.run.sources import Source
 
 ENDS = (pytest.exit.Exception, MissError)
 _HOME = "pytest_recall.plugin.fixtures"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_recall.core.trial import Answer
     from pytest_recall.horizon.items import PointsJudge, ProfileCases
     from pytest_recall.run.memory import Memory
-    from pytest_recall.run.plan import Source
+    from pytest_recall.run.sources import Source
 
 
 def read_source(config: pytest.Config, path: Path, name: str) -> Source:

@@ -90,6 +90,7 @@ def _rows(found: Sequence[Summary]) -> Iterator[list[str]]:
     yield ["  caught by themselves", *(_mean(one.caught, "{:.0%}") for one in found)]
     yield ["runs that another open pull request has as well", *(_mean(one.again, "{:.0%}") for one in found)]
     yield ["sound cases demoted, a day", *(_mean(one.demotions, "{:.2f}") for one in found)]
+    yield ["sound cases set apart, a year", *(_mean(one.set_apart, "{:.1f}") for one in found)]
 
 
 def _mean(mean: Mean, form: str, absent: str = ABSENT) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.freshness import left_out
 from pytest_recall.core.record import Header
@@ -23,37 +22,13 @@ from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.run.context import Context
 from pytest_recall.run.near import NOTHING, Near, Sources, near_cases
 from pytest_recall.run.place import Place
+from pytest_recall.run.sources import Source, check_others, kept_ids, read_cases
 from pytest_recall.run.state import check_dates, check_layout, current, state_at
 from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.artifacts import today_yaml
 from pytest_recall.store.casefile import CaseFile, check_unique
 
 EXPLICIT = "explicit"
-
-
-class Source(Protocol):
-    """A file with cases: where each is, and the cases themselves.
-
-    Those of a dataset or a profile are on no schedule, and run for a `reason` of their own; it is empty for others.
-
-    `memory` is the selector that the file itself names, empty where it names none; its relative paths are those
-    from `root`, or from the project's where that is None.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def lines(self) -> dict[str, int]: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def memory(self) -> str: ...
-    @property
-    def root(self) -> Path | None: ...
-
-    def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
-        """Return the cases with these ids, or all. Raises RecallError."""
-        ...
 
 
 @dataclass(kw_only=True)
@@ -331,7 +306,7 @@ def make_plan(
     files: dict[Path, Source] = {**rows_of}
     for path in datasets:
         added = read(path, place.name(path))
-        _check_others(added, files.values())
+        check_others(added, files.values())
         files[path] = added
     if base_state is not None and not base_state.exists():
         raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
@@ -373,26 +348,6 @@ def make_plan(
     for file in files.values():
         file.cases(unread)
     return plan
-
-
-def _check_others(source: Source, others: Iterable[Source]) -> None:
-    for other in others:
-        if both := source.lines.keys() & other.lines.keys():
-            raise RecallError(
-                f"{source.name}: asks `{min(both)}`, as {other.name} does; run one of the files at a time"
-            )
-
-
-def kept_ids(files: Iterable[Source], wanted: Wanted) -> set[str]:
-    """Return the ids of the cases in `files` that are wanted; cases are read only if they must be."""
-    if not wanted.narrows:
-        return {case_id for file in files for case_id in file.lines}
-    return {case.id for case in read_cases(files) if wanted.keeps(case.scenario, case.dimension)}
-
-
-def read_cases(files: Iterable[Source]) -> list[Case]:
-    """Return every case of `files`. Raises RecallError."""
-    return [case for file in files for case in file.cases()]
 
 
 def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:

@@ -23,7 +23,7 @@ from pytest_recall.core.trial import Outcome
 from pytest_recall.run import finish
 from pytest_recall.run.gates import gates_of
 from pytest_recall.run.place import Place
-from pytest_recall.run.plan import read_cases
+from pytest_recall.run.sources import read_cases
 from pytest_recall.run.state import current
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.cassette import Cassette

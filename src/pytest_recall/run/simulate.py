@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from pytest_recall.core.lottery import night, pull_request
 from pytest_recall.core.row import Row
-from pytest_recall.core.rubric import Rubric
+from pytest_recall.core.rubric import DEFAULT_RUBRIC, Rubric
 from pytest_recall.core.schedule import Quarantine, released, review
 from pytest_recall.core.selection import Pick, select
 from pytest_recall.core.series import Rule, k_of_n
@@ -49,7 +49,8 @@ class World:
     own at `drift`; `pulls` are opened, stay open for a lognormal time of median `open_days`, and `abandoned` of them
     are never merged. `bad` of them break `breaks` cases of the part that they touch, which is known with chance
     `recall`. A verdict on a sound case is wrong with chance `flaky`. What is found broken is mended a day later.
-    Nights run before the day's pull requests, or, if `late`, after them. A trial costs `usd`, None if nobody knows.
+    Nights run before the day's pull requests, or, if `late`, after them. With `nights_only` the verdicts of pull
+    requests go into no row. A trial costs `usd`, None if nobody knows.
     The first `warm_up` of `days` are in no figure, and of delays neither is what breaks in the last eighth: it would
     count as found soon, or not at all.
     """
@@ -68,6 +69,7 @@ class World:
     flaky: float = 0.03
     usd: float | None = 0.04
     late: bool = False
+    nights_only: bool = False
     quarantine: Quarantine | None = None
 
     @cached_property
@@ -123,7 +125,7 @@ class Simulation:
         self.ahead: list[tuple[float, int, Pull | str]] = []  # Pull requests that close, and cases that are mended.
         self.order = count()
         self.open: list[Pull] = []
-        self.runs = self.asked = self.repeated = self.demoted = 0
+        self.runs = self.asked = self.repeated = self.demoted = self.set_apart = 0
         self.slices: list[int] = []
         self.nights: list[int] = []
         self.delays: list[float] = []
@@ -207,7 +209,8 @@ class Simulation:
             if not what.is_merged:
                 self.abandon(what)
                 continue
-            self.keep(what.told, what)
+            if not self.world.nights_only:
+                self.keep(what.told, what)
             for case_id in what.breaks:
                 self.broken.setdefault(case_id, (at, False))
 
@@ -278,9 +281,11 @@ class Simulation:
             self.delays.append(now - since)
 
     def _moved(self, told: Told, before: Row | None, after: Row | None) -> None:
-        """Count a sound case that has lost its box."""
-        if before is not None and after is not None and before.box > 1 and after.box == 1 and told.sound:
-            self.demoted += (told.on - FIRST).days >= self.world.warm_up
+        """Count a sound case that has lost its box, or is set apart."""
+        if before is None or after is None or not told.sound or (told.on - FIRST).days < self.world.warm_up:
+            return
+        self.demoted += before.box > 1 and after.box == 1
+        self.set_apart += after.quarantined is not None and after.quarantined != before.quarantined
 
     def _figures(self) -> Figures:
         world = self.world
@@ -309,6 +314,7 @@ class Simulation:
             caught=self.caught / self.bad if self.bad else None,
             again=self.repeated / self.asked if self.asked else None,
             demotions=self.demoted / days,
+            set_apart=self.set_apart / days * 365,
             delays=tuple(self.delays),
             waits=tuple(waiting),
         )
@@ -366,11 +372,12 @@ def lottery(
     nightly: int | None,
     longest: int | None = None,
     confirm: Rule | None = TWO_OF_THREE,
+    near_share: float = DEFAULT_RUBRIC.near_share,
 ) -> Policy:
     """Return the schedule of slices of a fixed size."""
     return Policy(
         "lottery",
-        lambda rows, near, today, seed: pull_request(cases, rows, near, size, today, seed),
+        lambda rows, near, today, seed: pull_request(cases, rows, near, size, today, seed, near_share),
         lambda rows, near, today, seed: night(cases, rows, nightly, today, seed, longest),
         confirm,
     )

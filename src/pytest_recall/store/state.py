@@ -24,8 +24,25 @@ from pytest_recall.core.schedule import LAST_BOX
 from pytest_recall.core.unanswered import Unanswered
 from pytest_recall.store import strictyaml
 from pytest_recall.store.files import read_text, write_text
+from pytest_recall.store.preamble import (
+    HEADER,
+    KEYS,
+    PLAIN,
+    VERSION,
+    WORDS,
+    check_count,
+    check_version,
+    count_of,
+    date_of,
+    folded_in,
+    quoted,
+    said_alone,
+    unanswered_in,
+    unquoted,
+    with_written,
+    without_written,
+)
 
-VERSION = 1
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(
     {
@@ -33,18 +50,10 @@ FIELDS = frozenset(
         *("quarantined", "until", "owner", "passed_under"),
     }
 )
-HEADER = f"""\
-# What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
-# `recall status` reads it aloud. A case that is gone keeps its row until you delete it.
-version: {VERSION}
-cases:
-"""
-
-_PLAIN = r"[A-Za-z][\w./@+-]*"
-_TEXT = rf'(?:"(?:[^"\\\n]|\\.)*"|{_PLAIN}|[0-9]+)'
+_TEXT = rf'(?:"(?:[^"\\\n]|\\.)*"|{PLAIN}|[0-9]+)'
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _ROW = re.compile(
-    rf"^  ({_PLAIN}|\"[^\n]*\"):\n"
+    rf"^  ({PLAIN}|\"[^\n]*\"):\n"
     rf"    {{box: ([1-{LAST_BOX}]), pass_streak: ([0-9]+), last_tested: ({_DATE}), next_due: ({_DATE})(.*)}}\n",
     re.MULTILINE,
 )
@@ -55,17 +64,10 @@ _TAIL = re.compile(
     rf"(?:, owner: ({_TEXT}))?"
     rf"((?:, [A-Za-z_]\w*: (?:{_TEXT}|-?[0-9]+(?:\.[0-9]+)?|{_DATE}))*)"
 )
-# What other readers of YAML would take for something else than text.
-_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_SAFE = re.compile(_PLAIN)
 _NAME = re.compile(r", ([A-Za-z_]\w*): ")
 # Stands last, and is another one in most rows: what comes before it recurs.
 _UNDER = ', passed_under: "'
 _ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
-_KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
-# What a run writes above the rows; all else that stands there is left alone.
-_WRITTEN = re.compile(r"^(?:rows|unanswered|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
-_ROWS = re.compile(r"^rows: ([0-9]{1,9})\n", re.MULTILINE)
 _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
@@ -99,7 +101,7 @@ class State:
     @property
     def preamble(self) -> str:
         """The text above the rows without what runs write there: comments, and keys of other versions."""
-        return _WRITTEN.sub("", self.head)
+        return without_written(self.head)
 
     @property
     def digest(self) -> str:
@@ -126,7 +128,7 @@ class State:
         ids = list(self.rows)
         rows = {**self.rows, **news}
         count = len(rows) - len(rows.keys() & set(removed))
-        head = _with_written(
+        head = with_written(
             self.head,
             count,
             self.unanswered if unanswered is None else unanswered,
@@ -167,7 +169,7 @@ class State:
 
     def _place(self, case_id: str, after: int) -> int:
         """Return where the row of `case_id` begins, which is no earlier than `after`."""
-        return self.text.index(f"\n  {_quoted(case_id)}:\n    {{box: ", max(0, after - 1)) + 1
+        return self.text.index(f"\n  {quoted(case_id)}:\n    {{box: ", max(0, after - 1)) + 1
 
     def _above_comments(self, start: int) -> int:
         """Return the place above the comments that stand on the row at `start`."""
@@ -225,14 +227,15 @@ def parse_state(text: str, name: str) -> State:
     head = text[:start]
     folded: tuple[str, ...] = ()
     unanswered: dict[str, Unanswered] = {}
-    if _ROWS.sub("", head, count=1) != HEADER:
+    said = said_alone(head)
+    if said is not None:
+        check_count(said, len(rows), name)
+    elif head != HEADER:
         value = strictyaml.load(head, name)
-        _check_version(value, head, name)
-        folded = _folded(value, head, name)
-        unanswered = _unanswered(value, head, name)
-        _check_count(value.get("rows"), len(rows), name)
-    elif (said := _ROWS.search(head)) is not None:
-        _check_count(int(said[1]), len(rows), name)
+        check_version(value, head, name)
+        folded = folded_in(value, head, name)
+        unanswered = unanswered_in(value, head, name)
+        check_count(value.get("rows"), len(rows), name)
     ids = list(rows)
     ours = given == text and ids == sorted(ids)
     return State(rows, given, head=head, sorted_shape=ours, comments=over > 0, folded=folded, unanswered=unanswered)
@@ -240,74 +243,7 @@ def parse_state(text: str, name: str) -> State:
 
 def _as_ours(keys: list[str]) -> bool:
     """Whether keys are quoted as we quote them: just where another reader would take one for something else."""
-    return _WORDS.isdisjoint(map(str.lower, keys)) and all(
-        _quoted(_unquoted(key)) == key for key in keys if key[0] == '"'
-    )
-
-
-def _check_version(value: Any, text: str, name: str) -> None:
-    if not isinstance(value, dict) or "version" not in value:
-        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
-    version = value["version"]
-    if type(version) is not int or version != VERSION:
-        line = strictyaml.lines(text, name)[("version",)]
-        raise RecallError(
-            f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
-        )
-
-
-def _folded(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
-    """Return the names of the event files that are in the state."""
-    names = value.get("folded") or []
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        line = strictyaml.lines(text, name)[("folded",)]
-        raise RecallError(f"{name}:{line}: folded: must be a list of names; restore the file from git")
-    return tuple(names)
-
-
-def _unanswered(value: Mapping[str, Any], text: str, name: str) -> dict[str, Unanswered]:
-    """Return the cases that came to no verdict when they were asked last."""
-    given = value.get("unanswered") or {}
-    try:
-        return {
-            case_id: Unanswered(_date(one["last_asked"], "last_asked"), _count(one["days"], "days"))
-            for case_id, one in sorted(given.items())
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        line = strictyaml.lines(text, name)[("unanswered",)]
-        raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
-
-
-def _check_count(said: object, count: int, name: str) -> None:
-    """Raise RecallError if there are fewer rows than the file says; more are those of two branches that git joined."""
-    if said is None:
-        return
-    if type(said) is not int or said < 0:
-        raise RecallError(f"{name}: rows: must be a count, not {said!r}; restore the file from git")
-    if count < said:
-        raise RecallError(
-            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; restore the file from git, or, if"
-            f" you deleted rows, write `rows: {count}`"
-        )
-
-
-def _with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:
-    """Return the text above the rows with what runs write there."""
-    rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
-    lines = "".join(
-        f"  {_quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}}}\n"
-        for case_id, one in sorted(unanswered.items())
-    )
-    names = "".join(f"  - {_quoted(one)}\n" for one in folded)
-    return "".join(
-        (
-            f"{rest}rows: {count}\n",
-            f"unanswered:\n{lines}" if lines else "",
-            f"folded:\n{names}" if names else "",
-            "cases:\n",
-        )
-    )
+    return WORDS.isdisjoint(map(str.lower, keys)) and all(quoted(unquoted(key)) == key for key in keys if key[0] == '"')
 
 
 def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
@@ -325,12 +261,12 @@ def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
         if tail[-1:] == '"' and (at := tail.rfind(_UNDER)) >= 0:
             under, tail = tail[at + len(_UNDER) : -1], tail[:at]
             if "\\" in under or '"' in under:
-                under = _unquoted(f'"{under}"')
+                under = unquoted(f'"{under}"')
         if tail not in tails:
             tails[tail] = _tail(tail)
         if streak not in streaks:
             streaks[streak] = int(streak)
-        case_id = _unquoted(key) if key[0] == '"' else key
+        case_id = unquoted(key) if key[0] == '"' else key
         rows[case_id] = make((int(box), streaks[streak], dates[tested], dates[due], *tails[tail], under))
     return rows
 
@@ -344,7 +280,7 @@ def _tail(text: str) -> tuple[Any, ...]:
     if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
         raise ValueError("a field twice")
     days = (day and date.fromisoformat(day) for day in (quarantined, until))
-    return (*(t and _unquoted(t) for t in texts), int(lapses or 0), *days, owner and _unquoted(owner), extra)
+    return (*(t and unquoted(t) for t in texts), int(lapses or 0), *days, owner and unquoted(owner), extra)
 
 
 def write_state(path: Path, text: str) -> None:
@@ -362,7 +298,7 @@ def _row_text(case_id: str, row: Row) -> str:
     for key in TEXT_FIELDS:
         value = getattr(row, key)
         if value is not None:
-            fields.append(f"{key}: {value if _COUNT.fullmatch(value) else _quoted(value)}")
+            fields.append(f"{key}: {value if _COUNT.fullmatch(value) else quoted(value)}")
     if row.lapses:
         fields.append(f"lapses: {row.lapses}")
     if row.quarantined is not None:
@@ -370,27 +306,16 @@ def _row_text(case_id: str, row: Row) -> str:
     if row.until is not None:
         fields.append(f"until: {row.until}")
     if row.owner is not None:
-        fields.append(f"owner: {_quoted(row.owner)}")
+        fields.append(f"owner: {quoted(row.owner)}")
     under = "" if row.passed_under is None else f", passed_under: {strictyaml.flow(row.passed_under)}"
-    return f"  {_quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}{under}}}\n"
-
-
-def _quoted(text: str) -> str:
-    """Return `text` bare where every reader takes it for this text, else in double quotes."""
-    if _SAFE.fullmatch(text) and text.lower() not in _WORDS:
-        return text
-    return strictyaml.flow(text)
-
-
-def _unquoted(text: str) -> str:
-    return json.loads(text) if text[0] == '"' else text
+    return f"  {quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}{under}}}\n"
 
 
 def _parse_yaml(text: str, name: str) -> State:
     """Read a state file that is YAML of another shape than ours: slowly, and with a line for each mistake."""
     value = strictyaml.load(text, name)
     where = strictyaml.lines(text, name)
-    _check_version(value, text, name)
+    check_version(value, text, name)
     cases = value.get("cases") or {}
     if not isinstance(cases, dict):
         raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")
@@ -405,11 +330,11 @@ def _parse_yaml(text: str, name: str) -> State:
     if problems:
         raise RecallError(*problems[:20])
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
-    others = "".join(f"{_quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in _KEYS)
-    folded, unanswered = _folded(value, text, name), _unanswered(value, text, name)
-    _check_count(value.get("rows"), len(rows), name)
+    others = "".join(f"{quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in KEYS)
+    folded, unanswered = folded_in(value, text, name), unanswered_in(value, text, name)
+    check_count(value.get("rows"), len(rows), name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
-    head = _with_written(head, len(rows), unanswered, folded)
+    head = with_written(head, len(rows), unanswered, folded)
     return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered)
 
 
@@ -420,28 +345,15 @@ def _row(fields: Any) -> Row:
     box, streak = known.pop("box"), known.pop("pass_streak")
     if type(box) is not int or not 1 <= box <= LAST_BOX:
         raise ValueError(f"box: must be 1 to {LAST_BOX}, not {box!r}")
-    streak, lapses = _count(streak, "pass_streak"), _count(known.pop("lapses", 0), "lapses")
-    tested, due = (_date(known.pop(key), key) for key in ("last_tested", "next_due"))
+    streak, lapses = count_of(streak, "pass_streak"), count_of(known.pop("lapses", 0), "lapses")
+    tested, due = (date_of(known.pop(key), key) for key in ("last_tested", "next_due"))
     pr, model, note, failure_pr = (_optional_text(known.pop(key, None), key) for key in TEXT_FIELDS)
     given = {key: known.pop(key, None) for key in ("quarantined", "until")}
-    since, until = (None if day is None else _date(day, key) for key, day in given.items())
+    since, until = (None if day is None else date_of(day, key) for key, day in given.items())
     owner = _optional_text(known.pop("owner", None), "owner")
     under = _optional_text(known.pop("passed_under", None), "passed_under")
-    extra = "".join(f", {_quoted(key)}: {_flow(value)}" for key, value in known.items())
+    extra = "".join(f", {quoted(key)}: {_flow(value)}" for key, value in known.items())
     return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
-
-
-def _count(value: object, key: str) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{key}: must be a count, not {value!r}")
-    return value
-
-
-def _date(value: object, key: str) -> date:
-    try:
-        return date.fromisoformat(str(value))
-    except ValueError:
-        raise ValueError(f"{key}: {value!r} is not a date like 2026-01-31") from None
 
 
 def _optional_text(value: object, key: str) -> str | None:
@@ -453,9 +365,9 @@ def _optional_text(value: object, key: str) -> str | None:
 def _flow(value: Any) -> str:
     """Return `value` as flow YAML; text that reads as itself stays bare, such as a date."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(_flow(item) for item in value) + "]"
     if isinstance(value, str):
-        return value if re.fullmatch(_DATE, value) else _quoted(value)
+        return value if re.fullmatch(_DATE, value) else quoted(value)
     return json.dumps(value)
