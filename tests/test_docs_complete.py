@@ -37,7 +37,7 @@ NOT_RUN = {
     "CONTRIBUTING.md: plugin | cli": "is compared with the layers, below",
     "docs/architecture.md: plugin | cli": "is compared with the layers, below",
     "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
-    "docs/schedule.md:                                                    3 %": "is compared in tests/run/test_simulate_targets.py",
+    "docs/schedule.md: 3 % wrong": "is compared with a simulation in tests/run",
     "docs/schedule.md: oldest verdict:": "explains the lines of a longer run",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
     "docs/how-to/keep-state-from-conflicting.md: recall state --at origin/main > base.yaml": "needs a remote",

@@ -142,8 +142,8 @@ def test_the_state_in_a_commit_is_the_sum(checkout: Checkout) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("state", "--at", "main", "--layout", "rows"), "--at and --layout exclude each other"),
-        (("state", "--dry-run"), "--dry-run has no effect without --layout"),
+        (("state", "--at", "main", "--layout", "rows"), "--layout and --at exclude each other"),
+        (("state", "--dry-run"), "--dry-run has no effect where nothing would be changed"),
         (("state", "--at", "none"), "none: git knows no such revision"),
     ],
 )

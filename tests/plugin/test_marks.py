@@ -29,6 +29,9 @@ def marked(names: Iterable[str], body: str = "pass") -> str:
     )
 
 
+BAD_MARK = (
+    'the mark takes one case id as text, @pytest.mark.recall("case-id"), or none: then the node id is the case\'s'
+)
 MIXED = ECHOING.with_cases(*(case(f"r{number}") for number in range(6))).with_files(
     {"eval/test_marked.py": marked(f"m{number}" for number in range(6))}
 )
@@ -172,9 +175,9 @@ def test_collect_only_writes_nothing(pytester: pytest.Pytester, workers: Workers
 @pytest.mark.parametrize(
     ("mark", "sentence"),
     [
-        ("recall()", 'the mark takes one case id as text: @pytest.mark.recall("case-id")'),
-        ("recall(7)", 'the mark takes one case id as text: @pytest.mark.recall("case-id")'),
-        ('recall("a", "b")', 'the mark takes one case id as text: @pytest.mark.recall("case-id")'),
+        ("recall(7)", BAD_MARK),
+        ("recall('')", BAD_MARK),
+        ('recall("a", "b")', BAD_MARK),
         ('recall("a", scenari="x")', "recall mark: unknown argument `scenari`; did you mean `scenario`?"),
     ],
 )
@@ -197,7 +200,7 @@ def test_two_tests_with_one_id_are_a_usage_error(
     checkout = BARE.with_files({"test_marked.py": source, **files}).at(pytester)
     assert_refused(
         checkout.run(*workers),
-        "ERROR: test_marked.py::test_b: the case `a` is another test as well; choose another id",
+        "ERROR: test_marked.py::test_b: the case `a` is another test as well; choose another id, or give the mark none",
     )
     assert checkout.asked() == []
 
@@ -250,3 +253,160 @@ def assert_refused(result: pytest.RunResult, sentence: str) -> None:
     output = [*result.outlines, *result.errlines]
     assert [line for line in output if line.startswith("ERROR: ")] == [sentence]
     assert not [line for line in output if "INTERNALERROR" in line or "Traceback" in line]
+
+
+CLASSES = (
+    HEAD
+    + """
+
+@pytest.mark.recall
+class TestBare:
+    def test_one(self):
+        asked("bare")
+
+    @pytest.mark.recall("own")
+    def test_two(self):
+        asked("own")
+
+
+@pytest.mark.recall("fees", scenario="money")
+class TestNamed:
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_one(self, n):
+        asked(f"fees {n}")
+
+    def test_two(self):
+        asked("fees two")
+"""
+)
+
+
+@WORKERS
+def test_the_mark_of_a_class_is_one_for_each_of_its_tests(pytester: pytest.Pytester, workers: Workers) -> None:
+    files = {"eval/rubric.yaml": "owner: us\n", "tests/test_classes.py": CLASSES}
+    checkout = BARE.with_files(files).at(pytester)
+    checkout.run("tests", *workers).assert_outcomes(passed=5)
+    expected = {"tests/test_classes.py::TestBare::test_one", "own"}
+    expected |= {"fees::test_one[1]", "fees::test_one[2]", "fees::test_two"}
+    assert set(checkout.state()) == expected
+    assert {trial.case_id: trial.scenario for trial in checkout.journal().trials}["fees::test_two"] == "money"
+    # A node id is what pytest takes, and chooses the one case.
+    checkout.run("tests/test_classes.py::TestBare::test_one", "--recall-update", day=IN[1]).assert_outcomes(passed=1)
+    assert checkout.state()["tests/test_classes.py::TestBare::test_one"].box == 2
+
+
+def test_the_mark_of_a_module_is_one_for_each_of_its_tests(pytester: pytest.Pytester) -> None:
+    source = (
+        HEAD
+        + """
+pytestmark = pytest.mark.recall
+
+
+def test_one():
+    pass
+
+
+class TestTwo:
+    def test_two(self):
+        pass
+"""
+    )
+    checkout = BARE.with_files({"test_module.py": source}).at(pytester)
+    checkout.run().assert_outcomes(passed=2)
+    assert set(checkout.state()) == {"test_module.py::test_one", "test_module.py::TestTwo::test_two"}
+
+
+LISTED = (
+    HEAD
+    + """
+
+@pytest.mark.recall("b")
+@pytest.mark.parametrize("case", [%s])
+def test_it(case):
+    asked(str(case)[:20])
+    assert case.get("ok", True)
+"""
+)
+
+
+def test_an_edit_of_a_list_of_parameters_moves_no_history(pytester: pytest.Pytester) -> None:
+    before, after = ("{'q': 'x'}, {'q': 'y'}", "{'q': 'new', 'ok': False}, {'q': 'x'}, {'q': 'y'}")
+    checkout = BARE.with_files({"test_it.py": LISTED % before}).at(pytester)
+    checkout.run().assert_outcomes(passed=2)
+    assert set(checkout.state()) == {"b[{'q': 'x'}]", "b[{'q': 'y'}]"}
+    (checkout.path / "test_it.py").write_text(LISTED % after, encoding="utf-8")
+    result = checkout.run(day=IN[1])
+    assert "no regression, 1 new failure, 2 passed" in result.stdout.str()
+
+
+@WORKERS
+def test_parameters_that_are_too_long_for_an_id_are_told(pytester: pytest.Pytester, workers: Workers) -> None:
+    long = "{'q': 'x' * 70}, {'q': 'y' * 70}"
+    checkout = BARE.with_files({"eval/rubric.yaml": "owner: us\n", "test_it.py": LISTED % long}).at(pytester)
+    result = checkout.run(".", *workers)
+    assert set(checkout.state()) == {"b[case0]", "b[case1]"}
+    (told,) = [line for line in result.outlines if "too long for an id" in line]
+    assert told.startswith("test_it.py::test_it: the values of `case` are too long")
+    assert "name them with `ids=`" in told
+
+
+def test_repetitions_of_pytest_repeat_are_refused(pytester: pytest.Pytester) -> None:
+    repeat = """
+import pytest
+
+
+@pytest.fixture
+def __pytest_repeat_step_number(request):
+    return request.param
+
+
+def pytest_generate_tests(metafunc):
+    metafunc.fixturenames.append("__pytest_repeat_step_number")
+    metafunc.parametrize("__pytest_repeat_step_number", range(2), indirect=True)
+"""
+    checkout = BARE.with_files({"test_it.py": marked(["a"]), "conftest.py": repeat}).at(pytester)
+    result = checkout.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any("--count of pytest-repeat would make a case of each repetition" in line for line in result.errlines)
+    assert checkout.asked() == []
+
+
+def test_workers_say_the_slice_as_soon_as_one_has_found_it(pytester: pytest.Pytester) -> None:
+    checkout = MIXED.at(pytester)
+    result = checkout.run("eval", "-n2")
+    told = [line for line in result.outlines if line.startswith("recall: pr 2026-03-10")]
+    assert told[-1] == "recall: pr 2026-03-10, seed 2026-03-10: 5 of 12 cases (5 new); not run: 7 new, not drawn"
+
+
+@pytest.mark.parametrize("command", ["status", "select", "check", "simulate", "estimate"])
+def test_commands_know_them(pytester: pytest.Pytester, command: str) -> None:
+    source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
+    checkout = MIXED.with_files({"eval/test_marked.py": source}).at(pytester)
+    more = {"select": ["--mode=all", "--ids"], "simulate": ["--seeds=1", "--days=30"], "estimate": ["--mode=all"]}
+    done = checkout.recall(command, *more.get(command, []))
+    assert done.ret == 0, done.stderr.str()
+    told = {
+        "status": "8 cases on ",
+        "select": "m2",
+        "check": "6 cases in 1 file, 1 scenario, 1 dimension, 2 marked tests: all in order",
+        "simulate": "8 cases under 0 tags",
+        "estimate": "8",
+    }
+    assert told[command] in done.stdout.str()
+    assert checkout.asked() == []
+
+
+def test_a_test_that_only_writes_of_the_mark_is_not_collected(pytester: pytest.Pytester) -> None:
+    text = 'SOURCE = """\n@pytest.mark.recall("a")\n"""\nraise RuntimeError("collected")\n'
+    checkout = ECHOING.with_cases(case("a")).with_files({"test_text.py": text}).at(pytester)
+    done = checkout.recall("status")
+    assert (done.ret, done.errlines) == (0, [])
+
+
+def test_a_collection_that_fails_is_one_sentence(pytester: pytest.Pytester) -> None:
+    files = {"test_marked.py": marked(["m1"]), "conftest.py": "raise RuntimeError('no')\n"}
+    checkout = ECHOING.with_cases(case("a")).with_files(files).at(pytester)
+    done = checkout.recall("status")
+    assert done.ret == 0
+    (said,) = done.errlines
+    assert said.startswith("recall: marked tests are not known, since pytest cannot collect them (")

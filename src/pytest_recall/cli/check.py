@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of
 from pytest_recall.core.case import Case
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.near import unmatched
@@ -80,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
     if problems:
         raise RecallError(*problems)
     cases = [case for file in files for case in file.cases()]
-    if not (cases or asked or rows):  # Marked tests, which have rows, are cases as well.
+    marked = marked_in(place)
+    if not (cases or asked or rows or marked):
         raise RecallError(
             f"{place.name(place.eval_dir)}: there is no case in it; write cases.yaml, which `recall init` does, or name"
             " files of other names with --files"
@@ -89,9 +90,10 @@ def run(args: argparse.Namespace) -> int:
     _check_near(rubric, place, cases)
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
     of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
+    of_marks = f", {plural(len(marked), 'marked test')}" if marked else ""
     print(
         f"{plural(len(cases), 'case')} in {plural(len(files), 'file')}, {plural(len(scenarios), 'scenario')},"
-        f" {plural(len(dimensions), 'dimension')}{of_datasets}: all in order"
+        f" {plural(len(dimensions), 'dimension')}{of_datasets}{of_marks}: all in order"
     )
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -130,6 +131,16 @@ def case_paths(place: Place, args: argparse.Namespace) -> list[Path]:
     """Return the case files of the eval directory."""
     own = (f"{place.eval_dir.name}/cases.yaml", f"{place.eval_dir.name}/cases.jsonl")
     return list(find_case_files(place.eval_dir, (*DEFAULT_PATTERNS, *own, *args.files)))
+
+
+def marked_in(place: Place) -> dict[str, tuple[str, str]]:
+    """Return the marked tests of the project, with scenario and dimension; say why they are not known, if so."""
+    from pytest_recall.run.marks import marked_tests  # It runs pytest, where a file has the mark.
+
+    found = marked_tests(place)
+    if found.problem:
+        print(f"recall: {found.problem}", file=sys.stderr)
+    return found.tests
 
 
 def context_of(place: Place, asked: Asked) -> tuple[Context, Rubric]:

@@ -15,6 +15,7 @@ from pytest_recall.cli.common import (
     command,
     context_of,
     dollars,
+    marked_in,
     names,
     near_of,
     place_of,
@@ -29,7 +30,7 @@ from pytest_recall.render import estimate as render
 from pytest_recall.render.sentences import slice_line
 from pytest_recall.run.context import Asked
 from pytest_recall.run.place import Place
-from pytest_recall.run.plan import check_names, make_plan
+from pytest_recall.run.plan import make_plan, take_marked
 from pytest_recall.run.wanted import Wanted
 from pytest_recall.store.journal import read_journal
 
@@ -80,8 +81,10 @@ def run(args: argparse.Namespace) -> int:
     context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Wanted(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near_of(args))
-    check_names(plan, {})
+    marked = marked_in(place)
+    take_marked(plan, marked)
     chosen = {case.id: case.scenario for file in plan.files.values() for case in file.cases(plan.reasons)}
+    chosen |= {case_id: scenario for case_id, (scenario, _) in marked.items() if case_id in plan.reasons}
     baselines = rubric.baselines if args.baselines is None else named(args.baselines, "--baselines")
     check_baselines(
         baselines, "--baselines" if args.baselines is not None else f"{place.name(place.rubric)}: baselines"

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             continue
         text = files("pytest_recall").joinpath("templates", template).read_text(encoding="utf-8")
         if not args.dry_run:
-            write_text(path, text.replace("EVAL_DIR", folder.as_posix()).replace("SCHEDULE", _schedule(cases)))
+            write_text(path, text.replace("EVAL_DIR", folder.as_posix()).replace("# SCHEDULE", _schedule(cases)))
         written += 1
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
     if args.github or args.gitlab:

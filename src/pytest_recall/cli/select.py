@@ -13,13 +13,14 @@ from pytest_recall.cli.common import (
     case_paths,
     command,
     context_of,
+    marked_in,
     names,
     near_of,
     place_of,
 )
 from pytest_recall.render.sentences import near, slice_line
 from pytest_recall.run.context import Asked
-from pytest_recall.run.plan import check_names, make_plan
+from pytest_recall.run.plan import make_plan, take_marked
 from pytest_recall.run.wanted import Wanted
 
 
@@ -30,7 +31,7 @@ def add(commands: Commands) -> None:
         "select",
         "choose today's slice, print it and write it to eval/_artifacts/today.yaml, without running it",
         run,
-        "Marked tests are chosen when pytest collects them, so that they are not in it.",
+        "Marked tests are found by a collection, which needs a moment; none is run if no file has the mark.",
     )
     parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         base_state=args.base_state,
         near=near_of(args),
     )
-    check_names(plan, {})
+    take_marked(plan, marked_in(place))
     text = plan.today()
     place.artifacts.write("today.yaml", text)
     print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")

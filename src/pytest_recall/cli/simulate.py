@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, marked_in, place_of
 from pytest_recall.cli.policies import add_confirm, add_sizes, confirm_of, count, journals, sizes_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.habits import habits, settled
@@ -115,6 +115,8 @@ def run(args: argparse.Namespace) -> int:
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     tags, untold = parts(case for file in files for case in file.cases())
+    for case_id, (scenario, _) in marked_in(place).items():
+        untold.setdefault(scenario or "marked tests", []).append(case_id)
     seen = habits(journals([place.artifacts.folder]))
     settings = settled({name: getattr(args, name) for name in ASSUMED}, seen, ASSUMED)
     figures = {name: one.value for name, one in settings.items()}

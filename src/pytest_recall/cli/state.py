@@ -9,8 +9,10 @@ from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.rubric import LAYOUTS
 from pytest_recall.render.sentences import plural
+from pytest_recall.run.move import forget, move, told_by_newest_run
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import check_layout, committed_state, unfolded
+from pytest_recall.store.files import locked
 from pytest_recall.store.rubric import read_rubric, with_layout
 from pytest_recall.store.state import read_state
 
@@ -19,6 +21,9 @@ DETAILS = """\
   recall state --at main > base.yaml    the state in a commit, for --recall-base-state
   recall state --layout events          from now on each run writes a file of its own
   recall state --layout rows            runs change eval/recall.yaml again
+  recall state --moved                  cases that the newest run has found renamed keep their history
+  recall state --move OLD NEW           a case has another id, and goes on with its row
+  recall state --forget CASE-ID         its row is deleted, as of a case that is gone
 """
 
 
@@ -27,20 +32,43 @@ def add(commands: Commands) -> None:
     parser = command(commands, "state", "show where the state is, or change how runs write it", run, DETAILS)
     parser.add_argument("--layout", choices=LAYOUTS, help="write `state:` into rubric.yaml, and nothing else of it")
     parser.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
-    parser.add_argument("--dry-run", action="store_true", help="with --layout, only say what would be changed")
+    parser.add_argument("--moved", action="store_true", help="renamed cases of the newest run keep their rows")
+    parser.add_argument("--move", nargs=2, metavar=("OLD", "NEW"), help="have a case go on under another id")
+    parser.add_argument("--forget", nargs="+", metavar="CASE-ID", help="delete the rows of cases")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be changed")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    if args.at is not None and args.layout is not None:
-        raise RecallError("--at and --layout exclude each other: what is committed stays as it is")
-    if args.dry_run and args.layout is None:
-        raise RecallError("--dry-run has no effect without --layout")
+    given = [name for name in ("layout", "at", "moved", "move", "forget") if getattr(args, name)]
+    if given[1:]:
+        raise RecallError(f"--{given[0]} and --{given[1]} exclude each other; give them one by one")
+    if args.dry_run and given in ([], ["at"]):
+        raise RecallError("--dry-run has no effect where nothing would be changed")
+    if args.moved or args.move or args.forget:
+        return _change_rows(place, args)
     if args.at is not None:
         sys.stdout.write(committed_state(place, args.at).text)
         return 0
     return _show(place) if args.layout is None else _change(place, args)
+
+
+def _change_rows(place: Place, args: argparse.Namespace) -> int:
+    would = "would be " if args.dry_run else ""
+    with locked(place.lock):
+        if args.forget:
+            forget(place, args.forget, write=not args.dry_run)
+            print(f"{plural(len(set(args.forget)), 'row')} {would}deleted: {', '.join(sorted(set(args.forget)))}")
+            return 0
+        pairs = [(args.move[0], args.move[1])] if args.move else told_by_newest_run(place)
+        if not pairs:
+            print("the newest run has found no case that was renamed; nothing to do")
+            return 0
+        move(place, pairs, write=not args.dry_run)
+    for old, new in pairs:
+        print(f"{old} {would or 'is '}{new}{'' if would else ' now, with its history'}")
+    return 0
 
 
 def _show(place: Place) -> int:

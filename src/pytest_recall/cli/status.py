@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, marked_in, place_of
 from pytest_recall.core.forecast import forecast
 from pytest_recall.render.status import terminal
 from pytest_recall.run.context import LONGEST, Asked
@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     state = current(place)
-    found = forecast({case_id for file in files for case_id in file.lines}, state.rows, context.date, args.days)
+    known = {case_id for file in files for case_id in file.lines} | marked_in(place).keys()
+    found = forecast(known, state.rows, context.date, args.days)
     print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
     return 0

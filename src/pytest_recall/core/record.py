@@ -31,7 +31,7 @@ class Header(NamedTuple):
     run, and of these `passing` passed at the last one; None is a run of a version that did not count them. Of the
     cases that were not chosen `oldest` is the day of the oldest verdict, of `oldest_case`, and `overdue` of how many
     the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
-    that day, and on how many days. `commit`
+    that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
     and `branch` are git's; empty where there is no repository, or none of a name.
     """
 
@@ -84,6 +84,7 @@ class Header(NamedTuple):
     oldest_case: str = ""
     overdue: int | None = None
     unanswered: tuple[tuple[str, str, int], ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     branch: str = ""
 

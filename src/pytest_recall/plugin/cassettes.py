@@ -199,10 +199,7 @@ class Deck:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
 
     def asks_again(self, case_id: str, scenario: str) -> bool:
-        """Whether a fail may be asked again to be sure of it: not if just its first trial is recorded.
-
-        Nothing else would come of it, and a miss says nothing of the fail.
-        """
+        """Whether a fail may be asked again to be sure of it: not if just its first trial is recorded."""
         if self.mode != "replay":
             return True
         first, second = (self.library.of_case(case_id, scenario, repeat) for repeat in (1, 2))

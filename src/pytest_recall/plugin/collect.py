@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,13 +14,14 @@ import pytest
 
 from pytest_recall.core.baselines import Baseline, item_name
 from pytest_recall.core.case import Case
-from pytest_recall.core.errors import CaseError, MissError, RecallError, nearest
+from pytest_recall.core.errors import CaseError, MissError, RecallError
 from pytest_recall.core.schedule import DATASET
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, checks, files, memories, options, portion, profiles, start
+from pytest_recall.plugin import baselines, checks, files, marks, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.run.execute import PREFLIGHT, run_case
+from pytest_recall.run.marks import TOLD_IN
 from pytest_recall.run.plan import check_names
 from pytest_recall.store.casefile import CaseFile
 from pytest_recall.store.written import MAX_PROBLEMS
@@ -297,19 +300,28 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     late: dict[str, tuple[str, str]] = {}
     nodes: dict[str, str] = {}
     rows = [item.case.id for item in items if isinstance(item, CaseItem)]
+    by_place: dict[str, tuple[str, ...]] = {}
     for item in items:
-        mark = None if isinstance(item, CaseItem) else item.get_closest_marker("recall")
-        if mark is None:
+        found = None if isinstance(item, CaseItem) else marks.marked(item)
+        if found is None:
             continue
-        case_id, names = _marked(item, mark)
+        case_id = found.case_id
         if case_id in late:
-            raise RecallError(f"{item.nodeid}: the case `{case_id}` is another test as well; choose another id")
-        late[case_id] = names
+            raise RecallError(
+                f"{item.nodeid}: the case `{case_id}` is another test as well; choose another id, or give the mark none"
+            )
+        late[case_id] = (found.scenario, found.dimension)
         nodes[item.nodeid] = case_id
         item.stash[CASE_ID] = case_id
+        if found.by_place:
+            by_place[item.nodeid] = found.by_place
+    if (told := os.environ.get(TOLD_IN)) and config.option.collectonly:
+        Path(told).write_text(json.dumps(late), encoding="utf-8")
     if not late and RUN not in config.stash:
         return
     run = start.run_of(config)
+    if by_place:
+        run.note(marks.by_place_line([*by_place], [name for names in by_place.values() for name in names]))
     if run.unknown_baselines:
         raise RecallError(*run.unknown_baselines)
     both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
@@ -325,17 +337,3 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     elif plan.shard is None and plan.rest is None:
         return
     portion.drop(run, items)
-
-
-def _marked(item: pytest.Item, mark: pytest.Mark) -> tuple[str, tuple[str, str]]:
-    """Return the id of a marked test with its scenario and dimension. Raises RecallError."""
-    if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0]:
-        raise RecallError(f'{item.nodeid}: the mark takes one case id as text: @pytest.mark.recall("case-id")')
-    for name in mark.kwargs:
-        if name not in ("scenario", "dimension"):
-            raise RecallError(
-                f"{item.nodeid}: recall mark: unknown argument `{name}`{nearest(name, ('scenario', 'dimension'))}"
-            )
-    callspec = getattr(item, "callspec", None)
-    case_id = f"{mark.args[0]}[{callspec.id}]" if callspec is not None else mark.args[0]
-    return case_id, (str(mark.kwargs.get("scenario", "")), str(mark.kwargs.get("dimension", "")))

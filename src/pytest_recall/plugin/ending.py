@@ -69,6 +69,7 @@ class Ending:
         if run.journal is None:
             return
         folder = run.journal.folder
+        self._look_for_moved()
         header = run.plan.header(folder.name, "")
         why = self._why(session)
         gates = self._gates(Record(header, tuple(run.trials)))
@@ -101,6 +102,17 @@ class Ending:
             run.notes += missing_metrics(run.plan.files.values(), self._card.datasets)
         if run.problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _look_for_moved(self) -> None:
+        """Find the rows whose case has another id now."""
+        run = self._run
+        gone = run.plan.rows.keys() - run.plan.declared
+        news = {one.case_id: one.fingerprint for one in run.trials if one.row is None and not one.arm}
+        if gone and news and run.plan.rest is None:
+            from pytest_recall.core.moved import moved
+
+            run.plan.moved = tuple(moved(run.plan.rows, gone, news))
+            run.amended |= bool(run.plan.moved)
 
     def _report(self) -> None:
         """Tell the controller what only a worker can know."""

@@ -36,6 +36,11 @@ def start(config: pytest.Config) -> None:
     paths = list(files.case_files(config))
     datasets = list(files.dataset_files(config))
     asked = recording(config)
+    if (paths or datasets) and config.pluginmanager.hasplugin("pytest_repeat") and config.getoption("count", 1) > 1:
+        raise pytest.UsageError(
+            "--count: pytest-repeat does not repeat cases; leave it out, and write `trials` into a case to ask it"
+            " several times, or `confirm: 2of3` into the rubric to have a fail asked again"
+        )
     if config.option.recall_baselines is not None and not (paths or datasets):
         raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
     if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:

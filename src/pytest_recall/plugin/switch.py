@@ -35,7 +35,8 @@ SHORT = frozenset(
 )
 """Options `--NAME` that are the same as `--recall-NAME`."""
 MARK = (
-    "recall(case_id, *, scenario='', dimension=''): run this test as an eval case, on the schedule of eval/recall.yaml"
+    "recall(case_id=<node id>, *, scenario='', dimension=''): run this test as an eval case, on the schedule of"
+    " eval/recall.yaml; on a class or a module, each of its tests"
 )
 RUBRIC = "rubric.yaml"
 """The file that makes the case files in its folder and below ours."""

@@ -10,7 +10,7 @@ from pytest_recall.core.errors import CaseError, MissError, RecallError, one_lin
 from pytest_recall.core.gate import informs
 from pytest_recall.core.outage import Outage, outage_of
 from pytest_recall.core.trial import Outcome, Trial
-from pytest_recall.plugin import baselines, judging
+from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
 from pytest_recall.plugin.stash import (
@@ -82,7 +82,13 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         scenario, dimension = run.late.get(case_id, ("", ""))
         seconds = round(call.duration, 6)
         trial = Trial(
-            case_id=case_id, outcome=outcome, scenario=scenario, dimension=dimension, seconds=seconds, error=error
+            case_id=case_id,
+            outcome=outcome,
+            scenario=scenario,
+            dimension=dimension,
+            seconds=seconds,
+            error=error,
+            fingerprint=marks.fingerprint(item),
         )
     trial = judging.with_standing(item.config, with_calls(trial, item))
     if outcome is Outcome.FAILED:

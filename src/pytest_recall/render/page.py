@@ -129,6 +129,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.unproven(card),
         sentences.replays(card),
         sentences.orphans(header),
+        sentences.moved(header),
         sentences.swap(header),
         sentences.near(header),
         sentences.stale(header),

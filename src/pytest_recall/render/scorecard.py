@@ -122,6 +122,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "gates": [gates.as_json(standing) for standing in card.gates],
         "gates_loosened": list(card.loosened),
         "orphans": list(header.orphans),
+        "moved": [{"from": old, "to": new} for old, new in header.moved],
         "model_swapped": header.swapped,
         "sources": card.sources,
         "datasets": _datasets(card),

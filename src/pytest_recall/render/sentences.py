@@ -169,6 +169,14 @@ def orphans(header: Header) -> str:
     )
 
 
+def moved(header: Header) -> str:
+    """Return which cases have another id now, and how they keep their history, or nothing."""
+    if not header.moved:
+        return ""
+    told = listed(f"{old} → {new}" for old, new in header.moved)
+    return f"renamed, by what they do ({len(header.moved)}): {told}; `recall state --moved` has them keep their history"
+
+
 def swap(header: Header) -> str:
     """Return that the model changed, or nothing."""
     if not header.swapped:

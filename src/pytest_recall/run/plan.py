@@ -67,6 +67,7 @@ class Plan:
     early: str = ""
     commit: str = ""
     branch: str = ""
+    moved: tuple[tuple[str, str], ...] = ()
     _kept: set[str] | None = None
     _reasons: dict[str, str] | None = None
 
@@ -230,6 +231,7 @@ class Plan:
             oldest_case=rest.case_id,
             overdue=rest.overdue,
             unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
+            moved=self.moved,
             commit=self.commit,
             branch=self.branch,
         )
@@ -348,6 +350,14 @@ def make_plan(
     for file in files.values():
         file.cases(unread)
     return plan
+
+
+def take_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> None:
+    """Choose from the marked tests as well, (scenario, dimension) by id. Raises RecallError as `check_names`."""
+    check_names(plan, marked)
+    plan.declared.update(marked)
+    if marked:
+        plan.choose(case_id for case_id, names in marked.items() if plan.wanted.keeps(*names))
 
 
 def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:

@@ -222,6 +222,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         picks=tuple(_pairs(record["picks"])),
         observed=tuple(_pairs(record.get("observed", ()))),
         slice=tuple(_pairs(record.get("slice", ()))),
+        moved=tuple(_pairs(record.get("moved", ()))),
         unanswered=tuple((str(case_id), str(day), int(days)) for case_id, day, days in record.get("unanswered", ())),
     )
     date.fromisoformat(header.date)
