@@ -157,8 +157,8 @@ def take_in(run: Run, found: Mapping[str, Any]) -> None:
     if found["settled"] is not None:
         run.settle(set(found["settled"]))
     run.amend()
-    if line := run.late_line():
-        if run.config.pluginmanager.hasplugin("terminalreporter") and run.config.get_verbosity() >= 0:
-            writer = run.config.get_terminal_writer()
-            # It stands among the dots of the tests that have ended.
-            writer.line(f"\n{line}" if writer.width_of_current_line else line)
+    shown = run.config.pluginmanager.hasplugin("terminalreporter") and run.config.get_verbosity() >= 0
+    if shown and (line := run.late_line()):
+        writer = run.config.get_terminal_writer()
+        # It stands among the dots of the tests that have ended.
+        writer.line(f"\n{line}" if writer.width_of_current_line else line)

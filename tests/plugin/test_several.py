@@ -1,0 +1,126 @@
+"""Several eval directories in one command: a state, a rubric and a journal for each, and one summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from pytest_recall.store.state import read_state
+from tests.helpers.project import ECHO, RECORDING, WORKERS, Checkout, Project, case, cases_yaml, failing
+
+MARKED = """\
+import pytest
+
+
+@pytest.mark.recall("of-a")
+def test_it():
+    pass
+
+
+def test_plain():
+    pass
+"""
+
+
+def service(name: str, *cases: dict[str, object], rubric: str = "owner: us\nblocks: failure\n") -> dict[str, str]:
+    """Return the files of a service with an eval directory."""
+    folder = f"{name}/eval"
+    return {
+        f"{folder}/rubric.yaml": rubric,
+        f"{folder}/cases.yaml": cases_yaml(*cases),
+        f"{folder}/conftest.py": RECORDING + ECHO,
+    }
+
+
+TWO = Project(
+    {
+        "pytest.ini": "[pytest]\n",
+        **service("svc_a", case("one"), case("two")),
+        **service("svc_b", case("one"), failing("other"), rubric="owner: others\nblocks: failure\n"),
+        "svc_a/tests/test_a.py": MARKED,
+    }
+)
+
+
+def boxes(checkout: Checkout, name: str) -> dict[str, int]:
+    """Return the box of each case in the state of a service."""
+    state = read_state(Path(checkout.path, name, "eval", "recall.yaml"), name)
+    return {case_id: found.box for case_id, found in state.rows.items()}
+
+
+@WORKERS
+@pytest.mark.parametrize("named", [("svc_a", "svc_b"), ("svc_a/eval", "svc_b/eval"), (".",)], ids=len)
+def test_each_has_its_own_state_and_ids(
+    pytester: pytest.Pytester, workers: tuple[str, ...], named: tuple[str, ...]
+) -> None:
+    checkout = TWO.at(pytester)
+    result = checkout.run_afresh(*named, *workers)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    of_a = {"one": 1, "two": 1} | ({} if named[0].endswith("eval") else {"of-a": 1})
+    assert boxes(checkout, "svc_a") == of_a
+    assert boxes(checkout, "svc_b") == {"one": 1, "other": 1}
+    assert list(checkout.path.rglob("recall.yaml")) == [
+        checkout.path / name / "eval" / "recall.yaml" for name in ("svc_a", "svc_b")
+    ]
+    at = next(at for at, line in enumerate(result.outlines) if "recall: all eval directories" in line)
+    told = [line.partition(";")[0] for line in result.outlines[at + 1 :]]
+    assert told == [
+        f"svc_a/eval: no regression, {len(of_a)} passed",
+        "svc_b/eval: no regression, 1 new failure, 1 passed",
+    ]
+
+
+def test_one_service_goes_by_its_own_eval_directory(pytester: pytest.Pytester) -> None:
+    checkout = TWO.at(pytester)
+    assert checkout.run_afresh("svc_a").ret == 0
+    assert boxes(checkout, "svc_a") == {"one": 1, "two": 1, "of-a": 1}
+    assert not (checkout.path / "svc_b/eval/recall.yaml").exists()
+
+
+def test_tests_beside_them_run_once_and_one_report_has_all(pytester: pytest.Pytester) -> None:
+    checkout = TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
+    result = checkout.run_afresh(".", "--junitxml=report.xml")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    cases = ElementTree.parse(checkout.path / "report.xml").getroot().iter("testcase")
+    assert sorted(str(one.get("name")) for one in cases) == [
+        *("one", "one", "other", "test_c", "test_it", "test_plain", "two")
+    ]
+
+
+def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester) -> None:
+    files = {
+        **service("svc", case("one")),
+        **{
+            f"svc/eval/deep/{name}": text
+            for name, text in (("rubric.yaml", "owner: us\n"), ("cases.yaml", cases_yaml(case("one"))))
+        },
+    }
+    checkout = Project({"pytest.ini": "[pytest]\n", **files}).at(pytester)
+    assert checkout.run_afresh("svc").ret == 0
+    assert boxes(checkout, "svc") == {"one": 1}
+    assert set(read_state(checkout.path / "svc/eval/deep/recall.yaml", "deep").rows) == {"one"}
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--recall-resume", "--recall-resume is about one run, and `svc_a/eval` and `svc_b/eval` are run one by one"),
+        ("--recall-base-state=x.yaml", "--recall-base-state is about one run, and"),
+    ],
+)
+def test_what_is_about_one_run_is_refused(pytester: pytest.Pytester, option: str, said: str) -> None:
+    checkout = TWO.at(pytester)
+    result = checkout.run_afresh("svc_a", "svc_b", option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any(said in line for line in result.errlines), result.errlines
+    assert not list(checkout.path.rglob("_artifacts"))
+
+
+def test_a_broken_one_does_not_hide_the_others(pytester: pytest.Pytester) -> None:
+    checkout = TWO.with_files({"svc_a/eval/cases.yaml": "- id: 1\n"}).at(pytester)
+    result = checkout.run_afresh("svc_a", "svc_b")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert boxes(checkout, "svc_b") == {"one": 1, "other": 1}
+    assert "svc_a/eval: no run; pytest ended with 4" in result.outlines
