@@ -300,3 +300,18 @@ def test_settings_without_effect_are_refused(pytester: pytest.Pytester, rubric: 
     result = SET.with_files({"eval/rubric.yaml": f"owner: us\n{rubric}"}).at(pytester).run("eval")
     assert result.ret == 4
     assert said in result.stderr.str()
+
+
+def test_the_first_run_of_a_large_set_says_how_to_warm_up(pytester: pytest.Pytester) -> None:
+    rubric = "owner: us\npolicy: lottery\nslice_cases: 2\nnightly_cases: 10\n"
+    more = [case(f"more-{number}") for number in range(20)]
+    checkout = ECHOING.with_cases(*CASES, *more).with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    result = checkout.run("eval")
+    (told,) = [line for line in result.outlines if "to warm up" in line]
+    assert told == (
+        "recall: 40 of 40 cases have no verdict yet, and the schedule holds once they have: pull requests alone ask"
+        " them in 20 runs, nights alone in 4 nights, until 2026-03-14; to warm up, run `pytest -p recall eval"
+        " --recall-mode all --budget USD` by night, and then with --recall-resume until all are asked"
+    )
+    checkout.run("eval", "--recall-mode=all")
+    assert not [line for line in checkout.run("eval").outlines if "to warm up" in line]

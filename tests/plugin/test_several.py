@@ -94,7 +94,7 @@ def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester) -> None
         **service("svc", case("one")),
         **{
             f"svc/eval/deep/{name}": text
-            for name, text in (("rubric.yaml", "owner: us\n"), ("cases.yaml", cases_yaml(case("one"))))
+            for name, text in (("rubric.yaml", "owner: us\n"), ("deep.cases.yaml", cases_yaml(case("one"))))
         },
     }
     checkout = Project({"pytest.ini": "[pytest]\n", **files}).at(pytester)

@@ -22,6 +22,7 @@ def lines(run: Run) -> Iterator[str | None]:
         yield f"recall: near the change: {plan.near.told}"
     if run.dry:
         yield "recall: dry run: nothing is sent, judged or written"
+    yield _warm_up_line(run)
     yield recording.live_line(run.config.stash[DECK])
     if run.runs and plan.rest is None:
         from pytest_recall.plugin import portion
@@ -29,6 +30,19 @@ def lines(run: Run) -> Iterator[str | None]:
         yield portion.cut_off_line(plan)
     yield baselines.header_line(run)
     yield _concurrency_line(run)
+
+
+def _warm_up_line(run: Run) -> str | None:
+    """Return how a new set comes to be known, where its slices alone would take long."""
+    plan = run.plan
+    if plan.mode not in ("pr", "nightly") or plan.rest is not None or not plan.files or run.dry:
+        return None
+    from pytest_recall.core.warmup import warm_up
+    from pytest_recall.render import sentences
+
+    scheduled = plan.cases - plan.unscheduled.keys()
+    found = warm_up(len(scheduled - plan.rows.keys()), len(scheduled), plan.rubric, plan.context.date)
+    return None if found is None else f"recall: {sentences.warm_up(found, plan.place.name(plan.place.eval_dir))}"
 
 
 def _concurrency_line(run: Run) -> str | None:

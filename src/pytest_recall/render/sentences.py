@@ -11,6 +11,8 @@ from pytest_recall.core.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.core.scorecard import Result, Scorecard
+    from pytest_recall.core.warmup import WarmUp
+
 _MODES = {
     "pr": "pull request",
     "nightly": "nightly",
@@ -157,6 +159,17 @@ def freshness(header: Header, card: Scorecard) -> list[str]:
         )
         lines.append(f"without a verdict when last asked ({len(found.unanswered)}): {listed(told, 5)}")
     return lines
+
+
+def warm_up(found: WarmUp, folder: str) -> str:
+    """Return how long a new set takes to be known, and the command that has it known sooner."""
+    runs = "never ask them" if found.runs is None else f"ask them in {found.runs:,} runs"
+    nights = "" if found.nights is None else f", nights alone in {plural(found.nights, 'night')}, until {found.until}"
+    return (
+        f"{found.unseen:,} of {found.total:,} cases have no verdict yet, and the schedule holds once they have: pull"
+        f" requests alone {runs}{nights}; to warm up, run `pytest -p recall {folder} --recall-mode all --budget USD`"
+        " by night, and then with --recall-resume until all are asked"
+    )
 
 
 def orphans(header: Header) -> str:
