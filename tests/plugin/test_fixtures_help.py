@@ -90,7 +90,9 @@ def test_help_explains_every_option_and_setting(pytester: pytest.Pytester) -> No
 
 def test_the_mark_is_listed(pytester: pytest.Pytester) -> None:
     result = BARE.at(pytester).run("--markers")
-    result.stdout.fnmatch_lines(["@pytest.mark.recall(case_id, [*], scenario='', dimension=''): run this test as an *"])
+    result.stdout.fnmatch_lines(
+        ["@pytest.mark.recall(case_id=<node id>, [*], scenario='', dimension=''): run this test as an *"]
+    )
 
 
 @pytest.mark.parametrize("args", [("--help",), ("--fixtures",), ("--markers",), ("--version",)])

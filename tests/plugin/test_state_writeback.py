@@ -263,6 +263,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "no_verdict": [],
         "not_run": [],
         "orphans": ["gone"],
+        "moved": [],
         "model_swapped": 0,
         "several_trials": [],
         "by_tries": [],

@@ -185,6 +185,7 @@ def test_json_of_a_whole_run() -> None:
         "unproven": [],
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],
+        "moved": [],
         "model_swapped": 2,
         "several_trials": [],
         "by_tries": [],

@@ -58,18 +58,25 @@ def between(before: Row | None, after: Row, quarantine: Quarantine | None = None
     case in a low box rather than in a high one. Whatever is assumed leads to just this row,
     but for quarantine and lapses if somebody changed these by hand.
     """
-    by_hand: list[Step] | None = None
+    return next(iter(explanations(before, after, quarantine)), None)
+
+
+def explanations(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[list[Step]]:
+    """Return all ways that are known in which one row has become the other, the likely ones first.
+
+    Those that lead to another quarantine or other lapses come last: somebody has changed these by hand.
+    """
+    alike: list[list[Step]] = []
+    by_hand: list[list[Step]] = []
     try:
         for steps in _guesses(before, after):
             found = replayed(before, steps, quarantine)
             if found is None or any(getattr(found, name) != getattr(after, name) for name in BY_VERDICTS):
                 continue
-            if standing(found) == standing(after):
-                return steps
-            by_hand = by_hand or steps
+            (alike if standing(found) == standing(after) else by_hand).append(steps)
     except OverflowError:  # Days that no calendar has: somebody has edited the row.
-        return None
-    return by_hand
+        return []
+    return alike or by_hand[:1]
 
 
 def standing(row: Row) -> tuple[Any, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
-from pytest_recall.core.inferred import BY_HAND, BY_VERDICTS, Step, between, last_step, replayed, standing
+from pytest_recall.core.inferred import BY_HAND, BY_VERDICTS, Step, explanations, last_step, replayed, standing
 from pytest_recall.core.row import Row
 from pytest_recall.core.schedule import Quarantine
 
@@ -72,9 +72,33 @@ def _number(pr: str | None) -> tuple[int, str]:
 
 
 def _folded(base: Row | None, early: Row, late: Row, quarantine: Quarantine | None) -> Row | None:
-    """Return the row after the steps of both sides, None if these are not to be told."""
+    """Return the row after the steps of both sides, None if these are not to be told.
+
+    Where there are several ways in which a side may have come about, it is the one that leaves the lowest box.
+    """
     sides = (early, late)
-    steps = [between(base, row, quarantine) for row in sides]
+    ways: list[list[list[Step] | None]] = [[*explanations(base, row, quarantine)] or [None] for row in sides]
+    likely = _by(base, sides, [way[0] for way in ways], quarantine)
+    if likely is None or any(way[0] is not None and len(way[0]) == 1 for way in ways):
+        return likely  # What one verdict does is known.
+    # Where both sides have several, their days are assumed, and with other days the case might be in a lower box: in
+    # none that is lower than those of both, since further verdicts of the other side only add to one's own.
+    found = filter(None, (_by(base, sides, steps, quarantine) for steps in product(*ways)))
+    merged = min(found, key=_place)
+    lower = min(sides, key=_place)
+    if merged.box <= lower.box:
+        return merged
+    return merged._replace(box=lower.box, pass_streak=lower.pass_streak, next_due=min(merged.next_due, lower.next_due))
+
+
+def _place(row: Row) -> tuple[int, int]:
+    return row.box, row.pass_streak
+
+
+def _by(
+    base: Row | None, sides: tuple[Row, Row], steps: Sequence[list[Step] | None], quarantine: Quarantine | None
+) -> Row | None:
+    """Return the row after these `steps` of both sides, None if those of one are not to be told."""
     order = _interleaved(*(found or [last_step(row)] for found, row in zip(steps, sides, strict=True)))
     by_hand = [
         found is not None and standing(replayed(base, found, quarantine) or row) != standing(row)

@@ -10,7 +10,6 @@ import pytest
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import FOREIGN
 from pytest_recall.plugin.switch import RUBRIC
-from pytest_recall.run.place import settled
 from pytest_recall.store import find
 from pytest_recall.store.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files
 
@@ -47,10 +46,15 @@ def case_files(config: pytest.Config) -> Iterator[Path]:
 def owners(config: pytest.Config) -> list[Path]:
     """Return the eval directories of the case files below pytest's arguments, in the order in which they are met.
 
-    That of a case file is the nearest folder with a rubric or a state, or its own.
+    That of a case file is the nearest folder with a rubric or a state; one without belongs to that of the run.
     """
-    found = (settled(config.rootpath, [path.parent]) or path.parent for path in case_files(config))
-    return list(dict.fromkeys(found))
+    paths = list(case_files(config))
+    if not paths:
+        return []
+    from pytest_recall.run.place import settled  # A session without cases loads nothing of a run.
+
+    found = (settled(config.rootpath, [path.parent]) for path in paths)
+    return [folder for folder in dict.fromkeys(found) if folder is not None]
 
 
 def is_case_file(config: pytest.Config, path: Path) -> bool:

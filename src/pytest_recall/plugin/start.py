@@ -130,15 +130,11 @@ def run_of(config: pytest.Config) -> Run:
 
 def place_of(config: pytest.Config) -> Place:
     """Return where the eval directory of this session is. Raises RecallError if a given one is not there."""
-    from pytest_recall.run.place import find_place, settled
+    from pytest_recall.run.place import find_place
 
     cwd = config.invocation_params.dir
     given = options.given_dir(config)
     named = [options.argument_path(config, argument) for argument in config.args]
-    if given is None and settled(config.rootpath, named) is None:
-        # The folder of a service is named, and its eval directory is below it.
-        below = list(files.owners(config))
-        given = below[0] if len(below) == 1 else None
     place = find_place(config.rootpath, cwd, named, given)
     if given is not None and not given.is_dir():
         option = "--recall-dir" if config.option.recall_dir else "recall_dir"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_recall.store.artifacts import Artifacts, relative
+from pytest_recall.store.find import find_files
 
 SETTLED = ("recall.yaml", "rubric.yaml")
 CASES = ("cases.yaml", "cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
@@ -72,13 +73,14 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
     """Return the place of a run over the paths `named` on the command line.
 
     In order: the directory that was `given`; the nearest directory at or above a named
-    path, up to `root`, that holds a state or a rubric, or else one that holds case files;
+    path, up to `root`, that holds a state or a rubric; the only one below that holds one, and case files; the nearest
+    above that holds case files;
     `eval` under `cwd`; `eval` under `root`.
     """
     if given is not None:
         return Place(root, given)
     paths = list(named)
-    if (folder := settled(root, paths)) is not None:
+    if (folder := settled(root, paths)) is not None or (folder := _below(paths)) is not None:
         return Place(root, folder)
     for path in paths:
         for folder in _up_to(root, path):
@@ -88,6 +90,18 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
         if folder.is_dir():
             return Place(root, folder)
     return Place(root, root / "eval")
+
+
+def _below(named: Iterable[Path]) -> Path | None:
+    """Return the one eval directory below the paths, such as that of a service whose folder is named."""
+    found = {
+        path.parent
+        for folder in named
+        if folder.is_dir()
+        for path in find_files(folder, lambda path: path.name in SETTLED)
+        if any(next(path.parent.glob(kind), None) for kind in CASES)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _up_to(root: Path, path: Path) -> Iterator[Path]:
