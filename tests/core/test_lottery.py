@@ -100,16 +100,17 @@ def test_a_night_takes_what_is_too_old_first_and_never_more_than_its_size() -> N
     rows = {
         "stalest": _row(5, 39, due=1),
         "stale": _row(5, 31, due=1),
-        "failed": _row(1, 1),
+        "failed": _row(1, 1)._replace(failure_note="no"),
+        "young": _row(1, 1),
         "due": _row(3, 8),
         "overdue": _row(3, 12),
         "calm": _row(4, 3, due=9),
         "calmer": _row(4, 2, due=9),
     }
 
-    picks = night([*rows, "new"], rows, 7, TODAY, "7", longest=30)
+    picks = night([*rows, "new"], rows, 8, TODAY, "7", longest=30)
 
     assert [tuple(pick) for pick in picks] == [
-        ("stalest", "stale"), ("stale", "stale"), ("failed", "box 1"), ("overdue", "due"), ("due", "due"),
-        ("new", "new"), ("calm", "in turn"),
+        ("stalest", "stale"), ("stale", "stale"), ("failed", "box 1"), ("new", "new"), ("young", "box 1"),
+        ("overdue", "due"), ("due", "due"), ("calm", "in turn"),
     ]  # fmt: skip

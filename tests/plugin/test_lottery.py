@@ -166,7 +166,7 @@ NIGHTLY = ECHOING.with_cases(*map(case, NIGHT), case("fresh")).with_state(**NIGH
             {"old": "stale", "box": "box 1", "due": "due", "fresh": "new", "calm": "in turn"},
             "1 not due until 2026-04-09",
         ),
-        ("nightly_cases: 2\n", {"box": "box 1", "due": "due"}, "1 new beyond the size, 3 not due until 2026-03-24"),
+        ("nightly_cases: 2\n", {"box": "box 1", "fresh": "new"}, "1 due beyond the size, 3 not due until 2026-03-24"),
     ],
 )
 def test_a_night_has_its_size_or_all_that_is_asked_for(

@@ -90,25 +90,26 @@ def night(
 ) -> list[Pick]:
     """Return `size` of `cases`, or all if there are no more.
 
-    First those whose last verdict is `longest` days old or older, then box 1, then what the calendar asks for, then
-    new ones, and then whatever is stalest; each the oldest first. Without a size all of the first four.
+    First those whose last verdict is `longest` days old or older, then those of box 1 that failed, then new ones, of
+    which nothing is known at all, then the others of box 1, then what the calendar asks for, and then whatever is
+    stalest; each the oldest first. Without a size all but the last.
     """
     groups: dict[tuple[int, int], list[Pick]] = {}
     for case_id in set(cases):
         row = rows.get(case_id)
         age = age_of(row, today)
         if row is None:
-            place, reason = 3, NEW
+            place, reason = 2, NEW
         elif longest is not None and age >= longest:
             place, reason = 0, STALE
         elif row.box == 1:
-            place, reason = 1, RETEST
+            place, reason = (1 if row.failing else 3), RETEST
         elif row.is_due(today):
-            place, reason = 2, DUE
+            place, reason = 4, DUE
         elif size is None:
             continue
         else:
-            place, reason = 4, IN_TURN
+            place, reason = 5, IN_TURN
         groups.setdefault((place, -age), []).append(Pick(case_id, reason))
     chosen: list[Pick] = []
     for key in sorted(groups):

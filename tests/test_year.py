@@ -1,0 +1,34 @@
+"""A few days of the year that scripts/play-year.py plays in full: the workflow's own steps, and what has to hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.github import GitHub
+from tests.helpers.year import Year
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the steps are written for bash")
+
+
+@pytest.fixture
+def host() -> Iterator[GitHub]:
+    served = GitHub()
+    yield served
+    served.close()
+
+
+def test_days_of_a_team(tmp_path: Path, host: GitHub) -> None:
+    first = datetime.now(UTC).date() - timedelta(days=30)
+    year = Year(tmp_path, host, first, cases=12, pulls=1)
+    lines = list(year.play(8, outages=(3,), skips=2))
+    assert len(lines) == 8
+    count = year.count
+    assert (count.nights, count.pulls) == (16, 8)
+    assert count.outages
+    assert count.red >= count.outages - 1
+    assert sum(count.by_merge.values()) >= 3
