@@ -209,9 +209,11 @@ def _proposed(world: World, rubric: Rubric) -> Iterator[str]:
     if not world.tags:
         yield "No case has a tag: nothing tells what a change touches, and a slice is a draw from all cases."
         return
-    told = [(share, proposed(world, rubric, share).caught) for share in sorted({LESS, world.recall, MORE})]
-    listed = ", ".join(f"{caught:.0%} where it tells {share:.0%}".replace("%", " %") for share, caught in told)
-    yield f"That hangs on the tags: of bad pull requests fail by themselves: {listed} of what one touches."
+    (low, caught), *more = [
+        (share, proposed(world, rubric, share).caught) for share in sorted({LESS, world.recall, MORE})
+    ]
+    told = [f"{caught:.0%} if the tags tell {low:.0%} of what one touches", *(f"{c:.0%} if {s:.0%}" for s, c in more)]
+    yield f"Bad pull requests that fail by themselves then: {', '.join(told)}.".replace("%", " %")
 
 
 def _box_1(rubric: Rubric) -> str:
