@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.core.budget import dollars_of
 from pytest_recall.core.errors import RecallError
-from pytest_recall.run.context import Asked, Context, resolve
+from pytest_recall.run.context import LONGEST, Asked, Context, resolve
 from pytest_recall.run.near import Sources, sources
 from pytest_recall.run.place import Place, find_place
 from pytest_recall.store.find import DEFAULT_PATTERNS, find_case_files
@@ -131,6 +131,13 @@ def case_paths(place: Place, args: argparse.Namespace) -> list[Path]:
     """Return the case files of the eval directory."""
     own = (f"{place.eval_dir.name}/cases.yaml", f"{place.eval_dir.name}/cases.jsonl")
     return list(find_case_files(place.eval_dir, (*DEFAULT_PATTERNS, *own, *args.files)))
+
+
+def days(text: str) -> int:
+    """Return a number of days that there may be, as an option takes it."""
+    if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {LONGEST.days}")
+    return int(text)
 
 
 def marked_in(place: Place) -> dict[str, tuple[str, str]]:

@@ -6,12 +6,12 @@ import argparse
 import os
 from datetime import UTC, datetime, timedelta
 
-from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.cli.common import Commands, command, days, place_of
 from pytest_recall.core.errors import RecallError, nearest
 from pytest_recall.core.events import Apart, Events
 from pytest_recall.core.schedule import released
 from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import LONGEST, today_in
+from pytest_recall.run.context import today_in
 from pytest_recall.run.place import Place
 from pytest_recall.run.state import check_layout, current
 from pytest_recall.store.events import write_events
@@ -37,14 +37,8 @@ def add(commands: Commands) -> None:
     parser = command(commands, "quarantine", "list the cases whose fails block nobody, or change that", run, DETAILS)
     parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case to set apart or to take back")
     parser.add_argument("--release", action="store_true", help="take the case back")
-    parser.add_argument("--days", type=_days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")
+    parser.add_argument("--days", type=days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")
     parser.add_argument("--owner", metavar="NAME", help="who looks at the case (default: the owner of rubric.yaml)")
-
-
-def _days(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {LONGEST.days}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, marked_in, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, days, marked_in, place_of
 from pytest_recall.core.forecast import forecast
 from pytest_recall.render.status import terminal
-from pytest_recall.run.context import LONGEST, Asked
+from pytest_recall.run.context import Asked
 from pytest_recall.run.state import current
 from pytest_recall.store.casefile import CaseFile, check_unique
 
@@ -17,15 +17,9 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "status", "show how many cases are in each box, and how many fall due on each day", run)
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the first day (default: today in UTC)")
-    parser.add_argument("--days", type=_days, default=30, metavar="N", help="how many days ahead (default: 30)")
+    parser.add_argument("--days", type=days, default=30, metavar="N", help="how many days ahead (default: 30)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
-
-
-def _days(text: str) -> int:
-    if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {LONGEST.days}")
-    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
