@@ -410,3 +410,19 @@ def test_a_collection_that_fails_is_one_sentence(pytester: pytest.Pytester) -> N
     assert done.ret == 0
     (said,) = done.errlines
     assert said.startswith("recall: marked tests are not known, since pytest cannot collect them (")
+
+
+def test_repetitions_of_rows_are_refused_too(pytester: pytest.Pytester) -> None:
+    repeat = """
+def pytest_addoption(parser):
+    parser.addoption("--count", type=int, default=1)
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(object(), "repeat")
+"""
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": repeat}).at(pytester)
+    result = checkout.run("eval", "--count=2")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any("--count: pytest-repeat does not repeat cases" in line for line in result.errlines)
+    checkout.run("eval", "--count=1").assert_outcomes(passed=1)
