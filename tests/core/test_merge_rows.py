@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from pytest_recall.core.inferred import Step, replayed
 from pytest_recall.core.merge_rows import merge_row, merge_rows
 from pytest_recall.core.row import Row
-from pytest_recall.core.schedule import reset
-from tests.core.samples import TODAY, case_ids, days, row, rows, unhurried
+from pytest_recall.core.schedule import reset, review
+from pytest_recall.core.trial import Trial
+from tests.core.samples import FAILED, PASSED, TODAY, case_ids, days, row, rows, trial, unhurried
 from tests.core.steps import QUARANTINE, histories, step
 
 maps = st.dictionaries(case_ids, rows(), max_size=5)
@@ -239,3 +241,46 @@ def test_a_box_that_was_edited_by_hand_is_merged_all_the_same() -> None:
     base, edited = row(2, 2), row(4, 2)
     found = merged(base, edited, after(base, step(TODAY, False, "1")))
     assert (found.box, found.failing) == (1, True)
+
+
+def out_of_order(seed: int) -> tuple[int, int]:
+    """Return the box of a row after some twenty merges, and that which all of its verdicts leave.
+
+    Pull requests run once or twice, on days of their own, and are merged in any order.
+    """
+    draw = Random(seed)
+    box = draw.randint(1, 5)
+    start = row(box, box, due=TODAY + days(draw.randint(-3, 6)), tested=TODAY - days(5))
+    main, history, told = start, [start], []
+    waiting: list[tuple[Row, list[Row], list[tuple[int, Trial]]]] = []
+    for day in range(30):
+        base = history[-1 - draw.randint(0, min(3, len(history) - 1))]
+        waiting.append((base, [base], []))
+        for number, (_, found, verdicts) in enumerate(waiting):
+            if len(verdicts) < 2 and draw.random() < 0.6:
+                one = trial("a", FAILED if draw.random() < 0.2 else PASSED, pr=f"{day}.{number}")
+                reviewed = review(found[-1], one, TODAY + days(day), QUARANTINE)
+                assert reviewed is not None
+                found.append(reviewed)
+                verdicts.append((day, one))
+        ready = [one for one in waiting if one[2]]
+        if ready and draw.random() < 0.7:
+            merging = draw.choice(ready)
+            base, found, verdicts = merging
+            waiting.remove(merging)
+            main = merge_row(base, main, found[-1], QUARANTINE)
+            told += verdicts
+        history.append(main)
+    replay = start
+    for day, one in sorted(told, key=lambda verdict: (verdict[0], verdict[1].outcome is FAILED)):
+        reviewed = review(replay, one, TODAY + days(day), QUARANTINE)
+        assert reviewed is not None
+        replay = reviewed
+    return main.box, replay.box
+
+
+def test_what_is_merged_out_of_order_errs_towards_box_1() -> None:
+    """The page on conflicts has these figures of 2,000 rows: 28 % lower and 3 % higher."""
+    found = [out_of_order(seed) for seed in range(300)]
+    assert sum(box > replay for box, replay in found) <= 0.05 * len(found)
+    assert sum(box < replay for box, replay in found) <= 0.4 * len(found)
