@@ -27,7 +27,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "slice_cases": 25,
         "nightly_cases": None,
         "max_verdict_age": None,
-        "near_share": 0.85,
+        "near_share": 0.9,
         "near": {},
         "thresholds": {},
         "prices": {},

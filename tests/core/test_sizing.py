@@ -18,18 +18,18 @@ def tags(parts: int, each: int) -> dict[str, list[str]]:
     [(4, 10, 25, 10, 1.0), (20, 40, 25, 58, 0.75), (200, 25, 25, 358, 0.79), (20, 250, 100, 358, 0.56)],
 )
 def test_sizes_by_the_size_of_parts(parts: int, each: int, slice_cases: int, nightly: int, caught: float) -> None:
-    found = proposal(tags(parts, each), parts * each, 3, 0.8, 0.85)
+    found = proposal(tags(parts, each), parts * each, 3, 0.8, 0.9)
     assert (found.slice, found.nightly, found.stalest) == (slice_cases, nightly, 14)
     assert found.caught == pytest.approx(caught, abs=0.05)
 
 
 def test_much_hangs_on_what_the_tags_tell() -> None:
-    poor, good = (proposal(tags(20, 250), 5000, 3, recall, 0.85).caught for recall in (0.3, 0.8))
+    poor, good = (proposal(tags(20, 250), 5000, 3, recall, 0.9).caught for recall in (0.3, 0.8))
     assert poor < good / 2
 
 
 def test_without_tags_a_slice_is_a_draw() -> None:
-    found = proposal({}, 800, 3, 0.8, 0.85)
+    found = proposal({}, 800, 3, 0.8, 0.9)
     assert found.slice == LEAST
     assert found.caught == found.most == pytest.approx(1 - (1 - 25 / 800) ** 3, abs=0.01)
 

@@ -40,7 +40,7 @@ def pull_request(
     size: int,
     today: date,
     seed: str,
-    near_share: float = 0.85,
+    near_share: float = 0.9,
 ) -> list[Pick]:
     """Return `size` of `cases`, or all if there are no more, in the order in which they were taken.
 

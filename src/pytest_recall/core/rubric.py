@@ -102,7 +102,7 @@ class Rubric(BaseModel):
         description="With `policy: lottery`: a verdict of so many days is stale, and a night runs its case first.",
     )
     near_share: Score = Field(
-        default=0.85,
+        default=0.9,
         description="With `policy: lottery`: how much of a slice what the change touches may have before box 1 and new"
         " cases, which would else never be asked while changes are large.",
     )
