@@ -59,6 +59,7 @@ def test_json(ran: Path) -> None:
         "due": {"2026-03-10": 0, "2026-03-11": 1},
         "failing": ["worse"],
         "orphans": ["gone"],
+        "unanswered": {name: {"last_asked": DATE, "days": 1, "next_asked": DATE} for name in ("crash", "skipped")},
     }
 
 

@@ -38,6 +38,7 @@ def test_json() -> None:
         "due": {"2026-03-10": 1, "2026-03-11": 0},
         "failing": ["a"],
         "orphans": ["away", "b", "c", "d", "gone"],
+        "unanswered": {},
     }
 
 

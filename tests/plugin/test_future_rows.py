@@ -52,3 +52,16 @@ def test_a_merge_takes_none_in(pytester: pytest.Pytester) -> None:
     (said,) = done.errlines
     assert said.startswith(f"recall: eval/recall.yaml: `a` was last tested on {ahead(40)}, which is after {ahead(0)}: ")
     assert said.endswith("; conflict markers are left in eval/recall.yaml")
+
+
+def test_a_case_is_not_put_to_rest_for_ever(pytester: pytest.Pytester) -> None:
+    """By a clock that was ahead, or an edit: it would be asked on no day until then."""
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(1)).at(pytester)
+    path = checkout.path / "eval" / "recall.yaml"
+    noted = f"unanswered:\n  a:\n    {{last_asked: {ahead(400)}, days: 3}}\ncases:\n"
+    path.write_text(path.read_text(encoding="utf-8").replace("cases:\n", noted), encoding="utf-8")
+    result = checkout.run("eval")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = f"eval/recall.yaml: unanswered: `a` was last asked on {ahead(400)}, which is after {ahead(0)}: until then it"
+    assert any(said in line for line in result.errlines), result.errlines
+    assert checkout.recall("check").ret == 2

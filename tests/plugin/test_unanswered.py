@@ -35,6 +35,8 @@ def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(
     result = checkout.run("eval", day="2026-03-12")
     assert "lost" not in checkout.slice()
     assert "unanswered" in str(checkout.state_text())
+    told = checkout.recall("status", "--date", "2026-03-12").outlines
+    assert "without a verdict when last asked (1): lost (asked on 2 days, again from 2026-03-13 on)" in told
 
 
 @pytest.mark.parametrize("rubric", [LOTTERY, "owner: us\nnightly_max_cases: 5\nnew_traffic_sample: 1\n"])

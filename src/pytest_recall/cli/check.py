@@ -100,10 +100,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _rows(place: Place) -> Mapping[str, Row]:
     """Return the rows of the state. Raises RecallError, also for one of a day that is still to come."""
-    rows = current(place).rows
+    state = current(place)
     today = datetime.now(UTC).date()
-    check_dates(rows, max(today, today_in(os.environ, today)), place.name(place.state))
-    return rows
+    check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
+    return state.rows
 
 
 def _check_near(rubric: Rubric, place: Place, cases: Iterable[Case]) -> None:

@@ -30,6 +30,6 @@ def run(args: argparse.Namespace) -> int:
     check_unique(files)
     state = current(place)
     known = {case_id for file in files for case_id in file.lines} | marked_in(place).keys()
-    found = forecast(known, state.rows, context.date, args.days)
+    found = forecast(known, state.rows, context.date, args.days, state.unanswered)
     print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
     return 0

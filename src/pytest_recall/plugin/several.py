@@ -47,6 +47,9 @@ def main(config: pytest.Config) -> int:
     before = {folder: _runs(config, folder) for folder in folders}
     with tempfile.TemporaryDirectory() as scratch:
         for number, part in enumerate(parts):
+            if budget == 0:
+                print("recall: the budget is spent", flush=True)
+                break
             report = Path(scratch, f"{number}.xml") if getattr(config.option, "xmlpath", None) else None
             code, stopped = _run(config, part, budget, report)
             codes.append(code)
@@ -124,14 +127,15 @@ def _run(config: pytest.Config, part: Part, budget: float | None, report: Path |
     """Run pytest over a part, and return its exit code, and whether somebody has stopped it."""
     given = list(config.invocation_params.args)
     for argument in config.option.file_or_dir:
-        given.remove(argument)
+        if argument in given:  # It may be of `addopts`.
+            given.remove(argument)
     command = [sys.executable, "-m", "pytest", *map(str, given), *part.arguments, f"--rootdir={config.rootpath}"]
     if config.inipath is not None:
         command += ["-c", str(config.inipath)]
     if part.folder is not None:
         command += [f"--recall-dir={part.folder}"]
     if budget is not None:
-        command += [f"--budget={budget}"]
+        command += [f"--recall-budget={budget}"]
     if report is not None:
         command += [f"--junitxml={report}"]
     name = "tests beside them" if part.folder is None else relative(part.folder, config.rootpath)

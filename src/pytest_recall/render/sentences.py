@@ -11,6 +11,7 @@ from pytest_recall.core.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.core.scorecard import Result, Scorecard
+    from pytest_recall.core.unanswered import Unanswered
     from pytest_recall.core.warmup import WarmUp
 
 _MODES = {
@@ -152,13 +153,17 @@ def freshness(header: Header, card: Scorecard) -> list[str]:
         overdue = "" if found.partial and not found.overdue else f"; {least}{plural(found.overdue, 'case')} overdue"
         lines.append(f"oldest verdict: {age}{overdue}")
     if found.unanswered:
-        told = (
-            f"{case_id} (asked on {plural(one.days, 'day')}"
-            + (f", again from {one.next_asked} on)" if one.rests else ")")
-            for case_id, one in sorted(found.unanswered.items(), key=lambda item: (-item[1].days, item[0]))
-        )
-        lines.append(f"without a verdict when last asked ({len(found.unanswered)}): {listed(told, 5)}")
+        lines.append(without_verdict(found.unanswered))
     return lines
+
+
+def without_verdict(unanswered: Mapping[str, Unanswered]) -> str:
+    """Return which cases came to no verdict when they were last asked, those on most days first."""
+    told = (
+        f"{case_id} (asked on {plural(one.days, 'day')}" + (f", again from {one.next_asked} on)" if one.rests else ")")
+        for case_id, one in sorted(unanswered.items(), key=lambda item: (-item[1].days, item[0]))
+    )
+    return f"without a verdict when last asked ({len(unanswered)}): {listed(told, 5)}"
 
 
 def warm_up(found: WarmUp, folder: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pytest_recall.core.forecast import Forecast
 from pytest_recall.core.schedule import INTERVALS
-from pytest_recall.render.sentences import listed, plural
+from pytest_recall.render.sentences import listed, plural, without_verdict
 
 WIDTH = 40
 
@@ -28,6 +28,9 @@ def terminal(found: Forecast) -> Iterator[str]:
     if found.failing:
         yield ""
         yield f"last verdict was a fail ({len(found.failing)}): {listed(found.failing)}"
+    if found.unanswered:
+        yield ""
+        yield without_verdict(found.unanswered)
     if found.orphans:
         yield ""
         yield f"rows without a case in the case files ({len(found.orphans)}): {listed(found.orphans)}"

@@ -27,7 +27,7 @@ def drive(base: Path, ours: Path, theirs: Path, name: str, today: date) -> None:
         sides = ((base, "base"), (ours, "ours"), (theirs, "theirs"))
         before, mine, other = (read_text(path, f"{name} ({side})") for path, side in sides)
         merged = merge_texts(before, mine, other, name, _quarantine(rubric))
-        check_dates(merged.state.rows, today, name)
+        check_dates(merged.state, today, name)
     except RecallError as error:
         left = "conflict markers are" if gitmerge.merge_lines(ours, base, theirs) else "your side is"
         raise RecallError(*error.messages[:-1], f"{error.messages[-1]}; {left} left in {name}") from None
@@ -51,7 +51,7 @@ def resolve(path: Path, name: str, today: date, *, write: bool) -> Merged | None
     else:
         return None
     merged = merge_texts(base, ours, theirs, name, _quarantine(path.parent / "rubric.yaml"))
-    check_dates(merged.state.rows, today, name)
+    check_dates(merged.state, today, name)
     if write:
         write_state(path, merged.text)
     return merged

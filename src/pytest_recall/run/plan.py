@@ -316,7 +316,7 @@ def make_plan(
     state = current(place)
     check_layout(place, rubric.state)
     if today is not None:
-        check_dates(state.rows, max(context.date, today), place.name(place.state))
+        check_dates(state, max(context.date, today), place.name(place.state))
     if base_state is not None:
         state = state_at(base_state, place.name(base_state))
     rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}

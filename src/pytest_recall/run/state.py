@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from pytest_recall.core.errors import RecallError
 from pytest_recall.core.events import Events, fold_events, fold_unanswered, in_order
-from pytest_recall.core.row import Row
 from pytest_recall.core.rubric import Layout
 from pytest_recall.render.sentences import plural
 from pytest_recall.run.place import Place
@@ -43,12 +42,19 @@ def unfolded(place: Place, state: State) -> dict[str, Events]:
     return {name: read_events(files[name], place.name(files[name])) for name in files if name not in state.folded}
 
 
-def check_dates(rows: Mapping[str, Row], latest: date, name: str) -> None:
+def check_dates(state: State, latest: date, name: str) -> None:
     """Raise RecallError for a row of a day that is still to come: a failure until then would be taken for old news.
 
-    `latest` is today, or the later day that a run is made for. One day more is a clock that is ahead.
+    So for a case that was last asked on such a day, which would rest for as long. `latest` is today, or the later day
+    that a run is made for. One day more is a clock that is ahead.
     """
-    ahead = sorted(case_id for case_id, row in rows.items() if row.last_tested > latest + timedelta(days=1))
+    rows, last = state.rows, latest + timedelta(days=1)
+    if asked := sorted(case_id for case_id, one in state.unanswered.items() if one.last_asked > last):
+        raise RecallError(
+            f"{name}: unanswered: `{asked[0]}` was last asked on {state.unanswered[asked[0]].last_asked}, which is"
+            f" after {latest}: until then it would rest; restore the file from git, or correct `last_asked`"
+        )
+    ahead = sorted(case_id for case_id, row in rows.items() if row.last_tested > last)
     if ahead:
         more = f" ({plural(len(ahead), 'row')} are of such days)" if ahead[1:] else ""
         day = rows[ahead[0]].last_tested
