@@ -16,19 +16,16 @@ from typing import Any
 import pytest
 import yaml
 
-import pytest_recall
 from tests.cli.samples import CASES, environment, fill
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.remotes import ALONE, clone, file_at, git, with_remote
+from tests.helpers.workflow import TEMPLATES, Job, loaded
 
 ROOT = Path(__file__).resolve().parent.parent
-TEMPLATES = Path(pytest_recall.__file__).parent / "templates"
 GITHUB = ROOT / ".github"
 CALLED = GITHUB / "workflows" / "recall.yml"
 ACTION = GITHUB / "actions" / "recall" / "action.yml"
 WORKFLOWS = [*sorted((GITHUB / "workflows").glob("*.yml")), TEMPLATES / "workflow.yml", TEMPLATES / "recall.yml"]
-SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
-"""What GitHub runs a step with where the shell is bash."""
 PINNED = re.compile(r"^ *(?:- )?uses: ([\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./[\w./-]+)$")
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the steps are written for bash")
@@ -36,10 +33,6 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="the steps are written f
 
 def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
-
-
-def loaded(path: Path) -> Any:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def tool(name: str) -> str:
@@ -126,43 +119,6 @@ def test_the_action_does_what_the_workflow_does() -> None:
 
 
 # Their shell
-
-
-class Job:
-    """A job of the called workflow, in a checkout of its own; `values` are what its expressions come to."""
-
-    def __init__(self, name: str, folder: Path, values: Mapping[str, str], **env: str) -> None:
-        self.job = loaded(CALLED)["jobs"][name]
-        self.folder = folder
-        self.values = {"inputs.directory": "eval", "inputs.name": "recall", "github.token": "ghs_1", **values}
-        self.env = {
-            **environment(),
-            **ALONE,
-            **env,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "GITHUB_STEP_SUMMARY": str(folder.parent / f"{folder.name}-summary.md"),
-            "GITHUB_OUTPUT": str(folder.parent / f"{folder.name}-output"),
-        }
-
-    def step(self, name: str, **more: str) -> subprocess.CompletedProcess[str]:
-        """Run a step as GitHub does."""
-        (step,) = (step for step in self.job["steps"] if step.get("name") == name)
-        given = {**self.job.get("env", {}), **step.get("env", {})}
-        env = {key: self._filled(value, more) for key, value in given.items()}
-        script = self.folder.parent / f"{self.folder.name}.sh"
-        script.write_text(step["run"], encoding="utf-8")
-        return subprocess.run(
-            [*SHELL, script], cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, check=False
-        )
-
-    def _filled(self, text: str, more: Mapping[str, str]) -> str:
-        values = {**self.values, **more}
-        return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
-
-    @property
-    def outputs(self) -> dict[str, str]:
-        text = Path(self.env["GITHUB_OUTPUT"]).read_text(encoding="utf-8")
-        return dict(line.split("=", 1) for line in text.splitlines())
 
 
 INPUTS = {"inputs.install": "true", "inputs.arguments": "-q --recall-date '2026-03-10'", "inputs.fail-on": "rubric"}

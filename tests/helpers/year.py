@@ -8,21 +8,15 @@ evidence, no row differs from a replay of the nights, and no verdict of a health
 from __future__ import annotations
 
 import json
-import os
 import random
-import re
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 
-import yaml
-
-import pytest_recall
 from pytest_recall.core.events import quarantine_of
 from pytest_recall.core.record import Record
 from pytest_recall.core.row import Row
@@ -33,10 +27,9 @@ from pytest_recall.core.unanswered import LONGEST_REST
 from pytest_recall.store.journal import read_journal
 from pytest_recall.store.state import parse_state
 from tests.helpers.github import REPO, GitHub
-from tests.helpers.remotes import ALONE, clone, git, with_remote
+from tests.helpers.remotes import clone, git, with_remote
+from tests.helpers.workflow import Job
 
-WORKFLOW = Path(pytest_recall.__file__).parent / "templates" / "recall.yml"
-SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 SERVICES = ("billing", "search")
 PARTS = 4
 STALE = 6
@@ -99,49 +92,6 @@ class Count:
     forks: int = 0
     oldest: int = 0
     by_merge: dict[str, int] = field(default_factory=dict)
-
-
-class Job:
-    """A job of the workflow in a checkout; a step's `if` is for the caller to look at."""
-
-    def __init__(self, name: str, folder: Path, service: str, env: Mapping[str, str]) -> None:
-        self.job = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"][name]
-        self.folder = folder
-        self.values = {
-            "inputs.directory": f"{service}/eval",
-            "inputs.name": service,
-            "inputs.install": "true",
-            "inputs.fail-on": "rubric",
-            "inputs.arguments": "-q",
-            "github.token": "ghs_1",
-            "secrets.OPENAI_API_KEY": "",
-            "secrets.ANTHROPIC_API_KEY": "",
-            "secrets.push-token || github.token": "",
-        }
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "PYTEST_"))}
-        self.env = {
-            **kept,
-            **ALONE,
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "GIT_AUTHOR_DATE": env["RECALL_DATE"] + "T12:00:00Z",
-            "GIT_COMMITTER_DATE": env["RECALL_DATE"] + "T12:00:00Z",
-            "GITHUB_OUTPUT": str(folder.parent / f"{folder.name}-output"),
-            **env,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        }
-
-    def step(self, name: str) -> subprocess.CompletedProcess[str]:
-        """Run a step as GitHub does."""
-        (step,) = (step for step in self.job["steps"] if step.get("name") == name)
-        given = {**self.job.get("env", {}), **step.get("env", {})}
-        filled = {
-            key: re.sub(r"\$\{\{ (.+?) \}\}", lambda found: self.values[found[1]], text) for key, text in given.items()
-        }
-        script = self.folder.parent / f"{self.folder.name}.sh"
-        script.write_text(step["run"], encoding="utf-8")
-        return subprocess.run(
-            [*SHELL, script], cwd=self.folder, env={**self.env, **filled}, capture_output=True, text=True, check=False
-        )
 
 
 class Year:
@@ -332,8 +282,7 @@ class Year:
         self._jobs += 1
         folder = clone(self.bare, f"job-{self._jobs}", "--branch", branch)
         git(folder, "checkout", "--quiet", "--detach")
-        given = self.host.env(GITHUB_RUN_ID=str(self._jobs), RECALL_DATE=self.day.isoformat(), **env)
-        job = Job("run", folder, service, given)
+        job = self._job("run", folder, service, env)
         assert job.step("Install").returncode == 0
         done = job.step("Run")
         assert done.returncode == 0, done.stdout + done.stderr
@@ -349,8 +298,21 @@ class Year:
         artifacts = Path(service, "eval", "_artifacts")
         shutil.copytree(run.folder / artifacts, folder / artifacts, ignore=shutil.ignore_patterns(".*"))
         shutil.rmtree(run.folder)
-        given = self.host.env(GITHUB_RUN_ID=str(self._jobs), RECALL_DATE=self.day.isoformat(), **env)
-        return Job("report", folder, service, given)
+        return self._job("report", folder, service, env)
+
+    def _job(self, name: str, folder: Path, service: str, env: Mapping[str, str]) -> Job:
+        values = {
+            "inputs.directory": f"{service}/eval",
+            "inputs.name": service,
+            "inputs.install": "true",
+            "inputs.fail-on": "rubric",
+            "inputs.arguments": "-q",
+            **dict.fromkeys(("secrets.OPENAI_API_KEY", "secrets.ANTHROPIC_API_KEY"), ""),
+            "secrets.push-token || github.token": "",
+        }
+        noon = f"{self.day}T12:00:00Z"
+        dates = {"RECALL_DATE": str(self.day), "GIT_AUTHOR_DATE": noon, "GIT_COMMITTER_DATE": noon}
+        return Job(name, folder, values, **self.host.env(GITHUB_RUN_ID=str(self._jobs), **dates, **env))
 
     # What has to hold
 

@@ -1,0 +1,63 @@
+"""Jobs of the workflow that `recall init` writes: their steps, read from the file and run with bash as GitHub does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import pytest_recall
+from tests.cli.samples import environment
+from tests.helpers.remotes import ALONE
+
+TEMPLATES = Path(pytest_recall.__file__).parent / "templates"
+SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
+"""What GitHub runs a step with where the shell is bash."""
+
+
+def loaded(path: Path) -> Any:
+    """Return the content of a YAML file."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+class Job:
+    """A job of the called workflow, in a checkout of its own; `values` are what its expressions come to."""
+
+    def __init__(self, name: str, folder: Path, values: Mapping[str, str], **env: str) -> None:
+        self.job = loaded(TEMPLATES / "recall.yml")["jobs"][name]
+        self.folder = folder
+        self.values = {"inputs.directory": "eval", "inputs.name": "recall", "github.token": "ghs_1", **values}
+        self.env = {
+            **environment(),
+            **ALONE,
+            **env,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "GITHUB_STEP_SUMMARY": str(folder.parent / f"{folder.name}-summary.md"),
+            "GITHUB_OUTPUT": str(folder.parent / f"{folder.name}-output"),
+        }
+
+    def step(self, name: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a step as GitHub does."""
+        (step,) = (step for step in self.job["steps"] if step.get("name") == name)
+        given = {**self.job.get("env", {}), **step.get("env", {})}
+        env = {key: self._filled(value, more) for key, value in given.items()}
+        script = self.folder.parent / f"{self.folder.name}.sh"
+        script.write_text(step["run"], encoding="utf-8")
+        return subprocess.run(
+            [*SHELL, script], cwd=self.folder, env={**self.env, **env}, capture_output=True, text=True, check=False
+        )
+
+    def _filled(self, text: str, more: Mapping[str, str]) -> str:
+        values = {**self.values, **more}
+        return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        text = Path(self.env["GITHUB_OUTPUT"]).read_text(encoding="utf-8")
+        return dict(line.split("=", 1) for line in text.splitlines())
