@@ -248,6 +248,26 @@ def test_nights_that_push_at_the_same_time_keep_each_others_rows(tmp_path: Path,
     assert len(host.issues) == 1
 
 
+def test_a_night_on_a_protected_branch_is_red_and_says_why(tmp_path: Path, bare: Path, host: GitHub) -> None:
+    """With the secret `push-token`, of an app that the rule lets through, the same step works."""
+    run = evaluated(bare, "night", night(host))
+    hook = bare / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed' >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    report = reporting(bare, run, night(host))
+    done = report.step("Commit the state")
+    assert done.returncode == 2
+    assert "GH006: Protected branch update failed" in done.stderr
+    # What fails is told all the same, and nothing of the state has changed.
+    assert report.step("Keep the issue about what fails").returncode == 0
+    assert len(host.issues) == 1
+    assert boxes(bare, "main")["right"] == 2
+    hook.unlink()
+    assert report.step("Commit the state").returncode == 0
+    assert boxes(bare, "main")["right"] == 3
+
+
 @pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 1), ("cancelled", 1), ("skipped", 1)])
 def test_the_check(tmp_path: Path, result: str, code: int) -> None:
     (tmp_path / "checkout").mkdir()
