@@ -43,6 +43,7 @@ def test_what_rests_is_not_overdue() -> None:
 
 def test_nothing_is_known_of_a_run_of_an_earlier_version() -> None:
     assert freshness(header(), {}, 0) is None
+    assert after(trial("a"), scheduled=False) is None
     nothing = after(oldest="", oldest_case="")
     assert nothing is not None
     assert nothing.age is None

@@ -58,11 +58,12 @@ def _waits(row: Row, unanswered: Unanswered | None, today: date) -> bool:
 
 
 def freshness(header: Header, graded: Mapping[str, Trial], not_run: int) -> Freshness | None:
-    """Return how fresh all verdicts are after a run, from the trials that grade cases; None for one that did not say.
+    """Return how fresh all verdicts are after a run, from the trials that grade cases.
 
-    `not_run` is how many chosen cases were not run.
+    `not_run` is how many chosen cases were not run. None for a run of a version that did not say, and for one of cases
+    that were chosen by hand, which knows of no others.
     """
-    if header.overdue is None:
+    if header.overdue is None or not header.scheduled:
         return None
     today = date.fromisoformat(header.date)
     before = {case_id: Unanswered(date.fromisoformat(day), days) for case_id, day, days in header.unanswered}

@@ -78,7 +78,7 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
 
 
 def released(row: Row, today: date) -> Row:
-    """Return the row without a quarantine that has ended: a fail of it blocks again, and somebody reads of it."""
+    """Return the row without a quarantine that has ended: a fail of it blocks again."""
     if row.quarantined is None or today <= (row.until or row.quarantined + timedelta(days=QUARANTINE_DAYS)):
         return row
     return _taken_back(row)

@@ -1,6 +1,6 @@
 """Several eval directories in one command: a run of pytest for each, with its own state, and one summary of them all.
 
-An eval directory has one rubric, one state and one journal a run, and its conftest files say who is asked. So each is
+An eval directory has one rubric, one state and one journal a run, and its conftest files have the agent. So each is
 run by a pytest of its own, one after the other, as if it had been named alone: ids may be equal across them, and no
 fixture, cassette or setting of one is another's.
 """
@@ -124,7 +124,7 @@ def _scope(folder: Path, root: Path, folders: Iterable[Path]) -> Path:
 
 
 def _run(config: pytest.Config, part: Part, budget: float | None, report: Path | None) -> tuple[int, bool]:
-    """Run pytest over a part, and return its exit code, and whether somebody has stopped it."""
+    """Run pytest over a part, and return its exit code, and whether it was interrupted."""
     given = list(config.invocation_params.args)
     for argument in config.option.file_or_dir:
         if argument in given:  # It may be of `addopts`.
