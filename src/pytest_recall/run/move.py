@@ -15,7 +15,7 @@ from pytest_recall.store.state import State, read_state, write_state
 def move(place: Place, pairs: Iterable[tuple[str, str]], *, write: bool) -> None:
     """Have the cases go on under their new ids, as (old, new), in the state, whose lock the caller holds.
 
-    Raises RecallError, and then has changed nothing, for an id without a row, or one on which event files have verdicts.
+    Raises RecallError, and then has changed nothing, for an id without a row, or one that event files have verdicts on.
     """
     state, ids = _state(place), dict(pairs)
     _check(place, state, ids)
