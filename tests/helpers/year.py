@@ -205,7 +205,9 @@ class Year:
         self._commit(work, "A change")
         code = self._checked(service, work, branch, world, is_fork=is_fork, down=down)
         if breaks and not down:
-            assert code == 1, "all cases of the part are broken, and the change touches it"
+            rows = self.rows[service]
+            if any(case_id in rows and not rows[case_id].failing for case_id in broken):
+                assert code == 1, "cases of the part that have passed are broken, and the change touches it"
             file.write_text("[]\n\n\n", encoding="utf-8")
             self._commit(work, "Mend it")
             code = self._checked(service, work, branch, world, is_fork=is_fork, down=down)
