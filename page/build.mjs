@@ -5,9 +5,9 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 
-const out = "../src/pytest_recall/render/report/assets";
+const out = "../src/pytest_recall/results/report_page/assets";
 
-// The same digest as tests/render/report/test_assets.py takes, so that a forgotten rebuild is a failed test.
+// The same digest as tests/results/report_page/test_assets.py takes, so that a forgotten rebuild is a failed test.
 const sources = ["build.mjs", "package-lock.json", ...readdirSync("src").map((name) => `src/${name}`)].sort();
 const hash = createHash("sha256");
 for (const name of sources) hash.update(name + "\0").update(readFileSync(name)).update("\0");

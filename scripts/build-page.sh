@@ -5,4 +5,4 @@ cd "$(dirname "$0")/../page"
 npm ci --ignore-scripts
 npx tsc
 node build.mjs
-ls -l ../src/pytest_recall/render/report/assets
+ls -l ../src/pytest_recall/results/report_page/assets

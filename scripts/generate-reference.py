@@ -27,15 +27,14 @@ from pydantic_core import PydanticUndefined
 
 import pytest_recall
 from pytest_recall import cli
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.settings import Rubric
 from pytest_recall.cli.schema import schema_of
-from pytest_recall.core.bench import BenchFile
-from pytest_recall.core.case import Case
-from pytest_recall.core.label import Label
-from pytest_recall.core.measure import GROUPS
-from pytest_recall.core.retrieval import Retrieval
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.rubric_fields import Batching
-from pytest_recall.judges import asked, benchmark, evidence, number, schema, similarity, text
+from pytest_recall.datasets.questions import BenchFile
+from pytest_recall.judges import built_in, model_judges
+from pytest_recall.judges.calibration import Label
+from pytest_recall.metrics.retrieval import GROUPS, Retrieval
+from pytest_recall.models.settings import Batching
 from pytest_recall.plugin import fixtures, options, recording, switch
 from pytest_recall.plugin.short_options import Group
 
@@ -113,7 +112,7 @@ def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
 def judges() -> dict[str, Callable[..., Any]]:
     """Return the built-in judges: the pure functions behind the fixtures, by name."""
     names = [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]
-    homes = (*map(vars, (text, number, schema, similarity, evidence, benchmark)), asked.INQUIRIES)
+    homes = (*map(vars, (built_in, built_in, built_in, built_in, built_in, built_in)), model_judges.INQUIRIES)
     return {name: next(home[name] for home in homes if name in home) for name in names}
 
 
@@ -167,11 +166,11 @@ def judge_part() -> Iterator[str]:
         yield ""
         # Of what asks a model, the last paragraph is about what comes from the rubric.
         paragraphs = (inspect.getdoc(check) or "").split("\n\n")
-        yield "\n\n".join(paragraphs[:-1] if name in asked.INQUIRIES else paragraphs)
+        yield "\n\n".join(paragraphs[:-1] if name in model_judges.INQUIRIES else paragraphs)
         yield ""
         yield from ("| argument | default |", "| --- | --- |")
         for parameter in inspect.signature(check).parameters.values():
-            if parameter.name in ("answer", "case", *asked.GIVEN):
+            if parameter.name in ("answer", "case", *model_judges.GIVEN):
                 continue
             yield f"| `{parameter.name}` | {usual(name, parameter)} |"
         if name in ("token_f1", "similarity", "recall_at_k"):
@@ -225,10 +224,10 @@ def fixture_part() -> Iterator[str]:
 
 def schema_part() -> Iterator[str]:
     for what, title in (("cases", "A case file"), ("rubric", "The rubric"), ("dataset", "A file that names a dataset")):
-        schema = schema_of(what)
-        parts = schema.get("$defs", {})
+        built_in = schema_of(what)
+        parts = built_in.get("$defs", {})
         yield from (f"## {title}: `recall schema {what}`", "")
-        for name, part in (("", schema), *sorted(parts.items())):
+        for name, part in (("", built_in), *sorted(parts.items())):
             if "properties" not in part:
                 continue
             if name:
@@ -302,20 +301,20 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
 }
 
 
-def sentence(text: str) -> str:
+def sentence(built_in: str) -> str:
     """Return a help text as a sentence; one that starts with a name keeps it as it is."""
-    first = text if re.match(r"\w+:", text) else text[0].upper() + text[1:]
+    first = built_in if re.match(r"\w+:", built_in) else built_in[0].upper() + built_in[1:]
     return first.rstrip(".") + "."
 
 
-def one_line(text: str) -> str:
+def one_line(built_in: str) -> str:
     """Return `text` without its line breaks."""
-    return " ".join(text.split())
+    return " ".join(built_in.split())
 
 
-def cell(text: str) -> str:
+def cell(built_in: str) -> str:
     """Return `text` as it stands in a table."""
-    return text.replace("|", "\\|")
+    return built_in.replace("|", "\\|")
 
 
 def written(value: object) -> str:

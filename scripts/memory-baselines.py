@@ -17,20 +17,20 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from pytest_recall.core.bench import SAMPLE, BenchFile, draw, ranked
-from pytest_recall.core.case import Case
-from pytest_recall.core.measure import measure
-from pytest_recall.core.membench import Line, Summary, fold
-from pytest_recall.core.memory import QueryContext, Unit
-from pytest_recall.core.retrieval import MAX_K, Retrieval
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.memory_part import QueryContext, Unit
+from pytest_recall.datasets.cases import Bench, dataset_of, metrics_of
+from pytest_recall.datasets.datasets_text import SHOWN, table
+from pytest_recall.datasets.membench import Line, Summary, fold
+from pytest_recall.datasets.membench_run import arguments_of, go_on
+from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
+from pytest_recall.files.tables import markdown_grid
 from pytest_recall.memory.resolve import resolve
-from pytest_recall.render.grid import markdown_grid
-from pytest_recall.render.membench import SHOWN, table
-from pytest_recall.run.bench import Bench, dataset_of, metrics_of
-from pytest_recall.run.loop import Loop
-from pytest_recall.run.membench import arguments_of, go_on
-from pytest_recall.run.memory import Memory
-from pytest_recall.store.casefile import CaseFile
+from pytest_recall.memory.session import Memory
+from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
+from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.evidence import ranked
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "memory-baselines.md"

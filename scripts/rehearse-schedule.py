@@ -29,14 +29,14 @@ from rehearsal.days import Rehearsal
 from rehearsal.repository import Repository, StepFailedError
 from rehearsal.upstream import Upstream
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import Quarantine
-from pytest_recall.core.simulated import Figures, summed_up
-from pytest_recall.render.sentences import plural
-from pytest_recall.render.simulation import table
-from pytest_recall.run.simulate import Policy, World, confirmation, literal, lottery, simulate, usual_sizes
-from pytest_recall.run.state import KEEP_DAYS
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule.schedule_text import table
+from pytest_recall.schedule.simulate import Policy, World, confirmation, literal, lottery, simulate, usual_sizes
+from pytest_recall.schedule.simulated import Figures, summed_up
+from pytest_recall.schedule.state import KEEP_DAYS
 
 LAPSES = 4
 WORLDS = 5

@@ -23,14 +23,14 @@ import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.schedule import INTERVALS
-from pytest_recall.core.slice import choose, remainder
-from pytest_recall.store.artifacts import Artifacts, today_yaml
-from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.find import find_case_files
-from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import read_state
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Artifacts, today_yaml
+from pytest_recall.files.find import find_case_files
+from pytest_recall.schedule.boxes import INTERVALS
+from pytest_recall.schedule.selection import choose, remainder
+from pytest_recall.schedule.state_file import read_state
 
 
 def main() -> int:

@@ -1,11 +1,23 @@
-"""How invariants are tried: with no regard to how busy the machine is."""
+"""The profiles of hypothesis, without limits of time, and the fixture that several rooms share."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from pytest_recall.files.eval_directory import Place
 
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Each run tries others, so that a few come to many; `pytest --hypothesis-profile thorough` tries many at once.
 settings.register_profile("patient", patient, max_examples=30)
 settings.register_profile("thorough", patient, max_examples=500)
 settings.load_profile("patient")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """An eval directory without files."""
+    (tmp_path / "eval").mkdir()
+    return Place(tmp_path, tmp_path / "eval")

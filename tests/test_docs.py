@@ -26,31 +26,30 @@ from unittest import mock
 import pytest
 
 import pytest_recall
-from pytest_recall.core.case import Case
-from pytest_recall.core.compare import compare
-from pytest_recall.core.dataset import Kind
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.measure import METRICS
-from pytest_recall.core.measured import Fold
-from pytest_recall.core.record import Header, Record
-from pytest_recall.core.retrieval import Retrieval
-from pytest_recall.core.row import Row
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import INTERVALS
-from pytest_recall.core.scorecard import summarize
-from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.datasets import locomo, longmemeval
+from pytest_recall.datasets.cases import read_bench
+from pytest_recall.datasets.dataset import Kind
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import read_questions
-from pytest_recall.horizon.profile import read_profile
+from pytest_recall.horizon.profile_file import read_profile
+from pytest_recall.metrics.retrieval import METRICS, Retrieval
+from pytest_recall.metrics.retrieval_text import retrieval_json as summary_as_json
+from pytest_recall.metrics.summary import Fold
 from pytest_recall.plugin import fixtures
-from pytest_recall.render.compare_json import as_json as comparison_as_json
-from pytest_recall.render.measured import as_json as summary_as_json
-from pytest_recall.render.scorecard import as_json
-from pytest_recall.run.bench import read_bench
-from pytest_recall.store import strictyaml
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import read_state
+from pytest_recall.results.comparison import compare
+from pytest_recall.results.comparison_text import as_json as comparison_as_json
+from pytest_recall.results.scorecard import summarize
+from pytest_recall.results.scorecard_text import as_json
+from pytest_recall.schedule.boxes import INTERVALS
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.state_file import read_state
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict
 from tests.helpers import command as recall
 from tests.helpers.autoload import nursery
 from tests.helpers.museum import endpoint
@@ -273,7 +272,7 @@ def test_python_compiles(block: Block) -> None:
 def test_files_are_valid(block: Block, tmp_path: Path) -> None:
     path = tmp_path / Path(block.title or "untitled.yaml").name
     path.write_text(block.text, encoding="utf-8")
-    rows = strictyaml.load(block.text, str(block)) if block.language == "yaml" else None
+    rows = strict_yaml.load(block.text, str(block)) if block.language == "yaml" else None
     if "wrong" in block.about.split():
         with pytest.raises(RecallError):
             CaseFile(path, str(block))
@@ -447,7 +446,7 @@ def test_the_boxes_are_documented() -> None:
 
 def test_the_architecture_names_modules_that_exist() -> None:
     named = re.findall(r"`(\w+/\w*(?:\.py)?)`", (DOCS / "architecture.md").read_text(encoding="utf-8"))
-    assert "core/selection.py" in named
+    assert "schedule/selection.py" in named
     assert [name for name in named if not (SOURCE / name).exists() and not (ROOT / name).exists()] == []
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from pytest_recall import cli
+from pytest_recall.cases.settings import Rubric
 from pytest_recall.cli.schema import schema_of
-from pytest_recall.core.rubric import Rubric
 from pytest_recall.plugin import fixtures
-from tests.test_architecture import LAYERS
+from tests.test_architecture import ROOMS
 from tests.test_docs import PAGES, REFERENCE, ROOT, Block, blocks, name_of
 
 # Blocks that nobody runs
@@ -34,10 +34,10 @@ NOT_RUN = {
     'README.md: python3 -m venv .venv && .venv/bin/pip install -q ".[all]"': WHOLE,
     'CONTRIBUTING.md: python3 -m venv .venv && .venv/bin/pip install -q -e ".[dev]"': WHOLE,
     "CONTRIBUTING.md: .venv/bin/pytest": WHOLE,
-    "CONTRIBUTING.md: plugin | cli": "is compared with the layers, below",
-    "docs/architecture.md: plugin | cli": "is compared with the layers, below",
+    "CONTRIBUTING.md: cli > plugin": "is compared with the rooms, below",
+    "docs/architecture.md: cli > plugin": "is compared with the rooms, below",
     "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
-    "docs/schedule.md: 3 % wrong": "is compared with a simulation in tests/run",
+    "docs/schedule.md: 3 % wrong": "is compared with a simulation in tests/schedule",
     "docs/schedule.md: oldest verdict:": "explains the lines of a longer run",
     "docs/how-to/keep-evals-apart.md: ====": "tests/plugin/test_several.py holds these lines",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
@@ -71,7 +71,7 @@ NOT_RUN = {
     "docs/how-to/wire-into-github.md: export GITHUB_TOKEN=…": HOST,
     "docs/reference/datasets.md: pip install": "installs",
     "docs/reference/memory-protocols.md: PROGRAM ARGS reset --yes": "is a pattern",
-    "docs/schedule.md: mkdir -p eval": "takes too long; tests/run/test_simulate_targets.py holds its figures",
+    "docs/schedule.md: mkdir -p eval": "takes too long; tests/schedule/test_simulate_targets.py holds its figures",
     "docs/schedule.md: literal            lottery": "is compared with a simulation in the same file",
     "docs/tutorial.md: python3 -m venv .venv": "installs",
 }
@@ -244,7 +244,7 @@ def test_every_setting_of_the_rubric_is_told_in_words() -> None:
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
-def test_the_layers_are_those_that_a_test_enforces(page: str) -> None:
+def test_the_rooms_are_those_that_a_test_enforces(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    drawn = next(line for line in text.splitlines() if line.startswith("plugin | cli"))
-    assert [set(one.split(" | ")) for one in re.split(r"\s+>\s+", drawn)] == [set(line) for line in LAYERS]
+    drawn = next(line for line in text.splitlines() if line.startswith("cli > plugin"))
+    assert tuple(drawn.split(" > ")) == ROOMS

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.store.casefile import CaseFile
+from pytest_recall.cases.case_file import CaseFile
 from tests.helpers import command as recall
 
 ROOT = Path(__file__).resolve().parent.parent

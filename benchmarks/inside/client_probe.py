@@ -14,7 +14,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from pytest_recall.replay import hook
+from pytest_recall.replay import watch
 from pytest_recall.replay.player import Player
 
 CLIENTS = {"openai": "OpenAI", "anthropic": "Anthropic"}
@@ -24,7 +24,7 @@ LAZILY_IMPORTED = "httpcore2"
 
 def main(vendor: str, mode: str) -> None:
     if mode == "replay":
-        hook.install(Player("replay"))
+        watch.install(Player("replay"))
     make: Any = getattr(importlib.import_module(vendor), CLIENTS[vendor])
     begin = perf_counter()
     importlib.import_module(LAZILY_IMPORTED)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.core.exchange import Exchange, Request, Response
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.exchange import Exchange, Request, Response
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Tape
-from pytest_recall.store.cassette import Cassette, write_cassette
 
 BASE = "http://model.test/v1"
 URL = f"{BASE}/chat/completions"

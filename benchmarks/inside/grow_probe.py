@@ -11,7 +11,7 @@ from pathlib import Path
 
 import corpus
 
-from pytest_recall.store.cassette import Cassette
+from pytest_recall.replay.cassette_file import Cassette
 
 CALLS = 24
 FIRST, LAST = 2_000, 200_000

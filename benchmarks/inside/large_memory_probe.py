@@ -11,7 +11,7 @@ from time import perf_counter
 
 from membench_data import Words, passages, questions
 
-from pytest_recall.core.memory import QueryContext
+from pytest_recall.cases.memory_part import QueryContext
 from pytest_recall.memory.sqlite_fts import SqliteFts
 
 

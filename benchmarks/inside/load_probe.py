@@ -13,8 +13,8 @@ from time import perf_counter
 
 import yaml
 
-from pytest_recall.core.case import Case
-from pytest_recall.store.casefile import CaseFile
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
 
 
 def whole(path: Path) -> list[Case]:

@@ -11,12 +11,9 @@ import sys
 from collections.abc import Callable
 from time import perf_counter
 
-from pytest_recall.core.measured import Fold
-from pytest_recall.metrics.locomo import locomo_f1
-from pytest_recall.metrics.rouge import rouge_l
-from pytest_recall.metrics.squad import squad_f1
-from pytest_recall.metrics.text import contains, token_f1
-from pytest_recall.store.retrievals import read_retrievals
+from pytest_recall.metrics.answers import contains, locomo_f1, rouge_l, squad_f1, token_f1
+from pytest_recall.metrics.retrieval_file import read_retrievals
+from pytest_recall.metrics.summary import Fold
 
 PAIRS = 20_000
 NAMES = ["Alice", "Bob", "Carol", "Dora", "Émile", "Frank", "Grace", "Heidi", "Ivan", "Judy"]

@@ -15,7 +15,7 @@ from time import perf_counter
 
 import corpus
 
-from pytest_recall.store.cassette import Cassette
+from pytest_recall.replay.cassette_file import Cassette
 
 PEER_ROUNDS = 3
 

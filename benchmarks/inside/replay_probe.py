@@ -22,9 +22,9 @@ import corpus
 import httpx2
 import openai
 
-from pytest_recall.replay import hook
+from pytest_recall.replay import watch
+from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.player import Player
-from pytest_recall.store.cassette import Cassette
 
 CALLS = 100
 """Calls of a round. The slow ones make some, all over the file: they look for them from its start."""
@@ -127,7 +127,7 @@ WAYS = {"httpx2": Way(corpus.asked, by_httpx2), "openai": Way(written_by_openai,
 def replaying(cassette: Cassette) -> Iterator[None]:
     """Replay `cassette` to whoever asks in this block."""
     player = Player("replay")
-    undo = hook.install(player)
+    undo = watch.install(player)
     try:
         with player.playing(corpus.tape(cassette)):
             yield

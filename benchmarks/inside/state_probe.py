@@ -15,7 +15,7 @@ from time import perf_counter
 
 import yaml
 
-from pytest_recall.store.state import State, read_state, write_state
+from pytest_recall.schedule.state_file import State, read_state, write_state
 
 CHANGED = 25
 

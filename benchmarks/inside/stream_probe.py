@@ -18,7 +18,7 @@ import corpus
 import openai
 from stream_server import EVENTS
 
-from pytest_recall.replay import hook
+from pytest_recall.replay import watch
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Tape
 
@@ -38,7 +38,7 @@ def recorded(client: openai.OpenAI, messages: Any, draft: Path) -> float:
     """Return the same of a call that is recorded, whose pieces must be on the disk afterwards."""
     tape = Tape("case", "record", corpus.RULES, corpus.REDACTOR, "", draft_path=draft)
     player = Player("record")
-    undo = hook.install(player)
+    undo = watch.install(player)
     try:
         with player.playing(tape):
             seconds = first_event(client, messages)

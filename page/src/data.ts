@@ -1,4 +1,4 @@
-// The data of the page: compressed JSON, as render/report writes it.
+// The data of the page: compressed JSON, as results/report_page writes it.
 
 /** A text, or the start of one that was cut, with its whole length. */
 export type Text = string | { cut: string; of: number };

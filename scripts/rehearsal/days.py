@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from operator import attrgetter
 
-from pytest_recall.core.events import quarantine_of
-from pytest_recall.core.record import Record
-from pytest_recall.core.row import Row
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.schedule import fold
-from pytest_recall.core.series import graded
-from pytest_recall.core.trial import Outcome
-from pytest_recall.run.simulate import Policy, Pull, Simulation, Told, World, day_of
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.schedule.boxes import fold
+from pytest_recall.schedule.events import quarantine_of
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.simulate import Policy, Pull, Simulation, Told, World, day_of
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import graded
+from pytest_recall.trials.trial import Outcome
 from rehearsal.repository import Repository
 from rehearsal.upstream import SPOILT, Upstream
 

@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_recall.core.case import Case as Case
-    from pytest_recall.core.errors import RecallError as RecallError
-    from pytest_recall.core.memory import MemoryClient as MemoryClient
-    from pytest_recall.core.memory import QueryContext as QueryContext
-    from pytest_recall.core.trial import Answer as Answer
-    from pytest_recall.core.trial import Passage as Passage
-    from pytest_recall.core.trial import Trial as Trial
-    from pytest_recall.core.trial import Verdict as Verdict
+    from pytest_recall.cases.case import Case as Case
+    from pytest_recall.cases.memory_part import MemoryClient as MemoryClient
+    from pytest_recall.cases.memory_part import QueryContext as QueryContext
+    from pytest_recall.files.errors import RecallError as RecallError
+    from pytest_recall.trials.trial import Answer as Answer
+    from pytest_recall.trials.trial import Passage as Passage
+    from pytest_recall.trials.trial import Trial as Trial
+    from pytest_recall.trials.trial import Verdict as Verdict
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,14 +29,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "core.trial",
-    "Case": "core.case",
-    "MemoryClient": "core.memory",
-    "Passage": "core.trial",
-    "QueryContext": "core.memory",
-    "RecallError": "core.errors",
-    "Trial": "core.trial",
-    "Verdict": "core.trial",
+    "Answer": "trials.trial",
+    "Case": "cases.case",
+    "MemoryClient": "cases.memory_part",
+    "Passage": "trials.trial",
+    "QueryContext": "cases.memory_part",
+    "RecallError": "files.errors",
+    "Trial": "trials.trial",
+    "Verdict": "trials.trial",
 }
 
 

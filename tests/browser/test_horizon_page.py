@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.horizon.evaluation import Points
-from pytest_recall.core.horizon.published import Run
-from pytest_recall.render.report.horizon_page import page
+from pytest_recall.horizon.evaluation import Points
+from pytest_recall.horizon.page import page
+from pytest_recall.horizon.published import Run
 from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
 from tests.browser.test_run_page import SIZES, fragment
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, Asked, run_of

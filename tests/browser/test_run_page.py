@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.trial import Outcome
-from pytest_recall.render.report.run_page import page
+from pytest_recall.results.report_page.run_page import page
+from pytest_recall.trials.trial import Outcome
 from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
 from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.cli.view import Server
-from pytest_recall.core.record import Record
-from pytest_recall.store.journal import write_journal
+from pytest_recall.trials.journal import write_journal
+from pytest_recall.trials.record import Record
 from tests.helpers.reports import sample
 from tests.helpers.viewing import serving
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.store.library import Library
-from tests.store.recordings import call, write
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Exchange
+from tests.replay.recordings import call, write
 
 
 def library(project: Path) -> Library:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.store.state import State, read_state
+from pytest_recall.schedule.state_file import State, read_state
 from tests.cli.conftest import Recall
 from tests.cli.samples import ROWS, TODAY, environment, files, recall, run_evals
 from tests.cli.test_score import run_of

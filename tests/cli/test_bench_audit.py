@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli.bench_audit import DETAILS
-from pytest_recall.core.horizon.regrade import VERDICTS
 from pytest_recall.horizon.audit import FOLDER
+from pytest_recall.horizon.regrade import VERDICTS
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
 from tests.helpers.horizon_runs import SMALL, WRONG, Asked, fill, read_lines, write_run

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.store import strictyaml
+from pytest_recall.files import strict_yaml
 from tests.cli.conftest import Recall
 
 OFFLINE = ("bench", "create-persona", "--model", "offline", "--days", "60", "--persona", "office")
 MODEL = '''\
 import json
 
-from pytest_recall.core.model import Reply
-from pytest_recall.horizon.passes.dice import Dice
-from pytest_recall.horizon.passes.offline_persona import offline_persona
+from pytest_recall.models.model import Reply
+from pytest_recall.horizon.passes.work import Dice
+from pytest_recall.horizon.passes.offline_story import offline_persona
 from pytest_recall.horizon.passes.offline_story import offline_story
 import datetime
 import pathlib
@@ -89,7 +89,7 @@ def test_a_model_is_told_what_is_missing_and_what_it_says_is_written(tmp_path: P
     assert (told["id"], told["epoch"], told["count"]) == ("ferry-office", "2025-03-03", 16)
     assert (told["calls"], told["usd"]) == (3, None)
     assert asked(tmp_path) == ["persona", "persona", "story"]
-    story = strictyaml.load((tmp_path / "office" / "arcs-60d.yaml").read_text(), "arcs")
+    story = strict_yaml.load((tmp_path / "office" / "arcs-60d.yaml").read_text(), "arcs")
     assert story["epoch"] == "2025-03-03"
     assert (tmp_path / "office" / ".recall-bench" / ".gitignore").read_text().endswith("*\n")
     done = inside(tmp_path, "bench", "generate", "--persona", "office", "--model", "offline", "--days", "2")

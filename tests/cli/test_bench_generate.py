@@ -17,13 +17,13 @@ import pytest
 import yaml
 
 from pytest_recall.cli import main
-from pytest_recall.core.horizon.dialogue import read_turns
-from pytest_recall.core.horizon.question import CATEGORIES
-from pytest_recall.store import strictyaml
+from pytest_recall.files import strict_yaml
+from pytest_recall.horizon.day_forms import read_turns
+from pytest_recall.horizon.question import CATEGORIES
 from tests.cli.samples import environment, recall
 from tests.helpers.command import Done
 from tests.horizon import tenday
-from tests.providers.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure
+from tests.models.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure
 
 ARCS = ("--arcs", tenday.ARCS)
 Command = Callable[..., Done]
@@ -119,7 +119,7 @@ class TestQuestions:
         assert bench("generate-qa", *model(upstream), "--interval", "4").code == 0
         assert len(upstream.asked) == 1
         assert path.read_text().startswith(there)
-        assert [row["id"] for row in strictyaml.load(path.read_text(), "x")] == [
+        assert [row["id"] for row in strict_yaml.load(path.read_text(), "x")] == [
             f"workshop-q00{n}" for n in range(1, 6)
         ]
         assert bench("generate-qa", *model(upstream), "--interval", "4").out.endswith(
@@ -164,7 +164,7 @@ class TestQuestions:
         assert plain["left_out"] == ["days 1 to 5"]
         assert plain["added"] == ["workshop-q001", "workshop-q002"]
         assert bench("generate-qa", *model(upstream), "--interval", "5").code == 0
-        rows = strictyaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")
+        rows = strict_yaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")
         assert [row["relevant_days"] for row in rows] == [[10], [10], [5], [5]]
 
     def test_boundary_probes_and_those_that_must_be_answered(self, bench: Command, said: Any, persona: Path) -> None:
@@ -184,7 +184,7 @@ class TestQuestions:
         assert done.code == 0
         assert "health, days 4 to 4: not taken: tells " in done.err
         assert "lease, days 2 to 9: not taken: has $9,999 in its reference, which its days have not" in done.err
-        rows = strictyaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")
+        rows = strict_yaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")
         assert [(row["query_session"], row["forbidden_sessions"], row["expected_disclosure"]) for row in rows] == [
             ("principal", ["lease"], "refuse"),
             ("lease", ["health"], "answer"),
@@ -199,7 +199,7 @@ class TestQuestions:
         assert "has 1 question, and nothing says which days they cover; give --start" in done.err
         done = bench("generate-qa", *model(upstream), "--start", "7", "--interval", "4")
         assert done.code == 0
-        ids = [row["id"] for row in strictyaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")]
+        ids = [row["id"] for row in strict_yaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")]
         assert ids == [f"workshop-q{n:03}" for n in (7, 8, 9, 10, 11)]
 
     def test_a_dry_run_asks_nobody_and_writes_nothing(self, bench: Command, said: Any, persona: Path) -> None:
@@ -297,7 +297,7 @@ def test_the_committed_questions_are_what_the_commands_write(tmp_path: Path) -> 
     written = (copy / "qa-60d" / "questions.yaml").read_bytes()
     assert written == (ours / "qa-60d" / "questions.yaml").read_bytes()
     assert main(["bench", "lint", str(ours)]) == 0
-    assert {row["category"] for row in strictyaml.load(written.decode(), "x")} == set(CATEGORIES)
+    assert {row["category"] for row in strict_yaml.load(written.decode(), "x")} == set(CATEGORIES)
 
 
 def ended(by: signal.Signals, upstream: Endpoint, asked: int, *arguments: str) -> Done:
@@ -444,7 +444,7 @@ class TestToolCalls:
         text = (persona / "tools-10d" / "day-0001.yaml").read_text()
         assert text.startswith("# 2026-03-02 — Tool calls (memorySave invocations) for workshop day 1.\n")
         assert "\n\nday: 1\ndate: 2026-03-02\nday_of_week: Monday\npersona: workshop\ncalls:\n" in text
-        plain, others = strictyaml.load(text, "x"), yaml.safe_load(text)
+        plain, others = strict_yaml.load(text, "x"), yaml.safe_load(text)
         assert plain["date"] == str(others["date"]) == "2026-03-02"
         assert plain["calls"] == others["calls"]
         assert [call["session"] for call in plain["calls"]] == ["principal", "workshop-floor"]
@@ -476,13 +476,13 @@ class TestToolCalls:
 
 def test_the_published_calls_are_written_as_they_are_published() -> None:
     """But for the lines above them, to the last byte."""
-    from pytest_recall.core.horizon.saving import SavedCall
-    from pytest_recall.horizon.passes.toolcalls import day_text
+    from pytest_recall.horizon.day_forms import SavedCall
+    from pytest_recall.horizon.passes.daily import day_text
 
     corpus = tenday.published()
     # These files have the dates of the calendar, and not those of the days' texts.
     corpus = type(corpus)(corpus.path, "arcs-180d.yaml")
     for day in corpus.days:
         text = (corpus.tools / f"day-{day:04}.yaml").read_text()
-        calls = [SavedCall(call["session"], call["content"]) for call in strictyaml.load(text, "x")["calls"]]
+        calls = [SavedCall(call["session"], call["content"]) for call in strict_yaml.load(text, "x")["calls"]]
         assert day_text(corpus, day, calls).partition("\n\n")[2] == text.partition("\n\n")[2]

@@ -31,10 +31,10 @@ def test_verdicts_are_a_picture_of_their_own(tmp_path: Path, inside: Recall) -> 
     done = inside(tmp_path, "bench", "heatmap", "run", "--svg", "-o", "pictures/mine.svg", "--colors", "published")
     assert done.out.split() == [
         "pictures/mine.svg",
-        "pictures/recall-vs-size.svg",
-        "pictures/failures-by-cause.svg",
+        "pictures/mine-recall-vs-size.svg",
+        "pictures/mine-failures-by-cause.svg",
     ]
-    assert "<!-- rank.py:8 -->" in (tmp_path / "pictures" / "failures-by-cause.svg").read_text(encoding="utf-8")
+    assert "<!-- rank.py:8 -->" in (tmp_path / "pictures" / "mine-failures-by-cause.svg").read_text(encoding="utf-8")
 
 
 def test_a_run_without_answers_has_a_heatmap(tmp_path: Path, inside: Recall) -> None:

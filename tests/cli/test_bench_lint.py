@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.horizon.lint import CODES
+from pytest_recall.horizon.lint import CODES
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
 from tests.horizon import tenday

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.core.horizon.aggregates import metadata
+from pytest_recall.horizon.aggregates import metadata
 from pytest_recall.horizon.runs import read_run
 from tests.helpers.persona import write_project
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.store import strictyaml
+from pytest_recall.files import strict_yaml
 from tests.helpers.command import Done
 from tests.horizon import tenday
 from tests.horizon.tenday import question
-from tests.providers.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure
+from tests.models.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure
 
 REFUSAL = question(
     9,
@@ -75,7 +75,7 @@ def journal(persona: Path) -> list[dict[str, Any]]:
 
 
 def rows(persona: Path) -> dict[str, dict[str, Any]]:
-    found = strictyaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")
+    found = strict_yaml.load((persona / "qa-10d/questions.yaml").read_text(), "x")
     return {row["id"]: row for row in found}
 
 

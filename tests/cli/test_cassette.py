@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli.cassette_shelf import size
-from pytest_recall.store.line import sealed
+from pytest_recall.replay.cassette_lines import sealed
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, files, recall
 from tests.cli.shelves import cassette, library
-from tests.store.recordings import call, draft, request, response, write
+from tests.replay.recordings import call, draft, request, response, write
 
 LIST = ("cassette", "list", "--date", DATE)
 SHOW = ("cassette", "show", "--date", DATE)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.exchange import Exchange, Failure, Request, Response
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
+from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Tape
-from pytest_recall.replay.vcr_format import export_vcr, import_vcr
-from pytest_recall.store.cassette import Cassette, write_cassette
 from tests.cli.conftest import Recall
 from tests.cli.samples import files
 from tests.cli.shelves import cassette

@@ -14,8 +14,8 @@ from pytest_recall.cli.cassette_shelf import standing
 from tests.cli.conftest import Recall
 from tests.cli.samples import files, recall
 from tests.cli.shelves import cassette, library
-from tests.core.samples import case_ids
-from tests.store.recordings import call, draft, write
+from tests.helpers.samples import case_ids
+from tests.replay.recordings import call, draft, write
 
 PRUNE = ("cassette", "prune")
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.exchange import Exchange, Failure, Request
+from pytest_recall.replay.exchange import Exchange, Failure, Request
 from tests.cli.conftest import Recall
 from tests.cli.samples import files
 from tests.cli.shelves import library
-from tests.store.recordings import CHAT, JSON, call, draft, request, response, write
+from tests.replay.recordings import CHAT, JSON, call, draft, request, response, write
 
 SCAN = ("cassette", "scan")
 SECRET = "wTq8-Zr3+Lm/Pa91"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.exchange import Failure, Request, Response
+from pytest_recall.replay.exchange import Failure, Request, Response
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, recall
 from tests.cli.shelves import cassette, library
-from tests.store.recordings import CHAT, JSON, call, draft, response, write
+from tests.replay.recordings import CHAT, JSON, call, draft, response, write
 
 LIST = ("cassette", "list", "--date", DATE)
 SHOW = ("cassette", "show", "--date", DATE)

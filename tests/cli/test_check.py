@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.datasets.dataset import sample_text
+from pytest_recall.datasets.file import sample_text
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, files, recall
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import cost
-from pytest_recall.core.call import Call, Tokens
-from pytest_recall.core.errors import RecallError
-from pytest_recall.render.cost import MEANING
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.trials.cost_text import COST_MEANING
 from tests.cli.samples import files
 from tests.cli.test_score import run_of
 
@@ -64,7 +64,7 @@ def test_table(called: Path, printed: Cost) -> None:
         "trouble       1  unknown  unknown     unknown      unknown           unknown    $0.00  unknown",
         "total         4    2,500      105         400            –  at least $0.5625  $0.0625  unknown",
         "",
-        MEANING,
+        COST_MEANING,
         "1 call without a price (1 live, 0 replayed): unknown is not zero.",
         "1 call without a count of tokens.",
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.datasets.published import PUBLISHED, Published
+from pytest_recall.datasets.file import PUBLISHED, Published
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
 from tests.datasets.files import plain, write

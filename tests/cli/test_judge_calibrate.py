@@ -14,7 +14,7 @@ import pytest
 from tests.helpers.project import Checkout, Project
 from tests.helpers.scripted import asks, judged, model, scores, sections, times_asked
 from tests.helpers.upstream import Upstream, running
-from tests.providers.endpoint import Answer, Asked, chat, endpoint
+from tests.models.endpoint import Answer, Asked, chat, endpoint
 
 COMMAND = ("judge", "calibrate", "labels.jsonl")
 KEPT = "eval/_artifacts/calibration/rubric.ndjson"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.dataset import sample_text
+from pytest_recall.datasets.file import sample_text
 from tests.plugin.test_memory import CLIENT
 
 RUN = ("membench", "run", "--dataset", "locomo", "sample")

@@ -32,7 +32,7 @@ class Kept:
         return ("right, " if len(query) % 2 else "no, ") + query
 """
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
-importlib.import_module("pytest_recall.run.judged")
+importlib.import_module("pytest_recall.datasets.judged")
 
 RUN = ("membench", "run", "--dataset", "longmemeval", "sample", "--memory", "python:client.py:Kept", "--out", "o")
 ORACLE = ("--judge", "python:judge.py:oracle")

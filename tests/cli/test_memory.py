@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.memory_selector import FORMS
+from pytest_recall.memory.selector import FORMS
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
 from tests.memory.services import Service, serving

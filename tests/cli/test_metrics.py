@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from pytest_recall.cli import main
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, recall
-from tests.core.samples import unhurried
 from tests.helpers.command import Done
+from tests.helpers.samples import unhurried
 
 HIT = {"id": "a", "retrieved": ["Alice uses Go for her projects"], "ground_truth": "Go", "k": 5}
 MISS = {"id": "b", "retrieved": ["Alice likes hiking"], "ground_truth": "Go", "k": 5}

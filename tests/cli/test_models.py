@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.selector import FORMS
+from pytest_recall.models.model import FORMS
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
-from tests.providers.endpoint import Answer, chat, endpoint, failure
+from tests.models.endpoint import Answer, chat, endpoint, failure
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, files, recall, run_evals
 from tests.cli.test_score import artifacts, run_of
-from tests.render.report.test_frame import unpacked
+from tests.results.report_page.test_frame import unpacked
 
 
 def data_of(page: Path) -> dict[str, dict[str, object]]:

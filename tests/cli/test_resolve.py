@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.row import Row
-from pytest_recall.store.state import read_state
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.state_file import read_state
 from tests.cli.conftest import Recall
-from tests.core.samples import TODAY, days, row
 from tests.helpers.repository import Repository
-from tests.store.samples import written
+from tests.helpers.samples import TODAY, days, row
+from tests.schedule.state_samples import written
 
 BASE = {"a": row(3, 3), "b": row(3, 3), "c": row(2, 2), "d": row(2, 2)}
 PASSED = {

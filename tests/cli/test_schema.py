@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.schema import schema_of
-from pytest_recall.core.bench import BenchFile
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.store import strictyaml
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.written import read_mapping
+from pytest_recall.datasets.questions import BenchFile
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.validation import read_mapping
 from tests.cli.samples import recall
 
 OWN = Path(__file__).resolve().parents[2] / "eval"
@@ -46,14 +46,14 @@ def test_every_field_is_described() -> None:
 
 @pytest.mark.parametrize("path", [OWN / "cases.yaml", TEMPLATES / "cases.yaml"], ids=["own", "scaffold"])
 def test_our_cases_fit(path: Path) -> None:
-    cases = strictyaml.load(path.read_text(encoding="utf-8"), path.name)
+    cases = strict_yaml.load(path.read_text(encoding="utf-8"), path.name)
     assert len(cases) >= 4
     CASES.validate(cases)
 
 
 @pytest.mark.parametrize("path", [OWN / "rubric.yaml", TEMPLATES / "rubric.yaml"], ids=["own", "scaffold"])
 def test_our_rubrics_fit(path: Path) -> None:
-    RUBRIC.validate(strictyaml.load(path.read_text(encoding="utf-8"), path.name))
+    RUBRIC.validate(strict_yaml.load(path.read_text(encoding="utf-8"), path.name))
 
 
 def loads(folder: Path, row: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.call import Call
+from pytest_recall.replay.call import Call
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, files
 from tests.cli.test_score import run_of

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.dataset import Oddity, Sample
-from pytest_recall.datasets.dataset import open_dataset, sample_text
-from pytest_recall.datasets.recognise import LAYOUTS, Format
+from pytest_recall.datasets.dataset import Oddity, Sample
+from pytest_recall.datasets.file import LAYOUTS, Format, open_dataset, sample_text
 
 FORMATS: tuple[Format, ...] = tuple(LAYOUTS)
 

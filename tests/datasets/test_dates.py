@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from pytest_recall.datasets.dates import locomo_date, longmemeval_date
+from pytest_recall.datasets.rows import locomo_date, longmemeval_date
 
 
 @pytest.mark.parametrize(

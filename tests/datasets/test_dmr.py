@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.dataset import Kind, Sample
-from pytest_recall.core.errors import RecallError
-from pytest_recall.datasets.dataset import open_dataset
+from pytest_recall.datasets.dataset import Kind, Sample
+from pytest_recall.datasets.file import open_dataset
+from pytest_recall.files.errors import RecallError
 from tests.datasets.files import load, odd, plain, text_of
 
 Read = Callable[[Any], list[Sample]]

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.core.dataset import Kind, Sample, units
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.inventory import Inventory
-from pytest_recall.datasets.dataset import open_dataset
-from pytest_recall.datasets.recognise import Format
+from pytest_recall.datasets.dataset import Inventory, Kind, Sample, units
+from pytest_recall.datasets.file import Format, open_dataset
+from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, plain, text_of
 
 PLAIN: dict[Format, list[Any]] = {format: plain(format) for format in FORMATS}

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.dataset import Kind, Oddity, Sample
-from pytest_recall.core.errors import RecallError
+from pytest_recall.datasets.dataset import Kind, Oddity, Sample
 from pytest_recall.datasets.longmemeval import CATEGORIES
+from pytest_recall.files.errors import RecallError
 from tests.datasets.files import load, odd, plain
 
 Read = Callable[[Any], list[Sample]]

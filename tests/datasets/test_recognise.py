@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.datasets.recognise import Format, recognise
+from pytest_recall.datasets.file import Format, recognise
+from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, plain, text_of, write
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
 from pytest_recall.datasets import rows as module
 from pytest_recall.datasets.rows import rows
+from pytest_recall.files.errors import RecallError
 
 
 def read(path: Path, data: str | bytes, *, lines: bool = False) -> list[tuple[int, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.files.errors import RecallError
 from pytest_recall.forge.client import Client, Clock, ReadOnlyError, RefusedError, UnavailableError
 from tests.helpers.github import REPO, TOKEN, Answer, GitHub, failed, first
 

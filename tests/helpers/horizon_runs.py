@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pytest_recall.core.horizon.published import Run, Stop, evaluation_of
+from pytest_recall.horizon.published import Run, Stop, evaluation_of
 
 CATEGORIES = (
     *("factual-recall", "temporal-reasoning", "decision-tracking", "contradiction-resolution", "cross-reference"),

@@ -143,7 +143,7 @@ import pathlib
 import re
 import time
 
-from pytest_recall.core.model import ModelError, Reply
+from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.judges.preflight import BUILT_IN
 
 HERE = pathlib.Path(__file__).parent

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 import pytest_recall
-from pytest_recall.core.record import Record
-from pytest_recall.core.row import Row
-from pytest_recall.store import strictyaml
-from pytest_recall.store.artifacts import Artifacts
-from pytest_recall.store.journal import read_journal
-from pytest_recall.store.state import State, read_state
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.eval_directory import Artifacts
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.state_file import State, read_state
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 from tests.helpers import command
 from tests.helpers.autoload import nursery
 
@@ -233,7 +233,7 @@ class Checkout:
     def today(self) -> dict[str, Any]:
         """Return today.yaml."""
         text = (self.artifacts.folder / "today.yaml").read_text(encoding="utf-8")
-        loaded: dict[str, Any] = strictyaml.load(text, "today.yaml")
+        loaded: dict[str, Any] = strict_yaml.load(text, "today.yaml")
         return loaded
 
     def slice(self) -> dict[str, str]:

@@ -7,17 +7,15 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from pytest_recall.core.call import Call, Tokens
-from pytest_recall.core.compare import compare
-from pytest_recall.core.forecast import forecast
-from pytest_recall.core.judgement import Judgement, Vote
-from pytest_recall.core.record import Header, Record
-from pytest_recall.core.report.entry import Step, Taped, Upstream, Written
-from pytest_recall.core.report.fold import Report, fold
-from pytest_recall.core.row import Row
-from pytest_recall.core.scorecard import LastPass, summarize
-from pytest_recall.core.trial import Answer, Outcome, Passage, Trial, Verdict
-from tests.core.samples import FAILED, TODAY, header, trial
+from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.results.comparison import compare
+from pytest_recall.results.report import Report, Step, Taped, Upstream, Written, fold
+from pytest_recall.results.scorecard import LastPass, summarize
+from pytest_recall.schedule.forecast import forecast
+from pytest_recall.schedule.row import Row
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.trial import Answer, Judgement, Outcome, Passage, Trial, Verdict, Vote
+from tests.helpers.samples import FAILED, TODAY, header, trial
 
 JOURNAL = "eval/_artifacts/2026-03-10T120000/trials.jsonl"
 HOSTILE = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_recall.core.model import Ask, ModelError, Reply
+from pytest_recall.models.model import Ask, ModelError, Reply
 from tests.helpers.project import ECHOING, Checkout, Project, case
 
 _SECTION = re.compile(r"BEGIN (\w+) ([A-Z0-9 ]+)(?: \([^\n]*\))?\n(.*?)\nEND \1", re.DOTALL)
@@ -53,7 +53,7 @@ import json
 import pathlib
 import re
 
-from pytest_recall.core.model import ModelError, Reply
+from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.judges.preflight import BUILT_IN
 
 KNOWN = {(one.judge, one.input, one.answer): one.passes for kind in BUILT_IN.values() for one in kind}

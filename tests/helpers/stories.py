@@ -9,8 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pytest_recall.core.horizon.persona import Persona
-from pytest_recall.core.horizon.story import Arc, Story
+from pytest_recall.horizon.persona import Arc, Persona, Story
 
 EPOCH = date(2026, 1, 5)
 """A Monday."""

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.trial import Trial
-from pytest_recall.store.cassette import Cassette
-from pytest_recall.store.library import DRAFTS
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.cassette_library import DRAFTS
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.matching import Rules
+from pytest_recall.trials.trial import Trial
 from tests.helpers.project import BARE, Checkout, Project, case
 from tests.helpers.upstream import Upstream
 

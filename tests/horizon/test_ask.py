@@ -9,23 +9,22 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.horizon.calendar import Calendar
-from pytest_recall.core.horizon.checkpoint import Checkpoint
-from pytest_recall.core.horizon.evaluation import Points
-from pytest_recall.core.horizon.ranges import Range
-from pytest_recall.core.horizon.record import question_line
-from pytest_recall.core.model import Reply
-from pytest_recall.core.trial import Passage
 from pytest_recall.horizon.ask import SNIPPET, Asker
-from pytest_recall.horizon.counted import Counted
+from pytest_recall.horizon.calls import Counted
+from pytest_recall.horizon.evaluation import Points
 from pytest_recall.horizon.judge import Judge, Judged
 from pytest_recall.horizon.memory import Subject
-from pytest_recall.judges.seat import Undecided
-from pytest_recall.memory.own import Own
-from pytest_recall.run.loop import Loop
-from pytest_recall.run.memory import Memory
-from tests.core.horizon.questions import boundary, question
+from pytest_recall.horizon.persona import Calendar
+from pytest_recall.horizon.published import question_line
+from pytest_recall.horizon.question import Checkpoint, Range
+from pytest_recall.judges.judge_call import Undecided
+from pytest_recall.memory.python_memory import Own
+from pytest_recall.memory.session import Memory
+from pytest_recall.models.model import Reply
+from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.trial import Passage
 from tests.helpers.scripted import Scripted
+from tests.horizon.questions import boundary, question
 from tests.horizon.test_memory import Kept
 
 AT = Checkpoint(1, Range("3d", 3), 3, (), 0, 0, 0, {})

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.regrade import audited
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.audit import FOLDER, STALE, export, file_of, read_regrades, stops_of, write_defects
 from pytest_recall.horizon.corpus import Corpus
+from pytest_recall.horizon.regrade import audited
+from pytest_recall.horizon.run_text import page
 from pytest_recall.horizon.runs import read_run
-from pytest_recall.render.horizon_audit import page
 from tests.helpers.horizon_runs import CLOSE, SMALL, WRONG, Asked, fill, read_lines, write_lines, write_run
 
 Change = Callable[[dict[str, Any]], None]

@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.horizon.check import Told, check
 from pytest_recall.horizon.corpus import Corpus, story_name
 from pytest_recall.horizon.passes.days import Days
-from pytest_recall.horizon.passes.offline import OfflineAuthor
+from pytest_recall.horizon.passes.offline_days import OfflineAuthor
 from tests.helpers.stories import STORY, arc, fill
 
 PUBLISHED = os.environ.get("RECALL_BENCH_180D")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import Corpus, body_of, read_questions
 
 GOOD = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_recall.horizon.covered import Covered, kept_in
+from pytest_recall.horizon.corpus import Covered, kept_in
 
 
 def test_a_window_counts_once_one_of_its_questions_is_there(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.trial import Answer, Passage
+from pytest_recall.cases.case import Case
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.items import ProfileCases
+from pytest_recall.trials.trial import Answer, Passage
 from tests.helpers.persona import amount, profile, questions, write_persona, write_project
 from tests.helpers.scripted import Scripted
 

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from pytest_recall.horizon.lane import Lane
+from pytest_recall.horizon.memory import Lane
 
 HERE: ContextVar[str] = ContextVar("here", default="nowhere")
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.core.horizon.lint import CODES, Ground, lint
-from pytest_recall.core.horizon.question import CATEGORIES, BenchQuestion, Category
-from pytest_recall.horizon.lint import Found, ground_of, lint_corpus
+from pytest_recall.horizon.check import Found, ground_of, lint_corpus
+from pytest_recall.horizon.lint import CODES, Ground, lint
+from pytest_recall.horizon.question import CATEGORIES, BenchQuestion, Category
 from tests.horizon import tenday
 from tests.horizon.tenday import question
 

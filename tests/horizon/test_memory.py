@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import CaseError
-from pytest_recall.core.memory import QueryContext, Unit
+from pytest_recall.cases.memory_part import QueryContext, Unit
+from pytest_recall.files.errors import CaseError
 from pytest_recall.horizon.memory import LateError, StuckError, Subject
-from pytest_recall.memory.own import Own
-from pytest_recall.run.loop import Loop
-from pytest_recall.run.memory import Memory
+from pytest_recall.memory.python_memory import Own
+from pytest_recall.memory.session import Memory
+from pytest_recall.trials.concurrency import Loop
 
 
 class Kept:

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.rescore import rescore
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.merging import merge_folders, rebuild_result
-from pytest_recall.horizon.runlines import read_lines
+from pytest_recall.horizon.regrade import rescore
+from pytest_recall.horizon.run_file import read_lines, write_result
 from pytest_recall.horizon.runs import read_run
-from pytest_recall.store.horizon import write_result
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, write_run
 from tests.helpers.horizon_runs import read_lines as rows_of
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.profile import Profile
-from pytest_recall.horizon.profile import Given, Settings, load_env, settings_of
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.profile import Profile
+from pytest_recall.horizon.profile_file import Given, Settings, load_env, settings_of
 
 HERE = Path("/here")
 FILE = Path("/profiles/clerk.yaml")

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_recall.core.horizon.pictures import heatmap, sizes
-from pytest_recall.core.horizon.rescore import rescore
-from pytest_recall.core.horizon.statistics import pairing, report
 from pytest_recall.horizon.merging import rebuild_result
-from pytest_recall.horizon.runlines import read_lines
+from pytest_recall.horizon.picture_data import heatmap, sizes
+from pytest_recall.horizon.regrade import rescore
+from pytest_recall.horizon.run_file import read_lines
 from pytest_recall.horizon.runs import read_run
+from pytest_recall.horizon.statistics import pairing, report
 
 FOLDER = os.environ.get("RECALL_BENCH_180D")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="RECALL_BENCH_180D does not name the folder of the published runs")
@@ -102,7 +102,7 @@ def test_a_rebuilt_result_is_the_published_one(known: Known, tmp_path: Path) -> 
 @pytest.mark.parametrize("known", RUNS, ids=lambda known: known.name)
 def test_pictures_of_published_runs_are_drawn(known: Known) -> None:
     pytest.importorskip("matplotlib")
-    from pytest_recall.render.pictures import draw_heatmap, draw_sizes
+    from pytest_recall.horizon.pictures import draw_heatmap, draw_sizes
 
     run = read_run(folder(known.name))
     for colors in ("safe", "published"):

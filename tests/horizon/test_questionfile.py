@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.horizon.questionfile import QuestionFile
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.corpus import QuestionFile
 from tests.horizon.tenday import question
 
 HAND = """\

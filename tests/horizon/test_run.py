@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.providers.breaks import Break
+from pytest_recall.models.waiting import Break
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
-from tests.providers.endpoint import endpoint, failure
+from tests.models.endpoint import endpoint, failure
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--out", "out")
 ASKED = 40

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.rescore import rescore
-from pytest_recall.horizon.runlines import read_lines
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.regrade import rescore
+from pytest_recall.horizon.run_file import read_lines
 from pytest_recall.horizon.runs import read_run
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of, write_lines, write_run
 from tests.helpers.horizon_runs import read_lines as rows_of

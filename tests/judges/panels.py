@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_recall.core.criteria import Criterion
-from pytest_recall.core.judgement import Vote
-from pytest_recall.core.model import ModelError, Reply
-from pytest_recall.core.trial import Answer
-from pytest_recall.judges import rubric
-from pytest_recall.judges.seat import Inquiry, Seat
-from tests.core.samples import case
+from pytest_recall.cases.settings_fields import Criterion
+from pytest_recall.judges import model_judges
+from pytest_recall.judges.judge_call import Inquiry, Seat
+from pytest_recall.models.model import ModelError, Reply
+from pytest_recall.trials.trial import Answer, Vote
+from tests.helpers.samples import case
 from tests.helpers.scripted import Scripted, scores
 
 YES, NO = scores(requirement=1), scores(requirement=0)
@@ -20,9 +19,9 @@ KNOWN = {
 }
 
 
-def asked(text: str = "One pound.", **given: Any) -> rubric.RubricInquiry:
+def asked(text: str = "One pound.", **given: Any) -> model_judges.RubricInquiry:
     """Return what is asked about an answer; a requirement of the case unless something else is given."""
-    return rubric.inquiry(Answer(text=text), case(), KNOWN, **({"expected": "is true"} | given))
+    return model_judges.rubric_inquiry(Answer(text=text), case(), KNOWN, **({"expected": "is true"} | given))
 
 
 def heard(inquiry: Inquiry, *replies: str | Reply | ModelError, **more: Any) -> tuple[Vote, Scripted]:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.bench import ANSWERED
-from pytest_recall.core.case import Case
-from pytest_recall.core.trial import Answer, Passage
-from pytest_recall.judges.benchmark import benchmark
+from pytest_recall.cases.case import Case
+from pytest_recall.judges.built_in import benchmark
+from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 
 def case(**given: Any) -> Case:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.case import Case
-from pytest_recall.core.trial import Answer, Passage
-from pytest_recall.judges.evidence import recall_at_k
+from pytest_recall.cases.case import Case
+from pytest_recall.judges.built_in import recall_at_k
+from pytest_recall.trials.trial import Answer, Passage
 
 MEMORY = {
     "sessions": [

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.judges.fence import Part, excerpts, fenced, plain, question
-from tests.core.samples import case, unhurried
+from tests.helpers.samples import case, unhurried
 from tests.helpers.scripted import sections
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.call import Tokens
-from pytest_recall.core.model import Ask, Message, ModelError, Reply
+from pytest_recall.judges.calibration_file import Replies
+from pytest_recall.judges.judge_call import chosen, scored
 from pytest_recall.judges.kept import Keeper, Rehearsed
-from pytest_recall.judges.parse import chosen, scored
-from pytest_recall.store.replies import Replies
+from pytest_recall.models.model import Ask, Message, ModelError, Reply
+from pytest_recall.replay.call import Tokens
 from tests.helpers.scripted import Scripted
 
 ASK = Ask(messages=(Message("user", "hi"),))
@@ -77,8 +77,8 @@ def test_what_is_damaged_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_replies_in_any_shape_that_a_judge_asks_for() -> None:
-    from pytest_recall.judges.pairwise import SCHEMA
-    from pytest_recall.judges.seat import score_schema
+    from pytest_recall.judges.judge_call import score_schema
+    from pytest_recall.judges.model_judges import SCHEMA
 
     known: dict[str, bool] = {}
     model = Rehearsed("m", None, known)

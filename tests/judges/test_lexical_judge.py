@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.lexical import points
+from pytest_recall.judges.memory_judge import points
 
 QUESTION = "What is the price range of the deal?"
 REFERENCE = "The range was $420M to $475M, and Ada Lovelace signed on 2024-03-07."

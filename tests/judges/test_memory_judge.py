@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.trial import Answer, Passage
-from pytest_recall.judges import memory
-from tests.core.samples import case
+from pytest_recall.judges import memory_judge
+from pytest_recall.trials.trial import Answer, Passage
+from tests.helpers.samples import case
 from tests.helpers.scripted import scores, sections
 from tests.judges.panels import heard
 
@@ -41,23 +41,24 @@ def points(correctness: int, completeness: int, hallucination: int) -> str:
     ],
 )
 def test_the_variants(given: dict[str, Any], variant: str, names: list[str]) -> None:
-    inquiry = memory.inquiry(ANSWER, case(), **given)
-    assert inquiry.system == memory.VARIANTS[variant]
+    inquiry = memory_judge.inquiry(ANSWER, case(), **given)
+    assert inquiry.system == memory_judge.VARIANTS[variant]
     _, model = heard(inquiry, points(3, 2, 1))
     assert list(sections(model.asks[0].messages[0].content)) == names
 
 
 def test_each_variant_has_a_version() -> None:
     given: list[dict[str, Any]] = [{}, {"excerpts": ["a"]}, {"disclosure": "answer"}, {"reads": 900}]
-    assert len({memory.inquiry(ANSWER, case(), **one).version for one in given}) == 4
+    assert len({memory_judge.inquiry(ANSWER, case(), **one).version for one in given}) == 4
     assert (
-        memory.inquiry(ANSWER, case(), excerpts=["b"]).version == memory.inquiry(ANSWER, case(), excerpts="c").version
+        memory_judge.inquiry(ANSWER, case(), excerpts=["b"]).version
+        == memory_judge.inquiry(ANSWER, case(), excerpts="c").version
     )
 
 
-@pytest.mark.parametrize("variant", memory.VARIANTS)
+@pytest.mark.parametrize("variant", memory_judge.VARIANTS)
 def test_every_variant_calls_references_to_sources_bookkeeping(variant: str) -> None:
-    assert "that is bookkeeping: it is no fact to be\nchecked" in memory.VARIANTS[variant]
+    assert "that is bookkeeping: it is no fact to be\nchecked" in memory_judge.VARIANTS[variant]
 
 
 @pytest.mark.parametrize(
@@ -73,19 +74,19 @@ def test_every_variant_calls_references_to_sources_bookkeeping(variant: str) -> 
     ],
 )
 def test_points(given: tuple[int, int, int], passed: bool, told: str) -> None:
-    vote, _ = heard(memory.inquiry(ANSWER, case()), points(*given))
+    vote, _ = heard(memory_judge.inquiry(ANSWER, case()), points(*given))
     assert vote.score == pytest.approx(sum(given) / 6)
     assert (vote.passed, vote.reason) == (passed, f"{told}It says so.")
 
 
 def test_a_threshold_is_a_share_of_the_points() -> None:
-    assert heard(memory.inquiry(ANSWER, case(), threshold=0.5), points(1, 1, 1))[0].passed
-    assert not heard(memory.inquiry(ANSWER, case(), threshold=1.0), points(3, 1, 1))[0].passed
-    assert not heard(memory.inquiry(ANSWER, case(), threshold=0.0), points(3, 2, 0))[0].passed
+    assert heard(memory_judge.inquiry(ANSWER, case(), threshold=0.5), points(1, 1, 1))[0].passed
+    assert not heard(memory_judge.inquiry(ANSWER, case(), threshold=1.0), points(3, 1, 1))[0].passed
+    assert not heard(memory_judge.inquiry(ANSWER, case(), threshold=0.0), points(3, 2, 0))[0].passed
 
 
 def test_excerpts_are_bounded_and_the_prompt_says_so() -> None:
-    inquiry = memory.inquiry(ANSWER, case(), excerpts=["a" * 600, "b" * 100], reads=400)
+    inquiry = memory_judge.inquiry(ANSWER, case(), excerpts=["a" * 600, "b" * 100], reads=400)
     _, model = heard(inquiry, points(3, 2, 1))
     material = model.asks[0].messages[0].content
     assert "EXCERPT 1 OF 2 (cut: the first 300 of 600 characters)\n" in material
@@ -107,9 +108,9 @@ def test_excerpts_are_bounded_and_the_prompt_says_so() -> None:
 def test_what_is_refused(given: dict[str, Any], problem: str) -> None:
     one = case(expected=given.pop("expected", "One pound a day."))
     with pytest.raises(ValueError, match=problem):
-        memory.inquiry(ANSWER, one, **given)
+        memory_judge.inquiry(ANSWER, one, **given)
 
 
 def test_a_boundary_needs_no_reference() -> None:
-    inquiry = memory.inquiry(ANSWER, case(expected=...), disclosure="refuse")
+    inquiry = memory_judge.inquiry(ANSWER, case(expected=...), disclosure="refuse")
     assert "REFERENCE" not in [part.name for part in inquiry.parts]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.judges.number import MAX_DIGITS, numbers, numeric
+from pytest_recall.judges.built_in import MAX_DIGITS, numbers, numeric
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ import inspect
 
 import pytest
 
-from pytest_recall.core.trial import Answer, Verdict
 from pytest_recall.judges import on_text
-from pytest_recall.judges.number import numeric
-from pytest_recall.judges.schema import json_schema
-from pytest_recall.judges.text import contains, exact, regex, token_f1
-from tests.core.samples import case
+from pytest_recall.judges.built_in import contains, exact, json_schema, numeric, regex, token_f1
+from pytest_recall.trials.trial import Answer, Verdict
+from tests.helpers.samples import case
 
 ANSWER = Answer(text="One pound a day.")
 

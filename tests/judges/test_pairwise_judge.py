@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.trial import Answer
-from pytest_recall.judges import pairwise
-from tests.core.samples import case
+from pytest_recall.judges import model_judges
+from pytest_recall.trials.trial import Answer
+from tests.helpers.samples import case
 from tests.helpers.scripted import better, sections
 from tests.judges.panels import heard
 
 
-def compared(**given: Any) -> pairwise.PairwiseInquiry:
+def compared(**given: Any) -> model_judges.PairwiseInquiry:
     """Return the comparison of "mine" with "theirs"."""
-    return pairwise.inquiry(Answer(text="mine"), case(), **{"against": "theirs", **given})
+    return model_judges.pairwise_inquiry(Answer(text="mine"), case(), **{"against": "theirs", **given})
 
 
 @pytest.mark.parametrize(

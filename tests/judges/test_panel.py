@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.core.judgement import Judgement, Vote
-from pytest_recall.core.model import ModelError, Reply
-from pytest_recall.core.trial import Verdict
+from pytest_recall.judges.judge_call import SAMPLED, Seat, Undecided
 from pytest_recall.judges.panel import Panel, drawn
-from pytest_recall.judges.seat import SAMPLED, Seat, Undecided
-from tests.core.samples import unhurried
+from pytest_recall.models.model import ModelError, Reply
+from pytest_recall.trials.trial import Judgement, Verdict, Vote
+from tests.helpers.samples import unhurried
 from tests.helpers.scripted import Scripted, scores
 from tests.judges.panels import NO, YES, asked
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.bench import ANSWERED
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.trial import Answer, Passage
 from pytest_recall.datasets.longmemeval import CATEGORIES
+from pytest_recall.files.errors import RecallError
 from pytest_recall.judges import paper
-from tests.core.samples import case
+from pytest_recall.trials.trial import ANSWERED, Answer, Passage
+from tests.helpers.samples import case
 from tests.helpers.scripted import sections
 from tests.judges.panels import heard
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.parse import Unreadable, chosen, scored
-from tests.core.samples import unhurried
+from pytest_recall.judges.judge_call import Unreadable, chosen, scored
+from tests.helpers.samples import unhurried
 
 RANGES = {"tone": (1, 5), "grounded": (0, 1)}
 GOOD = '{"reasoning": "It is kind.", "scores": {"tone": 4, "grounded": 1}}'

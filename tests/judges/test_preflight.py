@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.criteria import KnownVerdict
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.judgement import Preflight
-from pytest_recall.core.model import ModelError, Reply
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.trial import Answer
-from pytest_recall.judges.asked import INQUIRIES, ModelJudge
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_fields import KnownVerdict
+from pytest_recall.files.errors import RecallError
+from pytest_recall.judges.model_judges import INQUIRIES, ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.judges.preflight import BUILT_IN, fly, known_answers
-from tests.core.samples import case
+from pytest_recall.models.model import ModelError, Reply
+from pytest_recall.trials.trial import Answer, Preflight
+from tests.helpers.samples import case
 from tests.helpers.scripted import Scripted
 from tests.judges.panels import KNOWN, NO, YES
 

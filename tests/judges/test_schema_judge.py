@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.trial import Verdict
-from pytest_recall.judges.schema import json_schema
+from pytest_recall.judges.built_in import json_schema
+from pytest_recall.trials.trial import Verdict
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
 PASS = Verdict(passed=True, score=1.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.core.model import ModelError, Reply
-from pytest_recall.judges.seat import MAX_TOKENS, Seat, Undecided, reply_schema, score_schema, version_of
+from pytest_recall.judges.judge_call import MAX_TOKENS, Seat, Undecided, reply_schema, score_schema, version_of
+from pytest_recall.models.model import ModelError, Reply
 from tests.helpers.scripted import Scripted
 from tests.judges.panels import YES, asked, heard
 

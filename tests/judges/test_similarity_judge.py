@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.similarity import similarity
-from tests.core.samples import unhurried
+from pytest_recall.judges.built_in import similarity
 from tests.helpers.project import ECHOING, case
+from tests.helpers.samples import unhurried
 
 pytest.importorskip("wordllama")
 
@@ -63,7 +63,7 @@ def test_the_model_needs_no_network_and_leaves_the_logging_alone() -> None:
         "import logging, socket\n"
         "def refuse(*args, **more): raise SystemExit('a socket')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from pytest_recall.judges.similarity import similarity\n"
+        "from pytest_recall.judges.built_in import similarity\n"
         "print(round(similarity('a', 'a').score), logging.getLogger().handlers, logging.getLogger().level)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)

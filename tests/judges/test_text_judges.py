@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.trial import Verdict
-from pytest_recall.judges.text import contains, exact, regex, texts, token_f1
+from pytest_recall.judges.built_in import contains, exact, regex, texts, token_f1
+from pytest_recall.trials.trial import Verdict
 
 PASS = Verdict(passed=True, score=1.0)
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.memory import QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import QueryContext
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve
-from pytest_recall.providers.channel import Channel
+from pytest_recall.models.waiting import Channel
+from pytest_recall.trials.trial import Passage
 
 NOW = QueryContext()
 FACTS = {

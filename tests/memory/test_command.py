@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.exchange import Request, Response
-from pytest_recall.core.memory import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.memory.client import Client
-from pytest_recall.providers.channel import Channel
+from pytest_recall.models.waiting import Channel
+from pytest_recall.replay.exchange import Request, Response
 from tests.memory.asking import FACTS, NOW, filled, made
 
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes as Linux shows them")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.memory.deadline import deadline, patience
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.memory.client import deadline, patience
 from pytest_recall.memory.resolve import resolve
 
 

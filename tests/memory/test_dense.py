@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.core.memory import QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import QueryContext
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.dense import Hybrid, K, _highest
+from pytest_recall.trials.trial import Passage
 from tests.memory.asking import NOW, filled, made, sources
 
 pytest.importorskip("wordllama")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.memory import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.grpc_service import SERVICE, _messages
 from tests.memory.asking import NOW, made

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_recall.core.memory import MemoryFault, QueryContext
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.client import Client
 from tests.memory.asking import NOW, filled, made, sources
 from tests.memory.services import Service, serving

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.exchange import Request, Response
-from pytest_recall.core.memory import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.memory.client import Client
+from pytest_recall.replay.exchange import Request, Response
 from tests.memory.asking import NOW, filled, made, sources, texts
 
 pytest.importorskip("mcp")

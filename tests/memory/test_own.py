@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.memory import MemoryClient, MemoryFault
-from pytest_recall.memory.own import Own, checked
+from pytest_recall.cases.memory_part import MemoryClient, MemoryFault
+from pytest_recall.memory.python_memory import Own, checked
 from tests.memory.asking import FACTS, NOW, filled, made
 
 MODULE = """

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.memory import MemoryFault
-from pytest_recall.core.trial import Passage
-from pytest_recall.memory.passages import passages_of
+from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.memory.client import passages_of
+from pytest_recall.trials.trial import Passage
 
 
 def test_texts_mappings_and_objects_are_passages() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.core.memory import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault
 from tests.memory.asking import NOW, filled, made, sources, texts
 
 WRITTEN = st.text(st.characters(codec="utf-8"), max_size=60)

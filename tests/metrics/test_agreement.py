@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.metrics.agreement import Weights, kappa, percent_agreement
-from tests.core.samples import unhurried
+from tests.helpers.samples import unhurried
 
 ratings = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=40)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.binomial import at_least, critical, probability, wilson
-from tests.core.samples import unhurried
+from pytest_recall.metrics.intervals import at_least, critical, probability, wilson
+from tests.helpers.samples import unhurried
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

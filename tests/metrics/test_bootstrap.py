@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.bootstrap import mean_interval
-from tests.core.samples import unhurried
+from pytest_recall.metrics.paired import mean_interval
+from tests.helpers.samples import unhurried
 
 # fmt: off
 MIXED = [0.1, 0.0, -0.3, 0.5, 0.2, 0.0, 0.0, 0.4, -0.1, 0.25,

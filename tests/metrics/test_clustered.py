@@ -16,8 +16,7 @@ from pytest_recall.metrics.clustered import (
     clustered_slope,
     stratified_share,
 )
-from pytest_recall.metrics.mean import mean_of
-from pytest_recall.metrics.student import critical_t
+from pytest_recall.metrics.intervals import critical_t, mean_of
 
 POINTS = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=30)
 

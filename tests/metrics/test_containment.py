@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.containment import best_candidate, contains_at_k
-from pytest_recall.metrics.text import contains, token_f1
-from tests.core.samples import unhurried
+from pytest_recall.metrics.answers import best_candidate, contains, contains_at_k, token_f1
+from tests.helpers.samples import unhurried
 
 texts = st.lists(st.text("gGoO a", max_size=8), max_size=6)
 

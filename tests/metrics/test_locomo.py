@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.locomo import CATEGORIES, locomo_f1, words
-from pytest_recall.metrics.stems import stem
-from tests.core.samples import unhurried
+from pytest_recall.metrics.answers import CATEGORIES, locomo_f1, stem, words
+from tests.helpers.samples import unhurried
 
 pytest.importorskip("nltk")
 sentences = st.text("abthe nd,.;'s", max_size=20)
@@ -113,7 +112,7 @@ def test_the_same_text_is_right_if_it_has_words(text: str) -> None:
 def test_without_the_package_one_sentence_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['nltk'] = None\n"
-        "from pytest_recall.metrics.locomo import locomo_f1\n"
+        "from pytest_recall.metrics.answers import locomo_f1\n"
         "assert locomo_f1('not mentioned', '', 5) == 1\n"
         "try:\n    locomo_f1('a dog', 'dogs', 4)\n"
         "except ModuleNotFoundError as error:\n    print(error)\n"

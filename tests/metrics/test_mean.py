@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.metrics.abstention import abstention
-from pytest_recall.metrics.binomial import wilson
-from pytest_recall.metrics.mean import Mean, Tally, mean_of, share_of
-from pytest_recall.metrics.percentiles import percentile, percentiles
-from pytest_recall.metrics.student import critical_t
-from pytest_recall.metrics.tokencount import estimated_tokens
-from tests.core.samples import unhurried
+from pytest_recall.metrics.answers import estimated_tokens
+from pytest_recall.metrics.intervals import Mean, Tally, critical_t, mean_of, percentile, percentiles, share_of, wilson
+from tests.helpers.samples import unhurried
 
 scores = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.binomial import at_least, probability, wilson
+from pytest_recall.metrics.intervals import at_least, probability, wilson
 from pytest_recall.metrics.paired import difference_interval, holm, mcnemar, power_of_drop, smallest_drop
-from tests.core.samples import unhurried
+from tests.helpers.samples import unhurried
 
 flips = st.integers(0, 60)
 

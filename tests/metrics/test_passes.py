@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.passes import pass_at_k, pass_hat_k
-from tests.core.samples import unhurried
+from pytest_recall.metrics.intervals import pass_at_k, pass_hat_k
+from tests.helpers.samples import unhurried
 
 
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))

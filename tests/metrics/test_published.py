@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_recall.metrics.published import Means, Result, Sums, summarize
+from pytest_recall.metrics.summary import Means, Result, Sums, summarize
 
 RESULTS = [
     Result(True, 1.0, True, "a"),

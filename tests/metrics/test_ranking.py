@@ -19,7 +19,7 @@ from pytest_recall.metrics.ranking import (
     recall_at_k,
     reciprocal_rank,
 )
-from tests.core.samples import unhurried
+from tests.helpers.samples import unhurried
 
 ALL: list[Callable[..., Any]] = [
     recall_at_k,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.rouge import RougeL, common_length, rouge_l
-from tests.core.samples import unhurried
+from pytest_recall.metrics.answers import RougeL, common_length, rouge_l
+from tests.helpers.samples import unhurried
 
 words = st.lists(st.sampled_from("abcd"), max_size=12)
 sentences = st.text("abC1 .-é", max_size=40)

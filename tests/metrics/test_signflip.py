@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.paired import mcnemar
-from pytest_recall.metrics.signflip import DRAWS, sign_flip
-from tests.core.samples import unhurried
+from pytest_recall.metrics.paired import DRAWS, mcnemar, sign_flip
+from tests.helpers.samples import unhurried
 
 shares = st.builds(Fraction, st.integers(-6, 6), st.sampled_from([1, 3, 5, 6]))
 some = st.lists(shares, max_size=8)

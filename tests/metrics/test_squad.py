@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.squad import exact_match, normalized, squad_f1
-from tests.core.samples import unhurried
+from pytest_recall.metrics.answers import exact_match, normalized, squad_f1
+from tests.helpers.samples import unhurried
 
 sentences = st.text("abthe .,-'", max_size=20)
 

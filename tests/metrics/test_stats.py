@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.metrics.stats import unseen_share
+from pytest_recall.metrics.intervals import unseen_share
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.text import contains, lowered, token_f1, tokens
+from pytest_recall.metrics.answers import contains, lowered, token_f1, tokens
 
 sentences = st.text("ab c'1.-Ä", max_size=30)
 

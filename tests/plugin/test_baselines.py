@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.trial import Trial
+from pytest_recall.trials.trial import Trial
 from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.run import price
+from pytest_recall.models import prices
 from tests.helpers.project import WORKERS, Checkout, Project
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -135,13 +135,13 @@ def test_prices_of_ones_own_are_in_the_scorecard(pytester: pytest.Pytester, upst
 
 def test_a_call_is_priced_once(pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str | None] = []
-    real = price.price
+    real = prices.price
 
     def counted(model: str | None, *rest: Any) -> float | None:
         asked.append(model)
         return real(model, *rest)
 
-    monkeypatch.setattr(price, "price", counted)
+    monkeypatch.setattr(prices, "price", counted)
     checkout = project(upstream).at(pytester)
     checkout.run("eval", "--recall-mode=all", "--budget=10").assert_outcomes(passed=6)
     assert asked == ["gpt-4o-mini"] * 6

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.cause import Label
+from pytest_recall.results.regressions import Label
 from tests.helpers.loopback import Loopback
 from tests.helpers.project import BARE, DAY, IN, Checkout, Project, case, cases_yaml
 from tests.helpers.scripted import asks, judged

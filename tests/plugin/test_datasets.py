@@ -9,7 +9,7 @@ import json
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.dataset import sample_text
+from pytest_recall.datasets.file import sample_text
 from tests.helpers.project import BARE, WORKERS, Checkout, case, row
 from tests.helpers.scripted import judged
 from tests.memory.services import Service, serving

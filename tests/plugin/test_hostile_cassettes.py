@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
-from pytest_recall.core.matching import Rules
-from pytest_recall.store.cassette import Cassette, write_cassette
+from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.matching import Rules
 from tests.helpers.talking import agent, asking, cassette, talking
 from tests.helpers.upstream import Upstream
 

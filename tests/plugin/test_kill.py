@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from pytest_recall.store.journal import NAME
+from pytest_recall.trials.journal import NAME
 from tests.helpers.project import BARE, Checkout, Project, case, row
 
 DYING = {

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.judgement import Judgement
-from pytest_recall.core.trial import Verdict
+from pytest_recall.trials.trial import Judgement, Verdict
 from tests.helpers.project import WORKERS, Checkout, case
 from tests.helpers.scripted import JUDGED, asks, judged, model, times_asked
 

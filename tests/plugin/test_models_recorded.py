@@ -12,8 +12,8 @@ for _sdk in ("openai", "anthropic"):
     pytest.importorskip(_sdk)
 
 ASK = """\
-from pytest_recall.core.model import Ask, Message
-from pytest_recall.providers.resolve import resolve
+from pytest_recall.models.model import Ask, Message
+from pytest_recall.models.resolve import resolve
 
 with resolve({selector!r}) as model:
     return model.ask(Ask(messages=(Message("user", question),))).text"""

@@ -11,7 +11,7 @@ from tests.helpers.upstream import Upstream
 Workers = tuple[str, ...]
 PLAIN = BARE.with_cases(case("a", input="echo a", expected="a"), case("b", turns=["echo b", "echo c"], expected="c"))
 USING = """\
-from pytest_recall.core.model import Ask, Message
+from pytest_recall.models.model import Ask, Message
 
 
 @pytest.fixture

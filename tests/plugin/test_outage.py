@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import BARE, Project, case, row
-from tests.providers.endpoint import Answer, endpoint, failure
+from tests.models.endpoint import Answer, endpoint, failure
 
 NAMES = [f"c{number}" for number in range(20)]
 ASKING = """\

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.exchange import Exchange
+from pytest_recall.replay.exchange import Exchange
 from tests.helpers.overlapping import due
 from tests.helpers.project import WORKERS, Checkout, Project, cases_yaml
 from tests.helpers.talking import (

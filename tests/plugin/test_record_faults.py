@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.matching import Rules
-from pytest_recall.store.cassette import Cassette
-from pytest_recall.store.library import Library
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.matching import Rules
 from tests.helpers.project import Project
 from tests.helpers.talking import (
     agent,
@@ -428,9 +428,9 @@ def test_it_is_the_same_recording_with_any_number_of_workers(pytester: pytest.Py
 
 THIRTY = """
 import pathlib, sys
-from pytest_recall.core.exchange import Exchange, Request, Response
-from pytest_recall.core.matching import Rules, key_of
-from pytest_recall.store.library import Library
+from pytest_recall.replay.exchange import Exchange, Request, Response
+from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.cassette_library import Library
 
 library = Library(pathlib.Path(sys.argv[1]))
 header = {"fixture": "talk", "scope": "session", "run": "r"}

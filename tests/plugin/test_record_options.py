@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.matching import Rules
-from pytest_recall.store.cassette import Cassette, write_cassette
+from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.matching import Rules
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, asks, calls, cassette, drafts, finished, sources, talking, trial
 from tests.helpers.upstream import Upstream

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_recall.store.journal import NAME, Journal, is_cut_off, read_journal
+from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream

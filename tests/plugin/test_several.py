@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_recall.store.state import read_state
+from pytest_recall.schedule.state_file import read_state
 from tests.helpers.project import ECHO, RECORDING, WORKERS, Checkout, Project, case, cases_yaml, failing
 
 MARKED = """\

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.record import Record
-from pytest_recall.store.journal import NAME, read_journal
+from pytest_recall.trials.journal import NAME, read_journal
+from pytest_recall.trials.record import Record
 from tests.helpers.project import BARE, ECHOING, WORKERS, Checkout, Project, case, failing, row
 
 Workers = tuple[str, ...]

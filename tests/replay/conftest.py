@@ -22,3 +22,9 @@ def upstream() -> Iterator[Upstream]:
 def deck(tmp_path: Path) -> Deck:
     """A cassette to record into and replay from."""
     return Deck(tmp_path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of one cassette."""
+    return tmp_path / "a.ndjson"

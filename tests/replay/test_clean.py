@@ -12,11 +12,10 @@ from uuid import UUID
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.exchange import Exchange, Request, Response
-from pytest_recall.core.redact import Redactor
-from pytest_recall.replay.clean import cleaned
-from tests.core.secret_kinds import JSON, KINDS, OK, PLACES, URL, made
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.exchange import Exchange, Request, Response
+from pytest_recall.replay.redaction import Redactor, cleaned
+from tests.replay.secret_kinds import JSON, KINDS, OK, PLACES, URL, made
 
 MAY_PASS = 0
 """How many of the pairs of a kind and a place may reach the disk; each would have to be named in the docs."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.errors import MissError
+from pytest_recall.files.errors import MissError
 from tests.replay.upstream import Deck, Upstream
 
 Get = Callable[..., tuple[list[Any], Any]]
@@ -157,7 +157,7 @@ def test_a_recording_without_these_headers_is_replayed(deck: Deck, upstream: Ups
 
 def resealed(header: dict[str, Any], rest: list[bytes]) -> list[bytes]:
     """Return the lines of a cassette as they were before its header named the headers by which calls are matched."""
-    from pytest_recall.store.line import sealed
+    from pytest_recall.replay.cassette_lines import sealed
 
     lines = [sealed({name: value for name, value in header.items() if name not in ("crc", "headers")}), *rest[:-1]]
     end = {name: value for name, value in json.loads(rest[-1]).items() if name not in ("crc", "sum")}

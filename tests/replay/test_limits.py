@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.call import Call
-from pytest_recall.core.errors import MissError
-from pytest_recall.core.exchange import Request
-from pytest_recall.core.rate import MINUTE, Rate, Target
-from pytest_recall.replay.lane import LANE
-from pytest_recall.replay.limits import SLICE, Limiter, Limits, Turn
-from pytest_recall.replay.player import Player
+from pytest_recall.files.errors import MissError
+from pytest_recall.models.rate import MINUTE, Rate, Target
+from pytest_recall.models.rate_limiter import SLICE, Limiter, Limits, Turn
+from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.player import LANE, Player
 from pytest_recall.replay.tap import Step
-from tests.replay.clients import Post, every_client
+from tests.replay.http_clients import Post, every_client
 from tests.replay.test_tape import URL, ask, call, tape_of
 from tests.replay.upstream import Deck, Upstream
 

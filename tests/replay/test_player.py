@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.errors import MissError
-from pytest_recall.core.exchange import Request
-from pytest_recall.replay.lane import LANE, Lane
-from pytest_recall.replay.player import Player
+from pytest_recall.files.errors import MissError
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.player import LANE, Lane, Player
 from pytest_recall.replay.tap import Step, Tap
 from pytest_recall.replay.tape import Mode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.errors import MissError
+from pytest_recall.files.errors import MissError
 from pytest_recall.replay import sockets
 from pytest_recall.replay.player import Player
 from tests.replay.test_tape import tape_of

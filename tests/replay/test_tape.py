@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.exchange import Exchange, Failure, Request, Response
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.redact import Redactor
+from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Mode, Tape
-from pytest_recall.store.cassette import Cassette, write_cassette
 
 RULES = Rules()
 URL = "http://upstream/v1/messages"

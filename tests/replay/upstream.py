@@ -11,14 +11,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.redact import Redactor
-from pytest_recall.replay import hook, sockets
-from pytest_recall.replay.limits import Limits
+from pytest_recall.models.rate_limiter import Limits
+from pytest_recall.replay import sockets, watch
+from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Mode, Tape
-from pytest_recall.store.cassette import Cassette, write_cassette
 
 RULES = Rules()
 
@@ -128,7 +128,7 @@ class Deck:
         player.limits = limits
         cassette = Cassette(self.path, "case", RULES) if mode in ("replay", "missing") and self.path.exists() else None
         self.tape = Tape("case", mode, RULES, Redactor({}), "record it", cassette, self._draft)
-        undo = hook.install(player)
+        undo = watch.install(player)
         if mode == "replay":
             undo += sockets.guard(player)
         try:

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 
 from pytest_recall.cli.arguments import Parser
-from pytest_recall.core.errors import STOPPED, RecallError, StoppedError
+from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
 
 COMMANDS = (
     "init",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.record import Record
-from pytest_recall.render.sentences import plural
-from pytest_recall.run import finish
-from pytest_recall.run.place import Place
-from pytest_recall.store.journal import read_journal
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.runs import finish
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 
 DETAILS = """\
 A run folds itself in at its end, also after -x and Ctrl-C. This is for one that was

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pytest_recall.core.errors import nearest
+from pytest_recall.files.errors import nearest
 
 
 class Parser(argparse.ArgumentParser):

@@ -8,22 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
-from pytest_recall.core.audit import GRADES, Grading, Only, grading, picks
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.record import Record
-from pytest_recall.render.audit import lines
-from pytest_recall.render.sentences import plural
-from pytest_recall.run import finish
-from pytest_recall.run.audit import export, labels
-from pytest_recall.run.place import Place
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.files import locked, write_text
-from pytest_recall.store.grades import append_grades, read_grades, read_import
-from pytest_recall.store.journal import read_journal
-from pytest_recall.store.labels import append_labels
-from pytest_recall.store.lines import as_lines
+from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.json_lines import as_lines
+from pytest_recall.files.wording import plural
+from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
+from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
+from pytest_recall.judges.calibration_file import append_labels
+from pytest_recall.judges.judges_text import audit_lines
+from pytest_recall.runs import finish
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 
 SAMPLE = 5
 DETAILS = (
@@ -101,7 +100,7 @@ def _take(args: argparse.Namespace, place: Place, folder: Path, record: Record) 
         newest = place.artifacts.runs()[-1:] == [folder]
         finish.write_scorecard(place, folder, record, card, newest=newest)
     print(f"{args.graded}: {plural(len(given), 'grade')}, {news} of them new")
-    print("nothing is graded yet" if card.regraded is None else "\n".join(lines(card.regraded)))
+    print("nothing is graded yet" if card.regraded is None else "\n".join(audit_lines(card.regraded)))
 
 
 def _label(args: argparse.Namespace, place: Place, record: Record, gradings: dict[str, Grading]) -> None:

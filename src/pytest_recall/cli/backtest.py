@@ -7,18 +7,16 @@ import json
 import sys
 from pathlib import Path
 
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, place_of
 from pytest_recall.cli.policies import add_sizes, journals, sizes_of
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.habits import habits, settled
-from pytest_recall.core.history import Past, in_order, past_of, past_of_lines
-from pytest_recall.render import backtest as render
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.backtest import as_it_was, backtest, check_enough, rows_before
-from pytest_recall.run.simulate import literal, lottery
-from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.verdicts import read_verdicts
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule import schedule_text as render
+from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
+from pytest_recall.schedule.history import Past, habits, in_order, past_of, past_of_lines, settled
+from pytest_recall.schedule.simulate import literal, lottery
 
 DETAILS = """\
 The runs are those in eval/_artifacts, and in each DIR of --runs; in the place of each the
@@ -84,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             "gone": len(gone),
             "sizes": sizes._asdict(),
         }
-        print(json.dumps(render.as_json(found, usd, facts), indent=2))
+        print(json.dumps(render.backtest_json(found, usd, facts), indent=2))
         return 0
     pulls = sum(past.pr is not None for past in runs[1:])
     notes = [
@@ -97,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         notes.append(f"{plural(never, 'case')} of the case files in no run, and left out.")
     if gone:
         notes.append(f"{plural(len(gone), 'case')} on record in no case file any more, and left out.")
-    print("\n".join(render.lines(found, usd, notes)))
+    print("\n".join(render.backtest_lines(found, usd, notes)))
     return 0
 
 

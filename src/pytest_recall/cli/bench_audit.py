@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.core.horizon.published import Run
+    from pytest_recall.horizon.published import Run
 
 SEED = 42
 DETAILS = """\
@@ -53,7 +53,7 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.runs import read_run
 
     _check(args)
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         return _apply(args, found)
     from pytest_recall.horizon.audit import export, stops_of
     from pytest_recall.horizon.corpus import Corpus, story_name
-    from pytest_recall.render.horizon_audit import exported, page
+    from pytest_recall.horizon.run_text import exported, page
 
     corpus = None
     if args.persona is not None:
@@ -80,18 +80,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _apply(args: argparse.Namespace, found: Run) -> int:
-    from pytest_recall.core.errors import RecallError
-    from pytest_recall.core.horizon.regrade import audited
+    from pytest_recall.files.disk import read_text, write_text
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon import run_text as render
     from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_regrades, write_defects
-    from pytest_recall.render import horizon_audit as render
-    from pytest_recall.store.files import read_text, write_text
+    from pytest_recall.horizon.regrade import audited
 
     read = read_regrades(args.run_dir, found)
     if not read.files:
         raise RecallError(f"{args.run_dir / FOLDER}: holds no items; `recall bench audit {args.run_dir}` writes them")
     told = audited(found, read.regrades)
     defects = write_defects(args.run_dir, read.regrades)
-    plain = render.as_json(told, read.waiting, defects)
+    plain = render.audit_json(told, read.waiting, defects)
     write_text(args.run_dir / FOLDER / AUDITED, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     path = args.run_dir / NOTES
     before = read_text(path, str(path)) if path.is_file() else ""
@@ -101,7 +101,7 @@ def _apply(args: argparse.Namespace, found: Run) -> int:
     if args.json:
         print(json.dumps(plain, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(told, read.waiting, defects)))
+        print("\n".join(render.audit_lines(told, read.waiting, defects)))
     if not read.regrades:
         print("recall: no item has a verdict yet", file=sys.stderr)
         return 2
@@ -114,7 +114,7 @@ def _apply(args: argparse.Namespace, found: Run) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     if args.apply:
         for name in ("checkpoint", "seed", "persona", "arcs"):

@@ -10,15 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.layout import KEPT
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.persona import KEPT
 
 if TYPE_CHECKING:
-    from pytest_recall.core.spend import Bill
-    from pytest_recall.horizon.passes.author import Author
-    from pytest_recall.horizon.passes.forecast import Estimate
-    from pytest_recall.horizon.passes.work import Work
-    from pytest_recall.providers.provider import Provider
+    from pytest_recall.horizon.passes.work import Author, Estimate, Work
+    from pytest_recall.models.provider import Provider
+    from pytest_recall.trials.cost import Bill
 
 
 MOST = 10_000_000
@@ -50,8 +48,8 @@ def spent(work: Work | None) -> dict[str, Any]:
 
 def spent_line(work: Work | None) -> str:
     """Return in words what was spent."""
-    from pytest_recall.render.cost import price
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.files.wording import plural
+    from pytest_recall.trials.cost_text import price
 
     bill = _bill(work)
     if not bill.calls:
@@ -60,14 +58,14 @@ def spent_line(work: Work | None) -> str:
 
 
 def _bill(work: Work | None) -> Bill:
-    from pytest_recall.core.spend import spend_of
+    from pytest_recall.trials.cost import spend_of
 
     return spend_of(work.bought if work else ()).spent
 
 
 def check_effect(model: str, given: dict[str, object]) -> None:
     """Refuse options, by name, that are set and have no effect since no model is asked."""
-    from pytest_recall.horizon.passes.author import seed_of
+    from pytest_recall.horizon.passes.work import seed_of
 
     if seed_of(model) is not None:
         for name, value in given.items():
@@ -81,10 +79,9 @@ def writing(asked: Asked, folder: Path, root: Path) -> Iterator[Writer]:
 
     A selector's relative paths are those from `root`.
     """
-    from pytest_recall.horizon.passes.author import ModelAuthor, Whole, seed_of
-    from pytest_recall.horizon.passes.offline import OfflineAuthor
-    from pytest_recall.horizon.passes.work import Work
-    from pytest_recall.store.files import make_ignored
+    from pytest_recall.files.disk import make_ignored
+    from pytest_recall.horizon.passes.offline_days import OfflineAuthor
+    from pytest_recall.horizon.passes.work import ModelAuthor, Whole, Work, seed_of
 
     seed = seed_of(asked.model)
     if seed is not None:
@@ -99,9 +96,9 @@ def writing(asked: Asked, folder: Path, root: Path) -> Iterator[Writer]:
 
 def model_of(selector: str, timeout: int, root: Path) -> Provider:
     """Return a model that may take `timeout` milliseconds for a reply. Raises RecallError if there is none."""
-    from pytest_recall.core.retry import Retry
-    from pytest_recall.providers.provider import Settings
-    from pytest_recall.providers.resolve import resolve
+    from pytest_recall.models.provider import Settings
+    from pytest_recall.models.rate import Retry
+    from pytest_recall.models.resolve import resolve
 
     seconds = timeout / 1000
     # One that took its time may be asked once more.
@@ -111,8 +108,7 @@ def model_of(selector: str, timeout: int, root: Path) -> Provider:
 
 def estimate_of(asked: Asked, root: Path, sizes: Iterable[tuple[int, int]]) -> Estimate:
     """Return what calls of these sizes take, each its tokens in and at most out; nothing where no model is asked."""
-    from pytest_recall.horizon.passes.author import seed_of
-    from pytest_recall.horizon.passes.forecast import Estimate, forecast
+    from pytest_recall.horizon.passes.work import Estimate, forecast, seed_of
 
     if seed_of(asked.model) is not None:
         return Estimate(0, 0, 0, 0.0)

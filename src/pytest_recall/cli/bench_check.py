@@ -40,10 +40,10 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.check import check
     from pytest_recall.horizon.corpus import Corpus, story_name
-    from pytest_recall.render.sentences import plural
 
     if not args.dir.is_dir():
         raise RecallError(f"{args.dir}: is not there; name a persona's folder")

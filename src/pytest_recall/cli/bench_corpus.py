@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_recall.cli.bench_author import add_model, count, model_of, say
 
 if TYPE_CHECKING:
-    from pytest_recall.core.horizon.profile import Profile
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.horizon.profile import Profile
 
 DATES = ("calendar", "legacy-dst")
 RANGE, ASKING = ("days", "start", "end"), ("temperature", "max_tokens")
@@ -74,14 +74,14 @@ def profile_of(args: argparse.Namespace) -> Profile | None:
     """Return the profile that is given, None without one; its variables are taken in. Raises RecallError."""
     if args.profile is None:
         return None
-    from pytest_recall.horizon.profile import read_profile
+    from pytest_recall.horizon.profile_file import read_profile
 
     return read_profile(args.profile, str(args.profile), os.environ, say)
 
 
 def folder_of(args: argparse.Namespace, profile: Profile | None) -> Path:
     """Return the persona's folder, which need not be there. Raises RecallError if nothing names one."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     if args.persona is not None:
         return Path(args.persona)
@@ -104,7 +104,7 @@ def say_unused(args: argparse.Namespace, profile: Profile | None, *used: str) ->
 
 def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpus:
     """Return the corpus that the options and the profile name. Raises RecallError."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.corpus import Corpus, story_name
 
     part = None if profile is None else profile.persona
@@ -134,7 +134,7 @@ def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpu
 
 def span_of(args: argparse.Namespace, profile: Profile | None, last: int) -> tuple[int, int]:
     """Return the first and the last day that are asked for, by default 1 to `last`. Raises RecallError."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     if args.days is not None and (args.start is not None or args.end is not None):
         raise RecallError("--days: says where it ends, and so do --start and --end; give either")
@@ -152,7 +152,7 @@ def span_of(args: argparse.Namespace, profile: Profile | None, last: int) -> tup
 
 def days_of(args: argparse.Namespace, profile: Profile | None, corpus: Corpus) -> list[int]:
     """Return the days of the corpus that are asked for. Raises RecallError if there are none."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     first, last = span_of(args, profile, corpus.days[-1])
     found = [day for day in corpus.days if first <= day <= last]
@@ -175,7 +175,7 @@ def settled(args: argparse.Namespace, profile: Profile | None, usual: Usual) -> 
 
 def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
     """Return the model that is given, else the first of these kinds that a profile names. Raises RecallError."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
     found: str | None = args.model or next((one for one in written if one), None)
@@ -193,9 +193,8 @@ def root_of(args: argparse.Namespace) -> Path:
 @contextmanager
 def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
     """Yield what asks the model. Raises RecallError if there is none, or something is missing for it."""
-    from pytest_recall.core.errors import RecallError
-    from pytest_recall.horizon.passes.author import seed_of
-    from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon.passes.work import Work, seed_of
 
     if seed_of(selector) is not None:
         raise RecallError(f"--model: {selector!r} asks nobody, and this needs somebody who understands; name a model")

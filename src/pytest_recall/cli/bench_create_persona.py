@@ -31,12 +31,12 @@ from pytest_recall.cli.bench_corpus import (
     settled,
 )
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.errors import RecallError, StoppedError
+from pytest_recall.files.errors import RecallError, StoppedError
 
 if TYPE_CHECKING:
-    from pytest_recall.core.horizon.persona import Persona
-    from pytest_recall.core.horizon.profile import Profile
-    from pytest_recall.horizon.passes.author import Wish
+    from pytest_recall.horizon.passes.work import Wish
+    from pytest_recall.horizon.persona import Persona
+    from pytest_recall.horizon.profile import Profile
 
 USUAL, DAYS = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000), 1_000
 DETAILS = """\
@@ -77,7 +77,7 @@ def add(commands: Commands) -> None:
 
 
 def _date(text: str) -> date:
-    from pytest_recall.core.horizon.persona import FIRST, LAST
+    from pytest_recall.horizon.persona import FIRST, LAST
 
     try:
         found = date.fromisoformat(text)
@@ -90,10 +90,10 @@ def _date(text: str) -> date:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.horizon.calendar import DEFAULT_EPOCH
-    from pytest_recall.core.horizon.demands import SHORTEST
+    from pytest_recall.horizon.consistency import SHORTEST
     from pytest_recall.horizon.corpus import PERSONA, Corpus
-    from pytest_recall.horizon.passes.author import Wish, seed_of
+    from pytest_recall.horizon.passes.work import Wish, seed_of
+    from pytest_recall.horizon.persona import DEFAULT_EPOCH
 
     profile = profile_of(args)
     model = selector_of(args, profile, "creation", "generation")
@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _story(args: argparse.Namespace, profile: Profile | None) -> tuple[str, int]:
     """Return the name of the story's file, and how many days it has: as given, or as the profile says."""
-    from pytest_recall.core.horizon.layout import days_in
+    from pytest_recall.horizon.persona import days_in
 
     named = None
     if profile is not None and args.days is None and "arcs" in profile.persona.model_fields_set:
@@ -144,9 +144,9 @@ def _story(args: argparse.Namespace, profile: Profile | None) -> tuple[str, int]
 
 
 def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | None, writer: Writer) -> int:
+    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import PERSONA
-    from pytest_recall.horizon.passes.personas import create_persona, create_story, write_persona, write_story
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.horizon.passes.days import create_persona, create_story, write_persona, write_story
 
     persona = known
     if persona is None:
@@ -172,9 +172,9 @@ def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | N
 
 def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: Asked) -> int:
     """Say what it would take if the first replies can be taken. What the story's prompt has is not there yet."""
-    from pytest_recall.horizon.passes.forecast import sentence
-    from pytest_recall.horizon.passes.persona_prompt import PERSONA, STORY, persona, story
-    from pytest_recall.metrics.tokencount import estimated_tokens
+    from pytest_recall.horizon.passes.prompts import PERSONA, STORY, persona, story
+    from pytest_recall.horizon.passes.work import sentence
+    from pytest_recall.metrics.answers import estimated_tokens
 
     most = asked.max_tokens
     # A story is told the persona, which is as long as its reply may be, and may be twice as long itself.

@@ -29,8 +29,7 @@ from pytest_recall.cli.bench_corpus import (
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.daily import Asking, LeftOut
-    from pytest_recall.horizon.passes.forecast import Estimate
-    from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.horizon.passes.work import Estimate, Work
 
 
 def add_options(parser: argparse.ArgumentParser, base: str, usual: Usual) -> None:
@@ -57,9 +56,8 @@ def daily(
     `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
     file is, and `retold` its text by the author who asks no model, of a seed.
     """
-    from pytest_recall.horizon.passes.author import seed_of
     from pytest_recall.horizon.passes.daily import Asking, LeftOut
-    from pytest_recall.horizon.passes.forecast import Estimate, forecast, sizes_of
+    from pytest_recall.horizon.passes.work import Estimate, forecast, seed_of, sizes_of
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
@@ -99,10 +97,10 @@ def _pass(
     work: Work | None,
 ) -> int:
     """Have `write` write the days that are not there, or only say what it would take, and return the exit code."""
-    from pytest_recall.horizon.covered import alone
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.corpus import alone
     from pytest_recall.horizon.passes.daily import reasons
-    from pytest_recall.horizon.passes.forecast import sentence
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.horizon.passes.work import sentence
 
     folder = path(corpus, days[0]).parent
     if args.dry_run:
@@ -128,7 +126,7 @@ def _pass(
 
 def _write(path: Path, text: str) -> bool:
     """Write a day's file; return whether there was anything to write."""
-    from pytest_recall.store.files import write_text
+    from pytest_recall.files.disk import write_text
 
     if text:
         write_text(path, text, durable=True)

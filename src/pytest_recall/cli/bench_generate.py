@@ -34,7 +34,7 @@ from pytest_recall.cli.bench_corpus import (
     span_of,
 )
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.errors import StoppedError
+from pytest_recall.files.errors import StoppedError
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.passes.days import Days
@@ -92,9 +92,9 @@ def _whole(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon.covered import alone
-    from pytest_recall.horizon.passes.author import seed_of
+    from pytest_recall.horizon.corpus import alone
     from pytest_recall.horizon.passes.days import Days
+    from pytest_recall.horizon.passes.work import seed_of
 
     profile = profile_of(args)
     model = selector_of(args, profile, "generation")
@@ -124,8 +124,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> int:
+    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.passes.work import Progress
-    from pytest_recall.render.sentences import plural
 
     done = days.write(writer.author, Progress("day", total).step)
     folder = days.corpus.memories
@@ -145,8 +145,8 @@ def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> 
 
 def _need(args: argparse.Namespace, days: Days, asked: Asked) -> int:
     """Say what the pass would take."""
-    from pytest_recall.horizon.passes.forecast import sentence
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.passes.work import sentence
 
     need = days.need(asked.max_tokens)
     estimate = estimate_of(asked, root_of(args), need.sizes)

@@ -34,14 +34,19 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from functools import partial
 
-    from pytest_recall.horizon.passes.conversations import conversation_path, prompts, retold, write_conversations
+    from pytest_recall.horizon.passes.daily import (
+        conversation_path,
+        conversation_prompts,
+        conversation_retold,
+        write_conversations,
+    )
 
     return daily(
         args,
         USUAL,
         ("conversation", "generation"),
         path=partial(conversation_path, form=args.format),
-        prompts=prompts,
+        prompts=conversation_prompts,
         write=partial(write_conversations, form=args.format),
-        retold=partial(retold, form=args.format),
+        retold=partial(conversation_retold, form=args.format),
     )

@@ -25,10 +25,10 @@ from pytest_recall.cli.bench_corpus import (
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.core.horizon.profile import Profile
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.questions import Outcome, Plan, Writer
     from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.horizon.profile import Profile
 
 DETAILS = """\
 Questions are written window by window: --interval days at a time, with the days' texts shown to the model, and each
@@ -73,12 +73,11 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError, nearest
-    from pytest_recall.core.horizon.persona import PRINCIPAL
-    from pytest_recall.horizon.passes.author import seed_of
-    from pytest_recall.horizon.passes.questioner import Questioner
+    from pytest_recall.files.errors import RecallError, nearest
+    from pytest_recall.horizon.passes.questioner import Questioner, TemplateWriter
     from pytest_recall.horizon.passes.questions import Plan
-    from pytest_recall.horizon.passes.template_questions import TemplateWriter
+    from pytest_recall.horizon.passes.work import seed_of
+    from pytest_recall.horizon.persona import PRINCIPAL
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
@@ -133,14 +132,12 @@ def _go(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Writer, wo
 
 
 def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Writer) -> int:
-    from pytest_recall.core.horizon.layout import KEPT
-    from pytest_recall.horizon.corpus import QUESTIONS
-    from pytest_recall.horizon.covered import Covered
-    from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.corpus import QUESTIONS, Covered, QuestionFile
     from pytest_recall.horizon.passes.questioner import Questioner
     from pytest_recall.horizon.passes.questions import requests
-    from pytest_recall.horizon.questionfile import QuestionFile
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.horizon.passes.work import forecast, sentence, sizes_of
+    from pytest_recall.horizon.persona import KEPT
 
     covered = Covered(corpus.path / KEPT / f"{corpus.qa.name}.jsonl")
     wanted = list(requests(corpus, plan, covered, QuestionFile(corpus.qa / QUESTIONS)))
@@ -158,8 +155,8 @@ def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Write
 
 
 def _print(args: argparse.Namespace, corpus: Corpus, outcome: Outcome, work: Work | None) -> None:
+    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import QUESTIONS
-    from pytest_recall.render.sentences import plural
 
     counts = Counter(row["category"] for row in outcome.added)
     if args.json:

@@ -36,14 +36,14 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from functools import partial
 
-    from pytest_recall.horizon.passes.toolcalls import calls_path, prompts, retold, write_tool_calls
+    from pytest_recall.horizon.passes.daily import calls_path, tool_call_prompts, tool_calls_retold, write_tool_calls
 
     return daily(
         args,
         USUAL,
         ("generation",),
         path=calls_path,
-        prompts=prompts,
+        prompts=tool_call_prompts,
         write=partial(write_tool_calls, tell=say),
-        retold=retold,
+        retold=tool_calls_retold,
     )

@@ -12,6 +12,7 @@ DETAILS = """\
 Draws heatmap.png into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
 fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
 recall-vs-size.png, means with bands against days, and failures-by-cause.png once verdicts of an audit are there.
+With `-o NAME.png` they are called NAME-recall-vs-size.png and so on, so that several runs can share a folder.
 Where no model judged, hallucination is hatched: it was not measured. The colours can be told apart by
 colour-blind people; `published` are those of Recall Bench, which cannot.
 
@@ -36,13 +37,13 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
-    from pytest_recall.core.horizon.pictures import causes, heatmap, sizes
-    from pytest_recall.core.horizon.regrade import audited
+    from pytest_recall.files.disk import write_bytes
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon import pictures
     from pytest_recall.horizon.audit import read_regrades
+    from pytest_recall.horizon.picture_data import causes, heatmap, sizes
+    from pytest_recall.horizon.regrade import audited
     from pytest_recall.horizon.runs import read_run
-    from pytest_recall.render import pictures
-    from pytest_recall.store.files import write_bytes
 
     format: pictures.Format = "svg" if args.svg else "png"
     path = args.out or args.run_dir / f"heatmap.{format}"
@@ -52,13 +53,18 @@ def run(args: argparse.Namespace) -> int:
     found = read_run(args.run_dir)
     drawn = {path: pictures.draw_heatmap(heatmap(found), args.colors, format)}
     if found.evaluations:
-        drawn[path.with_name(f"recall-vs-size.{format}")] = pictures.draw_sizes(sizes(found), format)
+        drawn[beside(path, "recall-vs-size")] = pictures.draw_sizes(sizes(found), format)
     else:
         print("recall: the run's files hold no answers, so that there are no bands to draw", file=sys.stderr)
     if groups := causes(audited(found, read_regrades(args.run_dir, found).regrades)):
         title = f"What was found: {found.adapter or found.name}"
-        drawn[path.with_name(f"failures-by-cause.{format}")] = pictures.draw_causes(title, groups, format)
+        drawn[beside(path, "failures-by-cause")] = pictures.draw_causes(title, groups, format)
     for file, data in drawn.items():
         write_bytes(file, data)
         print(file)
     return 0
+
+
+def beside(heatmap: Path, name: str) -> Path:
+    """Return the file of another picture: two runs drawn into one folder must not overwrite each other's."""
+    return heatmap.with_name(f"{name if heatmap.stem == 'heatmap' else f'{heatmap.stem}-{name}'}{heatmap.suffix}")

@@ -12,7 +12,7 @@ from pytest_recall.cli.bench_corpus import add_folders, corpus_of
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.lint import Found
+    from pytest_recall.horizon.check import Found
 
 DETAILS = """\
 DIR is the persona's folder. Each question is held against the texts of its relevant days: whether they are there,
@@ -37,10 +37,10 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.check import lint_corpus
     from pytest_recall.horizon.corpus import QUESTIONS
-    from pytest_recall.horizon.lint import lint_corpus
-    from pytest_recall.render.sentences import plural
 
     corpus = corpus_of(args)
     file = corpus.qa / QUESTIONS

@@ -24,15 +24,15 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(commands, "merge", "make one run of the parts of one", run, DETAILS)
     parser.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN_DIR", help="the folder of a part; two or more")
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="the folder of the whole, new")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="output directory; must not exist")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import listed, plural
     from pytest_recall.horizon.merging import merge_folders
-    from pytest_recall.render.sentences import listed, plural
-    from pytest_recall.store.horizon_folder import QUESTIONS
+    from pytest_recall.horizon.run_file import QUESTIONS
 
     if len(args.run_dirs) < 2:
         raise RecallError(f"{args.run_dirs[0]}: is one run, which there is nothing to merge with; name another")

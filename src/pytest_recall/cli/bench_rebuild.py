@@ -29,11 +29,10 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.merging import rebuild_result
-    from pytest_recall.render.sentences import plural
-    from pytest_recall.store.horizon import write_result
-    from pytest_recall.store.horizon_folder import RESULT
+    from pytest_recall.horizon.run_file import RESULT, write_result
 
     path = args.out or args.run_dir / RESULT
     if path.exists():

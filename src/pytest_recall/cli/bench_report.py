@@ -37,9 +37,9 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.horizon.statistics import pairing, report
+    from pytest_recall.horizon import report_text as render
     from pytest_recall.horizon.runs import read_answered
-    from pytest_recall.render import horizon_report as render
+    from pytest_recall.horizon.statistics import pairing, report
 
     # Two folders of one name, such as a/run and b/run, must not look alike.
     runs = [read_answered(path, str(path)) for path in args.run_dirs]

@@ -29,11 +29,11 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError
-    from pytest_recall.core.horizon.rescore import rescore
-    from pytest_recall.horizon.runlines import read_lines
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon import run_text as render
+    from pytest_recall.horizon.regrade import rescore
+    from pytest_recall.horizon.run_file import read_lines
     from pytest_recall.horizon.runs import read_run
-    from pytest_recall.render import horizon_rescore as render
 
     found, lines = read_run(args.run_dir), read_lines(args.run_dir)
     if not found.evaluations:
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     rescored = rescore(found, [*lines.checkpoints, lines.summary], lines.questions if lines.labelled else None)
     name = str(args.run_dir)
     if args.json:
-        print(json.dumps(render.as_json(name, rescored), indent=2, ensure_ascii=False))
+        print(json.dumps(render.rescore_json(name, rescored), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(name, rescored)))
+        print("\n".join(render.rescore_lines(name, rescored)))
     return int(bool(rescored.differences))

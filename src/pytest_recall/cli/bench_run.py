@@ -114,7 +114,7 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.parts import parts_of
-    from pytest_recall.horizon.profile import settings_of
+    from pytest_recall.horizon.profile_file import settings_of
 
     _check(args)
     profile = profile_of(args)
@@ -128,11 +128,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _go(args: argparse.Namespace, parts: Parts) -> int:
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.judge import ModelJudge
     from pytest_recall.horizon.run import Going
-    from pytest_recall.render.cost import budget_line
-    from pytest_recall.render.horizon_run import lines, unasked
+    from pytest_recall.horizon.run_text import run_lines, unasked
+    from pytest_recall.trials.cost_text import budget_line
 
     if args.memory_reset and parts.client.private:
         raise RecallError(f"--memory-reset: {parts.client.name} is empty when a run begins; remove the option")
@@ -151,7 +151,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
         print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
     else:
         lexical = not isinstance(parts.judge, ModelJudge)
-        print("\n".join(lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
+        print("\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
     for problem in parts.calls.problems:
         say(problem)
     if outcome.lost:
@@ -164,8 +164,8 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
 
 
 def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
-    from pytest_recall.horizon.need import need_of
-    from pytest_recall.render.horizon_run import preview
+    from pytest_recall.horizon.estimate import need_of
+    from pytest_recall.horizon.run_text import preview
 
     need = need_of(parts)
     if args.json:
@@ -181,7 +181,7 @@ def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     if args.out is not None and args.resume is not None:
         raise RecallError("--out and --resume both name the folder of the run; give one of them")
@@ -198,7 +198,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _check_models(args: argparse.Namespace) -> None:
     """Refuse options that are about the calls of models where none is asked."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     for name in ("budget", "record", "replay"):
         if getattr(args, name) is not None:
@@ -208,10 +208,10 @@ def _check_models(args: argparse.Namespace) -> None:
 
 def _calls(args: argparse.Namespace) -> Calls:
     """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.eval_directory import find_place
     from pytest_recall.horizon.calls import Calls
-    from pytest_recall.run.place import find_place
-    from pytest_recall.store.rubric import read_rubric
 
     root = Path.cwd()
     place = find_place(root, root, [root])
@@ -231,7 +231,7 @@ def _calls(args: argparse.Namespace) -> Calls:
 
 
 def _given(args: argparse.Namespace) -> Any:
-    from pytest_recall.horizon.profile import Given
+    from pytest_recall.horizon.profile_file import Given
 
     by_alias: Mapping[str, Any] = {
         "ranges": None if args.ranges is None else ",".join(args.ranges),
@@ -259,10 +259,9 @@ def _given(args: argparse.Namespace) -> Any:
 
 def _folder(args: argparse.Namespace, parts: Parts) -> Path:
     """Return the folder of the run: the one that is named, or that of runs of this configuration."""
-    from pytest_recall.core.errors import RecallError
-    from pytest_recall.run.place import find_place
-    from pytest_recall.store.horizon import header_of
-    from pytest_recall.store.horizon_folder import PROGRESS
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.horizon.run_file import PROGRESS, header_of
 
     if args.resume is not None:
         folder: Path = args.resume.parent if args.resume.name == PROGRESS else args.resume

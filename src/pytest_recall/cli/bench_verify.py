@@ -13,10 +13,10 @@ from pytest_recall.cli.bench_corpus import Usual, add_asking, add_folders, corpu
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.core.horizon.question import BenchQuestion
-    from pytest_recall.core.horizon.verification import Change
     from pytest_recall.horizon.passes.verify import Verification
     from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.horizon.question import BenchQuestion
+    from pytest_recall.horizon.questioning import Change
 
 DETAILS = """\
 DIR is the persona's folder. For each question a model is shown the relevant days, and passages of later days that have
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     if args.model is None and not args.apply:
         raise RecallError("--model: is not given; name a strong model, or give --apply for the verdicts that there are")
@@ -96,8 +96,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _dry_run(args: argparse.Namespace, found: Verification, chosen: list[BenchQuestion], work: Work) -> int:
-    from pytest_recall.horizon.passes.forecast import forecast, sentence, sizes_of
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.passes.work import forecast, sentence, sizes_of
 
     left = found.left(chosen)
     estimate = forecast(work.model, sizes_of(map(found.prompts, left), args.max_tokens))
@@ -110,13 +110,13 @@ def _dry_run(args: argparse.Namespace, found: Verification, chosen: list[BenchQu
 
 
 def _is_wrong(question: BenchQuestion, line: Mapping[str, Any]) -> bool:
-    from pytest_recall.core.horizon.verification import is_outdated
+    from pytest_recall.horizon.questioning import is_outdated
 
     return not line["supported"] or is_outdated(question, line)
 
 
 def _told(question: BenchQuestion, line: Mapping[str, Any]) -> list[str]:
-    from pytest_recall.core.horizon.verification import is_outdated
+    from pytest_recall.horizon.questioning import is_outdated
 
     told = []
     if not line["supported"]:
@@ -136,7 +136,7 @@ def _print(
     changes: Mapping[str, Change],
     applied: bool,
 ) -> None:
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.files.wording import plural
 
     path = found.file.path
     lines = {row.raw.get("id"): row.line for row in found.file.rows}

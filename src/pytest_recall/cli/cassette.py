@@ -6,16 +6,16 @@ import argparse
 import json
 from typing import Any
 
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli import cassette_convert, cassette_prune, cassette_scan, cassette_shelf, cassette_show
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, add_files, command, context_of, place_of
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import Asked
-from pytest_recall.run.state import current
-from pytest_recall.store.cassette import Cassette
-from pytest_recall.store.library import Library
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.wording import plural
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.runs.context import Asked
+from pytest_recall.schedule.state import current
 
 LIST = """\
 The age is that of the oldest call. An orphan is the recording of a case that is in no case file

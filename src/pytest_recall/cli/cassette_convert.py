@@ -11,20 +11,19 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from pathlib import Path
 
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, scenarios_of
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.redact import Redactor
-from pytest_recall.core.secrets import secret_names
-from pytest_recall.render.sentences import plural
-from pytest_recall.replay.clean import cleaned
-from pytest_recall.replay.vcr_format import export_vcr, import_vcr
-from pytest_recall.run.place import Place
-from pytest_recall.store.cassette import Cassette
-from pytest_recall.store.lore import ANTHROPIC, import_lore
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
+from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor, cleaned
+from pytest_recall.replay.secrets import secret_names
 
 IMPORT = """\
 SOURCE is a cassette of vcrpy (.yaml, .yml, .json), a recording of Lore (.ndjson, .jsonl), or a

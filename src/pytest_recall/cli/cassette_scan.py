@@ -9,17 +9,15 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.credentials import suspicious
-from pytest_recall.core.encodings import decoded
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.redact import Redactor, is_form
-from pytest_recall.core.secrets import secret_names
-from pytest_recall.core.unwrapped import in_url, pairs, spelled
-from pytest_recall.render.sentences import plural
-from pytest_recall.store.cassette import read_lines
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.wording import plural
+from pytest_recall.replay.cassette_file import read_lines
+from pytest_recall.replay.encodings import decoded, in_url, pairs, spelled
+from pytest_recall.replay.redaction import Redactor, is_form
+from pytest_recall.replay.secrets import secret_names, suspicious
 
 DETAILS = """\
 Looks through every line of every cassette and draft, also of damaged ones and of files of others:

@@ -9,17 +9,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from pytest_recall.cases.case import ID_PATTERN, NAME_PATTERN
+from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cli.common import case_paths
-from pytest_recall.core.case import ID_PATTERN, NAME_PATTERN
-from pytest_recall.core.errors import RecallError, nearest, one_line
-from pytest_recall.core.exchange import Exchange, Response
-from pytest_recall.core.matching import Rules
-from pytest_recall.core.usage import usage_of
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.place import Place
-from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.cassette import SUFFIX, Cassette, read_draft, read_header
-from pytest_recall.store.library import DRAFTS, Library
+from pytest_recall.files.errors import RecallError, nearest, one_line
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.replay.cassette_file import SUFFIX, Cassette, read_draft, read_header
+from pytest_recall.replay.cassette_library import DRAFTS, Library
+from pytest_recall.replay.exchange import Exchange, Response
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.wire_formats import usage_of
 
 Standing = Literal["case", "moved", "row", "gone", "mark", "fixture", "damaged"]
 """What is known of whom a cassette belongs to:

@@ -11,16 +11,15 @@ from typing import Any
 from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, model_of, since, size, titled
 from pytest_recall.cli.cassette_text import whole
 from pytest_recall.cli.common import Commands, command, context_of, place_of
-from pytest_recall.core.call import Tokens
-from pytest_recall.core.calltext import answered, asked
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.exchange import Exchange, Headers, Response
-from pytest_recall.core.matching import json_of
-from pytest_recall.core.usage import usage_of
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import Asked
-from pytest_recall.store.cassette import Cassette, read_draft
-from pytest_recall.store.library import DRAFTS
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.wording import plural
+from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.cassette_file import Cassette, read_draft
+from pytest_recall.replay.cassette_library import DRAFTS
+from pytest_recall.replay.encodings import json_of
+from pytest_recall.replay.exchange import Exchange, Headers, Response
+from pytest_recall.replay.wire_formats import answered, asked, usage_of
+from pytest_recall.runs.context import Asked
 
 DETAILS = """\
 CASSETTE is a path, or the id of a case, or the name of a fixture. What was recorded is printed

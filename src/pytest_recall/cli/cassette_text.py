@@ -6,9 +6,8 @@ import json
 import unicodedata
 from collections.abc import Iterator
 
-from pytest_recall.core.encodings import decoded
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.matching import json_of
+from pytest_recall.replay.encodings import decoded, json_of
+from pytest_recall.replay.exchange import Exchange
 
 
 def printable(text: str) -> str:

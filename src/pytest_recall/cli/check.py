@@ -9,21 +9,21 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.core.near import unmatched
-from pytest_recall.core.row import Row
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.collection import collection_problems
-from pytest_recall.run.context import today_in
-from pytest_recall.run.place import Place
-from pytest_recall.run.state import check_dates, current
-from pytest_recall.store.calibration import read_calibrations
-from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.find import DATASET_FILES, find_files
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.find import DATASET_FILES, find_files
+from pytest_recall.files.wording import plural
+from pytest_recall.judges.calibration_file import read_calibrations
+from pytest_recall.runs.collection import collection_problems
+from pytest_recall.runs.context import today_in
+from pytest_recall.schedule.near import unmatched
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.state import check_dates, current
 
 
 def add(commands: Commands) -> None:
@@ -116,7 +116,7 @@ def _check_near(rubric: Rubric, place: Place, cases: Iterable[Case]) -> None:
     if lost:
         raise RecallError(*(f"{name}: `{tag}` is the tag of no case{nearest(tag, tags)}" for tag in lost))
     # Imported here: most eval sets map nothing, and need no git.
-    from pytest_recall.store.changes import Repository
+    from pytest_recall.files.git_changes import Repository
 
     try:
         paths = Repository(place.root).files()
@@ -134,8 +134,8 @@ def _names_dataset(path: Path) -> bool:
 def _questions(path: Path, place: Place) -> int:
     """Return how many questions a file that names a dataset asks. Raises RecallError for what is wrong with either."""
     # Imported here: most eval sets have none, and their cases need no dataset's modules.
-    from pytest_recall.core.memory_selector import parse
-    from pytest_recall.run.bench import read_bench
+    from pytest_recall.datasets.cases import read_bench
+    from pytest_recall.memory.selector import parse
 
     name = place.name(path)
     bench = read_bench(path, name)

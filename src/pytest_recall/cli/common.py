@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.core.budget import dollars_of
-from pytest_recall.core.errors import RecallError
-from pytest_recall.run.context import LONGEST, Asked, Context, resolve
-from pytest_recall.run.near import Sources, sources
-from pytest_recall.run.place import Place, find_place
-from pytest_recall.store.find import DEFAULT_PATTERNS, find_case_files
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place, find_place
+from pytest_recall.files.find import DEFAULT_PATTERNS, find_case_files
+from pytest_recall.replay.budget import dollars_of
+from pytest_recall.runs.context import LONGEST, Asked, Context, resolve
+from pytest_recall.runs.near import Sources, sources
 
 if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.cases.settings import Rubric
 
 Commands = Any
 """What `add_subparsers` returns; argparse has no public name for it."""
@@ -142,7 +142,7 @@ def days(text: str) -> int:
 
 def marked_in(place: Place) -> dict[str, tuple[str, str]]:
     """Return the marked tests of the project, with scenario and dimension; say why they are not known, if so."""
-    from pytest_recall.run.marks import marked_tests  # It runs pytest, where a file has the mark.
+    from pytest_recall.runs.collection import marked_tests
 
     found = marked_tests(place)
     if found.problem:

@@ -7,13 +7,12 @@ import json
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command, names, place_of
-from pytest_recall.core.compare import ALPHA, Comparison, compare
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.membench import JUDGED
-from pytest_recall.render.compare import markdown, terminal
-from pytest_recall.render.compare_json import as_json
-from pytest_recall.run.place import find_place
-from pytest_recall.store.journal import read_journal
+from pytest_recall.datasets.membench import JUDGED
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import find_place
+from pytest_recall.results.comparison import ALPHA, Comparison, compare
+from pytest_recall.results.comparison_text import as_json, markdown, terminal
+from pytest_recall.trials.journal import read_journal
 
 DETAILS = """\
 RUN is a run's name or folder, `latest`, `previous`, or a path to a trials.jsonl, so that a
@@ -98,16 +97,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _benches(args: argparse.Namespace) -> int | None:
     """Compare two journals of `recall membench run`, and return the exit code; None if they are none."""
-    from pytest_recall.store.membench import folder_of, read_asked
+    from pytest_recall.datasets.membench_run import folder_of, read_asked
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()], args.dir and Path.cwd() / args.dir)
     beside = place.artifacts.folder / "membench"
     folders = [folder_of(name, beside) for name in (args.base, args.head)]
     if folders == [None, None]:
         return None
-    from pytest_recall.core.bench_compare import compare_benches
-    from pytest_recall.core.change import Shown
-    from pytest_recall.render import bench_compare as render
+    from pytest_recall.datasets import datasets_text as render
+    from pytest_recall.datasets.comparison import compare_benches
+    from pytest_recall.metrics.change import Shown
 
     given = [name for name in ("scenarios", "include_changed") if getattr(args, name)]
     if given:
@@ -125,9 +124,9 @@ def _benches(args: argparse.Namespace) -> int | None:
     if args.fail_on == "any-flip" and not judged:
         raise RecallError("--fail-on any-flip goes by verdicts of a judge, and these share none; give drop or DIFF")
     if args.json:
-        print(json.dumps(render.as_json(found), indent=2, ensure_ascii=False))
+        print(json.dumps(render.comparison_json(found), indent=2, ensure_ascii=False))
     else:
-        print(render.markdown(found) if args.markdown else "\n".join(render.terminal(found)))
+        print(render.comparison_markdown(found) if args.markdown else "\n".join(render.terminal(found)))
     if isinstance(args.fail_on, float):
         return int(any(100 * (one.base - one.head) >= args.fail_on - 1e-9 for one in found.metrics.values()))
     alarms = {"drop": bool(found.shown(Shown.DROP)), "any-flip": any(one.fell for one in judged), "never": False}

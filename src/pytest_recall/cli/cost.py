@@ -6,9 +6,9 @@ import argparse
 import json
 
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.spend import of_run
-from pytest_recall.render import cost as render
-from pytest_recall.store.journal import read_journal
+from pytest_recall.trials import cost_text as render
+from pytest_recall.trials.cost import of_run
+from pytest_recall.trials.journal import read_journal
 
 DETAILS = """\
 Every attempt at a case counts, since each was paid for. Prices are list prices as they were
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     record = read_journal(folder)
     spends = of_run(record)
     if args.json:
-        print(json.dumps(render.as_json(spends), indent=2, ensure_ascii=False))
+        print(json.dumps(render.cost_json(spends), indent=2, ensure_ascii=False))
         return 0
     print("\n".join(render.table(spends)) or f"{folder.name}: no calls to an upstream were seen in this run.")
     return 0

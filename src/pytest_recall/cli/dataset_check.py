@@ -7,11 +7,9 @@ import json
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.inventory import Inventory
-from pytest_recall.datasets.dataset import digest, open_dataset
-from pytest_recall.datasets.published import PUBLISHED
-from pytest_recall.datasets.recognise import LAYOUTS
-from pytest_recall.render.dataset import Checked, as_json, lines
+from pytest_recall.datasets.dataset import Inventory
+from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
+from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset
 
 DETAILS = """\
 Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte
@@ -48,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     published = PUBLISHED.get(found.sha256)
     checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)
     if args.json:
-        print(json.dumps(as_json(checked), indent=2, ensure_ascii=False))
+        print(json.dumps(dataset_json(checked), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(lines(checked)))
+        print("\n".join(dataset_lines(checked)))
     return int(bool(inventory.oddities) and published is None)

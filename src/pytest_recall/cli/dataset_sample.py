@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.datasets.dataset import sample_text
-from pytest_recall.datasets.recognise import LAYOUTS
+from pytest_recall.datasets.file import LAYOUTS, sample_text
 
 DETAILS = """\
 The file was written for tests and demonstrations and has nothing of the real one:

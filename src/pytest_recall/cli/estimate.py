@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable
 
+from pytest_recall.cases.filters import Wanted
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -20,19 +21,18 @@ from pytest_recall.cli.common import (
     near_of,
     place_of,
 )
-from pytest_recall.core.baselines import SHIPPED, named
-from pytest_recall.core.baselines import check_names as check_baselines
-from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.core.estimate import estimate, seen
-from pytest_recall.core.record import Record
-from pytest_recall.core.selector import KINDS
-from pytest_recall.render import estimate as render
-from pytest_recall.render.sentences import slice_line
-from pytest_recall.run.context import Asked
-from pytest_recall.run.place import Place
-from pytest_recall.run.plan import make_plan, take_marked
-from pytest_recall.run.wanted import Wanted
-from pytest_recall.store.journal import read_journal
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.models.model import KINDS
+from pytest_recall.results.sentences import slice_line
+from pytest_recall.runs.context import Asked
+from pytest_recall.runs.plan import make_plan, take_marked
+from pytest_recall.trials import cost_text as render
+from pytest_recall.trials.baselines import SHIPPED, named
+from pytest_recall.trials.baselines import check_names as check_baselines
+from pytest_recall.trials.cost import estimate, seen
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 
 RUNS = 20
 DETAILS = f"""\
@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
         found = {name: estimate(chosen, seen(records, name, batch=True)) for name in ("", *baselines)}
     without = directly if args.batch else None
     if args.json:
-        print(json.dumps(render.as_json(found, len(records), without), indent=2, ensure_ascii=False))
+        print(json.dumps(render.estimate_json(found, len(records), without), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(found, len(records), without)))
+        print("\n".join(render.estimate_lines(found, len(records), without)))
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
     if args.budget is None:
         return 0

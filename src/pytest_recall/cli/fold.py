@@ -7,10 +7,10 @@ import os
 from datetime import UTC, datetime
 
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import LONGEST, parse_date, today_in
-from pytest_recall.run.state import KEEP_DAYS, compact
-from pytest_recall.store.files import locked
+from pytest_recall.files.disk import locked
+from pytest_recall.files.wording import plural
+from pytest_recall.runs.context import LONGEST, parse_date, today_in
+from pytest_recall.schedule.state import KEEP_DAYS, compact
 
 DETAILS = f"""\
 For one writer, such as the nightly run on the main branch; commit eval/recall.yaml and eval/events

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.store.horizon_folder import FILES, QUESTIONS, run_folder
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.run_file import FILES, QUESTIONS, run_folder
 
 
 class Page(NamedTuple):
@@ -31,10 +31,10 @@ def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
     folders = [found for name in names if (found := run_folder(name)) is not None]
     if not folders:
         return None
-    from pytest_recall.core.horizon.statistics import key
+    from pytest_recall.files.eval_directory import relative
+    from pytest_recall.horizon.page import page
     from pytest_recall.horizon.runs import read_answered
-    from pytest_recall.render.report.horizon_page import page
-    from pytest_recall.store.artifacts import relative
+    from pytest_recall.horizon.statistics import key
 
     called = [relative(folder, Path.cwd()) for folder in folders]
     if len(folders) < len(names):

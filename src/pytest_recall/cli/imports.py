@@ -7,13 +7,12 @@ import json
 import sys
 from pathlib import Path
 
+from pytest_recall.cases.importers.carry import Wanted, word
+from pytest_recall.cases.importers.import_text import as_json, lines
+from pytest_recall.cases.importers.run import ENDINGS, TOOLS, bring_in, judge_of, put, text_of
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.imports.carry import Wanted
-from pytest_recall.core.imports.naming import word
-from pytest_recall.render.imports import as_json, lines
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.imports import ENDINGS, TOOLS, bring_in, judge_of, put, text_of
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
 
 DETAILS = """\
 FILE is a config of promptfoo (.yaml, .json), goldens that deepeval has saved (.json, .jsonl, .csv), or

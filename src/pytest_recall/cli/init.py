@@ -6,21 +6,20 @@ import argparse
 from importlib.resources import files
 from pathlib import Path
 
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings import DEFAULT_RUBRIC, LITERAL
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, command
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.recommended import block, settings
-from pytest_recall.core.rubric import DEFAULT_RUBRIC, LITERAL
-from pytest_recall.core.simulated import parts
-from pytest_recall.core.sizing import LEAST, Proposal, proposal
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.simulate import World
-from pytest_recall.run.teach import teach
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.files import write_text
-from pytest_recall.store.find import find_case_files
-from pytest_recall.store.pytestini import pytest_ini
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.disk import write_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.find import find_case_files
+from pytest_recall.files.wording import plural
+from pytest_recall.runs.pytest_ini import pytest_ini
+from pytest_recall.schedule.merge_file import teach
+from pytest_recall.schedule.simulate import World
+from pytest_recall.schedule.simulated import parts
+from pytest_recall.schedule.sizing import LEAST, Proposal, block, proposal, settings
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {

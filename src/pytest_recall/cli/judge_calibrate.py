@@ -12,28 +12,26 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_fields import JudgeKind
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_cassette, command, dollars, place_of
-from pytest_recall.core.criteria import JudgeKind
-from pytest_recall.core.errors import RecallError, StoppedError
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.spend import spend_of
-from pytest_recall.render.calibration import as_json, markdown, terminal
-from pytest_recall.render.cost import budget_line
-from pytest_recall.render.sentences import plural
-from pytest_recall.replay.meter import Meter
+from pytest_recall.files.disk import locked
+from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.judges.calibrate import Bench, Calibrated, panel_of
+from pytest_recall.judges.calibration import standard_of
+from pytest_recall.judges.calibration_file import Replies, read_labels, write_calibrations
+from pytest_recall.judges.judges_text import calibration_json, calibration_markdown, terminal
+from pytest_recall.models.prices import call_of
+from pytest_recall.models.resolve import model_of
+from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode
-from pytest_recall.run.calibrate import Bench, Calibrated
-from pytest_recall.run.models import model_of
-from pytest_recall.run.panel import panel_of
-from pytest_recall.run.place import Place
-from pytest_recall.run.price import call_of
-from pytest_recall.run.taped import limit, player_of, taped, untaped
-from pytest_recall.store.calibration import write_calibrations
-from pytest_recall.store.files import locked
-from pytest_recall.store.labels import read_labels
-from pytest_recall.store.replies import Replies
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.trials.command_cassette import limit, player_of, taped, untaped
+from pytest_recall.trials.cost import spend_of
+from pytest_recall.trials.cost_text import budget_line
 
 DETAILS = """\
 LABELS has one JSON object on each line: an answer, with the verdict of a person.
@@ -130,9 +128,9 @@ def run(args: argparse.Namespace) -> int:
             meter.close()
     found_out = done.agreements, spend_of(done.calls), done.left
     if args.json:
-        print(json.dumps(as_json(*found_out), indent=2, ensure_ascii=False))
+        print(json.dumps(calibration_json(*found_out), indent=2, ensure_ascii=False))
     else:
-        print(markdown(*found_out, why) if args.markdown else "\n".join(terminal(*found_out, why)))
+        print(calibration_markdown(*found_out, why) if args.markdown else "\n".join(terminal(*found_out, why)))
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
         again = "the same command without --fresh" if args.fresh else "the same command"
@@ -140,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     if args.write:
         _write(place, done, digest)
-    short = [told for one in done.agreements if (told := one.shortfall(rubric.standard))]
+    short = [told for one in done.agreements if (told := one.shortfall(standard_of(rubric)))]
     for told in short:
         print(f"recall: {told}", file=sys.stderr)
     return int(bool(short))

@@ -15,8 +15,8 @@ from pytest_recall.cli.common import Commands, names, placeless
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_recall.core.membench import Arguments, Summary
-    from pytest_recall.core.reported import Reported
+    from pytest_recall.datasets.membench import Arguments, Summary
+    from pytest_recall.datasets.reported import Reported
 
 DETAILS = """\
 PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
@@ -94,12 +94,12 @@ def add_run(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `recall membench run`."""
-    from pytest_recall.core.bench import LIMIT, SAMPLE, BenchFile
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.datasets import datasets_text as render
+    from pytest_recall.datasets.cases import Bench, dataset_of
+    from pytest_recall.datasets.membench_run import arguments_of, go_on
+    from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.memory.resolve import DEFAULT, resolve
-    from pytest_recall.render import membench as render
-    from pytest_recall.run.bench import Bench, dataset_of
-    from pytest_recall.run.membench import arguments_of, go_on
 
     if args.categories == ():
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
@@ -134,24 +134,24 @@ def run(args: argparse.Namespace) -> int:
         told = list(render.verdicts(judges, sat.judged, sat.spend))
         extra = {"judge": render.verdicts_json(judges, sat.judged, sat.spend)}
     if reported:
-        from pytest_recall.datasets.published import PUBLISHED
-        from pytest_recall.render import reported as others
+        from pytest_recall.datasets import datasets_text as others
+        from pytest_recall.datasets.file import PUBLISHED
 
         whole = args.sample is None and args.categories is None and found.summary.complete
         same = whole and arguments.sha256 in PUBLISHED
-        told += ["", *others.lines(reported, found.summary, same_file=same)]
-        extra["published"] = others.as_json(reported, found.summary, same_file=same)
+        told += ["", *others.reported_lines(reported, found.summary, same_file=same)]
+        extra["published"] = others.reported_json(reported, found.summary, same_file=same)
     if args.json:
-        print(json.dumps({**render.as_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
+        print(json.dumps({**render.membench_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
     else:
-        print("\n".join([*render.lines(arguments, found.summary, found.failed), *told]))
+        print("\n".join([*render.membench_lines(arguments, found.summary, found.failed), *told]))
     return _verdict(floors, found.summary, undecided)
 
 
 def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Reported]:
     """Return what others report, if it is asked for. Raises RecallError where nobody does."""
-    from pytest_recall.core.errors import RecallError
-    from pytest_recall.core.reported import REPORTED, reported_on
+    from pytest_recall.datasets.reported import REPORTED, reported_on
+    from pytest_recall.files.errors import RecallError
 
     found = reported_on(arguments.dataset) if args.published else ()
     if args.published and not found:
@@ -166,7 +166,7 @@ def _tell(sentence: str) -> None:
 
 def _folder(arguments: Arguments) -> Path:
     """Return the folder of runs with these arguments, below the eval directory."""
-    from pytest_recall.run.place import find_place
+    from pytest_recall.files.eval_directory import find_place
 
     root = Path.cwd()
     artifacts = find_place(root, root, [root]).artifacts
@@ -175,14 +175,14 @@ def _folder(arguments: Arguments) -> Path:
 
 
 def _mark(arguments: Arguments) -> str:
-    from pytest_recall.core.membench import plain
+    from pytest_recall.datasets.membench import plain
 
     return hashlib.sha256(json.dumps(plain(arguments)).encode()).hexdigest()[:12]
 
 
 def _floors(given: list[str]) -> dict[str, float]:
-    from pytest_recall.core.errors import RecallError, nearest
-    from pytest_recall.core.membench import KNOWN
+    from pytest_recall.datasets.membench import KNOWN
+    from pytest_recall.files.errors import RecallError, nearest
 
     floors: dict[str, float] = {}
     for text in given:
@@ -200,7 +200,7 @@ def _floors(given: list[str]) -> dict[str, float]:
 
 def _verdict(floors: dict[str, float], summary: Summary, undecided: int) -> int:
     """Return the exit code, and say which floor is not reached; `undecided` answers have no verdict of the judge."""
-    from pytest_recall.core.membench import JUDGED
+    from pytest_recall.datasets.membench import JUDGED
 
     problems = []
     for name, floor in floors.items():

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from pytest_recall.cli.common import add_cassette
 
 if TYPE_CHECKING:
+    from pytest_recall.datasets.cases import Bench
+    from pytest_recall.datasets.judged import Sitting
+    from pytest_recall.datasets.membench_run import Found
     from pytest_recall.memory.client import Client
-    from pytest_recall.run.bench import Bench
-    from pytest_recall.run.judged import Sitting
-    from pytest_recall.run.membench import Found
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def check(args: argparse.Namespace, client: Client) -> None:
     """Refuse options that would have no effect, before anything is asked. Raises RecallError."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.memory.client import Client
 
     given = [f"--{name}" for name in ("record", "replay") if getattr(args, name) is not None]
@@ -50,14 +50,14 @@ def sit(
     args: argparse.Namespace, bench: Bench, found: Found, folder: Path, name: str, tell: Callable[[str], None]
 ) -> tuple[str, Sitting]:
     """Return the judges in one text, and what they came to; a cassette is called `name`. Raises RecallError."""
-    from pytest_recall.core.errors import MissError, RecallError, StoppedError
+    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.datasets.judged import Judge, judge_all
+    from pytest_recall.files.errors import MissError, RecallError, StoppedError
+    from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.judges.calibrate import panel_of
+    from pytest_recall.models.resolve import model_of
     from pytest_recall.replay.tape import Mode
-    from pytest_recall.run.judged import Judge, judge_all
-    from pytest_recall.run.models import model_of
-    from pytest_recall.run.panel import panel_of
-    from pytest_recall.run.place import find_place
-    from pytest_recall.run.taped import BENCHES, player_of, taped, untaped
-    from pytest_recall.store.rubric import read_rubric
+    from pytest_recall.trials.command_cassette import BENCHES, player_of, taped, untaped
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
     rubric_name = place.name(place.rubric)

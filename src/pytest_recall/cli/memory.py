@@ -8,14 +8,14 @@ import sys
 import time
 from typing import Any
 
+from pytest_recall.cases.memory_part import Fact, MemoryPart
 from pytest_recall.cli.common import Commands, placeless, print_forms
-from pytest_recall.core.errors import CaseError, RecallError
-from pytest_recall.core.memory_part import Fact, MemoryPart
-from pytest_recall.core.memory_selector import FORMS, OPTIONS
-from pytest_recall.core.readback import Readback
+from pytest_recall.files.errors import CaseError, RecallError
+from pytest_recall.memory.readback import Readback
 from pytest_recall.memory.resolve import resolve
-from pytest_recall.run.loop import Loop
-from pytest_recall.run.memory import Memory
+from pytest_recall.memory.selector import FORMS, OPTIONS
+from pytest_recall.memory.session import Memory
+from pytest_recall.trials.concurrency import Loop
 
 CHECK = """\
 Resets the memory, stores three facts, asks each of them back by its own words, and resets it

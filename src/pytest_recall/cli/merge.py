@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_recall.cli.apply import check_writes, fold
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.render import scorecard as render
-from pytest_recall.run.join import merge
+from pytest_recall.results import scorecard_text as render
+from pytest_recall.runs.join import merge
 
 DETAILS = """\
 RUN_DIR is the folder of a run with --recall-shard, or a folder that holds some at any depth, as

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.core.errors import RecallError
-from pytest_recall.run.merge import drive
+from pytest_recall.files.errors import RecallError
+from pytest_recall.schedule.merge_file import drive
 
 DETAILS = """\
 git calls this in the middle of a merge with %O %A %B %P, once `recall init --git` has told it to. Rows that both

@@ -50,10 +50,10 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.core.errors import RecallError, StoppedError
-    from pytest_recall.core.measured import PUBLISHED, Fold
-    from pytest_recall.render import measured, published
-    from pytest_recall.store.retrievals import read_retrievals
+    from pytest_recall.files.errors import RecallError, StoppedError
+    from pytest_recall.metrics import retrieval_text
+    from pytest_recall.metrics.retrieval_file import read_retrievals
+    from pytest_recall.metrics.summary import PUBLISHED, Fold
 
     chosen = _chosen(args.metrics)
     if args.table and chosen is not None:
@@ -88,17 +88,17 @@ def run(args: argparse.Namespace) -> int:
                     continue
                 if not (args.summary_only or args.table):
                     # At once: whoever writes a line to a pipe may wait for its values before the next one.
-                    print(json.dumps(measured.line(one, values)), flush=True)
+                    print(json.dumps(retrieval_text.line(one, values)), flush=True)
     except KeyboardInterrupt:
         raise StoppedError("stopped before the end, so that there is no summary; what was printed holds") from None
     found = (fold or Fold(args.k or K, chosen, name)).summary()
     if args.table:
-        print(published.table([found.published] if found.published else [], found.k), end="")
+        print(retrieval_text.table([found.published] if found.published else [], found.k), end="")
         if found.published and found.published.failures:
             told = f"{found.published.failures:,} of {found.published.means.questions:,} questions failed"
             print(f"recall: {told}, and are zeros in the table; --summary-only counts them apart", file=sys.stderr)
     else:
-        print(json.dumps({"summary": measured.as_json(found, refused)}))
+        print(json.dumps({"summary": retrieval_text.retrieval_json(found, refused)}))
     if refused > MAX_TOLD:
         print(f"recall: {refused - MAX_TOLD:,} more lines were left out", file=sys.stderr)
     return 2 if refused else 0
@@ -106,9 +106,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _chosen(given: str | None) -> tuple[str, ...] | None:
     """Return the metrics that are asked for by name. Raises RecallError for an unknown one, or without NLTK."""
-    from pytest_recall.core.errors import RecallError, nearest
-    from pytest_recall.core.measure import METRICS
-    from pytest_recall.metrics.stems import stem
+    from pytest_recall.files.errors import RecallError, nearest
+    from pytest_recall.metrics.answers import stem
+    from pytest_recall.metrics.retrieval import METRICS
 
     if given is None:
         return None
@@ -128,7 +128,7 @@ def _chosen(given: str | None) -> tuple[str, ...] | None:
 @contextmanager
 def _opened(path: Path | None) -> Iterator[BinaryIO]:
     """Open the file, or hand out standard input. Raises RecallError where there is nothing to read."""
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
 
     if path is None:
         if sys.stdin.isatty():
@@ -144,7 +144,7 @@ def _opened(path: Path | None) -> Iterator[BinaryIO]:
 
 
 def _rank(text: str) -> int:
-    from pytest_recall.core.retrieval import MAX_K
+    from pytest_recall.metrics.retrieval import MAX_K
 
     if not text.isdecimal() or not 1 <= int(text) <= MAX_K:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of ranks; write a whole number such as 10")

@@ -9,14 +9,13 @@ import sys
 import time
 
 from pytest_recall.cli.common import Commands, placeless, print_forms
-from pytest_recall.core.errors import one_line
-from pytest_recall.core.model import Ask, Message, ModelError, Reply
-from pytest_recall.core.retry import Retry
-from pytest_recall.core.selector import FORMS, parse
-from pytest_recall.providers.provider import Provider, Settings
-from pytest_recall.providers.resolve import resolve
-from pytest_recall.render.cost import dollars
-from pytest_recall.run.price import price_of_reply
+from pytest_recall.files.errors import one_line
+from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
+from pytest_recall.models.prices import price_of_reply
+from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.rate import Retry
+from pytest_recall.models.resolve import resolve
+from pytest_recall.trials.cost_text import dollars
 
 CHECK = """\
 Asks for one word, a single time and without a second attempt, and prints how long the reply

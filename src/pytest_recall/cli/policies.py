@@ -7,13 +7,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.record import Record
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.series import Rule, k_of_n
-from pytest_recall.run.simulate import Sizes, confirmation, usual_sizes
-from pytest_recall.store.artifacts import runs_in
-from pytest_recall.store.journal import read_journal
+from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import runs_in
+from pytest_recall.schedule.simulate import Sizes, confirmation, usual_sizes
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import Rule
 
 NEVER = "never"
 

@@ -8,22 +8,21 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of, placeless
-from pytest_recall.core.blocking import troubles
-from pytest_recall.core.comment import marker
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.tracking import Verdicts
-from pytest_recall.core.trial import Outcome
+from pytest_recall.files.disk import read_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
-from pytest_recall.forge.github import GitHub
-from pytest_recall.forge.gitlab import GitLab
-from pytest_recall.render import scorecard as render
-from pytest_recall.run import finish, post
-from pytest_recall.run.ci import Job, job_of
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.files import read_text
-from pytest_recall.store.journal import read_journal
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.forge.comment import Verdicts, marker
+from pytest_recall.forge.hosts import GitHub, GitLab
+from pytest_recall.results import scorecard_text as render
+from pytest_recall.results.scorecard import troubles
+from pytest_recall.runs import finish
+from pytest_recall.runs.ci import Job, job_of
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.trial import Outcome
 
 DETAILS = """\
   recall post comment    the scorecard as one comment on the pull request, which later runs update

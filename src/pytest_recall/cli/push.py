@@ -7,10 +7,9 @@ import os
 
 from pytest_recall.cli.apply import check_writes
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.run.ci import job_of
-from pytest_recall.run.push import push
-from pytest_recall.store.journal import read_journal
-from pytest_recall.store.remote import Remote
+from pytest_recall.forge.push import Remote, push
+from pytest_recall.runs.ci import job_of
+from pytest_recall.trials.journal import read_journal
 
 DETAILS = """\
 Folds the run into the state at the newest commit of the branch and pushes that, in a commit of eval-bot. The files at

@@ -6,18 +6,18 @@ import argparse
 import os
 from datetime import UTC, datetime, timedelta
 
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, command, days, place_of
-from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.core.events import Apart, Events
-from pytest_recall.core.schedule import released
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import today_in
-from pytest_recall.run.place import Place
-from pytest_recall.run.state import check_layout, current
-from pytest_recall.store.events import write_events
-from pytest_recall.store.files import locked
-from pytest_recall.store.rubric import read_rubric
-from pytest_recall.store.state import write_state
+from pytest_recall.files.disk import locked
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.runs.context import today_in
+from pytest_recall.schedule.boxes import released
+from pytest_recall.schedule.events import Apart, Events
+from pytest_recall.schedule.events_file import write_events
+from pytest_recall.schedule.state import check_layout, current
+from pytest_recall.schedule.state_file import write_state
 
 DETAILS = """\
 A case in quarantine is asked as before, and its boxes move; but its fail turns no run red.

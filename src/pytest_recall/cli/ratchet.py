@@ -5,19 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.gate import Gate
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.cli.policies import count, journals
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.gate import Gate
-from pytest_recall.core.ratchet import RUNS, Step
-from pytest_recall.render import ratchet as render
-from pytest_recall.run.context import Asked, Context
-from pytest_recall.run.place import Place
-from pytest_recall.run.ratchet import gate_to_add, steps
-from pytest_recall.run.sources import read_cases
-from pytest_recall.run.state import current
-from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.gatelines import write_gates
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.results import gates_text as render
+from pytest_recall.results.gates import RUNS, Step, gate_to_add, steps, write_gates
+from pytest_recall.runs.context import Asked, Context
+from pytest_recall.runs.sources import read_cases
+from pytest_recall.schedule.state import current
 
 DETAILS = f"""\
 A gate is raised to the lowest rate at which it stood after each of the last {RUNS} runs of the
@@ -74,10 +72,10 @@ def run(args: argparse.Namespace) -> int:
         raise RecallError(*(f"--add: no gate for {one.gate.name} yet: {one.why}" for one in lacking))
     _write(place, context, found, dry=args.dry_run)
     if args.json:
-        told = render.as_json(found, added, dry=args.dry_run, runs=args.runs)
+        told = render.ratchet_json(found, added, dry=args.dry_run, runs=args.runs)
         print(json.dumps(told, indent=2, ensure_ascii=False))
         return 0
-    print("\n".join(render.lines(found, added, dry=args.dry_run)) or f"{name}: no gates; --add writes one")
+    print("\n".join(render.ratchet_lines(found, added, dry=args.dry_run)) or f"{name}: no gates; --add writes one")
     return 0
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.cli.horizon_page import horizon_page
-from pytest_recall.core.errors import RecallError
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.context import Asked
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
+from pytest_recall.runs.context import Asked
 
 DETAILS = """\
 RUN is a run's name or folder, `latest`, `previous`, or a path to a trials.jsonl. Of two the second one is
@@ -59,8 +59,8 @@ def run(args: argparse.Namespace) -> int:
     check_runs(args.runs)
     if args.open and args.output == "-":
         raise RecallError("--open needs a file; give `-o FILE`, or leave out `-o -`")
-    from pytest_recall.store.artifacts import relative
-    from pytest_recall.store.files import write_text
+    from pytest_recall.files.disk import write_text
+    from pytest_recall.files.eval_directory import relative
 
     text, folder, held = made(args)
     if args.output == "-":
@@ -86,10 +86,10 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
     """Return the page, the folder of the run in question, and how much is in it. Raises RecallError."""
     if (horizon := horizon_page(args, stamp)) is not None:
         return horizon.text, horizon.folder, plural(horizon.questions, "question")
-    from pytest_recall.render.report.run_page import page
-    from pytest_recall.run.links import links
-    from pytest_recall.run.report import Sources, report
-    from pytest_recall.store.journal import NAME as JOURNAL
+    from pytest_recall.results.report_page.run_page import page
+    from pytest_recall.runs.links import links
+    from pytest_recall.runs.report_files import Sources, report
+    from pytest_recall.trials.journal import NAME as JOURNAL
 
     place = place_of(args)
     context, _ = context_of(place, Asked(date=args.date))

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.errors import RecallError
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.merge import resolve
-from pytest_recall.run.place import Place
-from pytest_recall.store.files import locked
+from pytest_recall.files.disk import locked
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule.merge_file import resolve
 
 DETAILS = """\
 In the middle of a merge or a rebase the versions come from git's index, else from between the

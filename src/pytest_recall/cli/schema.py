@@ -39,9 +39,9 @@ def schema_of(what: str) -> dict[str, Any]:
     """Return the schema of "cases", a list of them, of "rubric" or of "dataset"."""
     from pydantic import TypeAdapter
 
-    from pytest_recall.core.bench import BenchFile
-    from pytest_recall.core.case import Case
-    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.cases.case import Case
+    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.datasets.questions import BenchFile
 
     kinds: dict[str, Any] = {"cases": list[Case], "rubric": Rubric, "dataset": BenchFile}
     schema = TypeAdapter(kinds[what]).json_schema(mode="validation")

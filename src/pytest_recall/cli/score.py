@@ -7,22 +7,22 @@ import json
 import os
 import sys
 
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
-from pytest_recall.core.blocking import blocking
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.gate import Standing
-from pytest_recall.core.record import Record
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.render import scorecard as render
-from pytest_recall.run import finish
-from pytest_recall.run.gates import gates_of
-from pytest_recall.run.links import links
-from pytest_recall.run.place import Place
-from pytest_recall.run.sources import read_cases
-from pytest_recall.run.state import current
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.journal import read_journal
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.results import scorecard_text as render
+from pytest_recall.results.gates import gates_of
+from pytest_recall.results.scorecard import blocking
+from pytest_recall.results.standing import Standing
+from pytest_recall.runs import finish
+from pytest_recall.runs.links import links
+from pytest_recall.runs.sources import read_cases
+from pytest_recall.schedule.state import current
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 
 DETAILS = """\
 --fail-on says what ends it with 1, in place of `blocks` in the rubric:
@@ -102,8 +102,8 @@ def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubri
 
 def _observed(place: Place, args: argparse.Namespace) -> int:
     """Print what the slices would have missed and saved."""
-    from pytest_recall.core.observed import observed, together
-    from pytest_recall.render import observed as told
+    from pytest_recall.results import observed as told
+    from pytest_recall.results.observed import observed, together
 
     if args.fail_on is not None or args.run_name != "latest" or args.format == "md":
         raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and `--format md`")
@@ -121,8 +121,12 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
             f"{place.name(place.artifacts.folder)}: no whole run with `--recall-mode observe`; make one first"
         )
     if args.format == "json":
-        found = {"version": 1, "runs": [told.as_json(one) for one in runs], "together": told.as_json(together(runs))}
+        found = {
+            "version": 1,
+            "runs": [told.observed_json(one) for one in runs],
+            "together": told.observed_json(together(runs)),
+        }
         print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(told.lines(runs)))
+        print("\n".join(told.observed_lines(runs)))
     return 0

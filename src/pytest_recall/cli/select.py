@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from pytest_recall.cases.filters import Wanted
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -18,10 +19,9 @@ from pytest_recall.cli.common import (
     near_of,
     place_of,
 )
-from pytest_recall.render.sentences import near, slice_line
-from pytest_recall.run.context import Asked
-from pytest_recall.run.plan import make_plan, take_marked
-from pytest_recall.run.wanted import Wanted
+from pytest_recall.results.sentences import near, slice_line
+from pytest_recall.runs.context import Asked
+from pytest_recall.runs.plan import make_plan, take_marked
 
 
 def add(commands: Commands) -> None:

@@ -8,20 +8,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, marked_in, place_of
 from pytest_recall.cli.policies import add_confirm, add_sizes, confirm_of, count, journals, sizes_of
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.habits import habits, settled
-from pytest_recall.core.rubric import Rubric
-from pytest_recall.core.series import Rule
-from pytest_recall.core.simulated import Figures, parts, summed_up
-from pytest_recall.core.sizing import Proposal, confirmation, proposal
-from pytest_recall.render import simulation as render
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.simulate import Policy, Sizes, World, literal, lottery, simulate
-from pytest_recall.store.casefile import CaseFile, check_unique
-from pytest_recall.store.files import write_bytes
-from pytest_recall.store.rubric import read_rubric
+from pytest_recall.files.disk import write_bytes
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule import schedule_text as render
+from pytest_recall.schedule.history import habits, settled
+from pytest_recall.schedule.simulate import Policy, Sizes, World, literal, lottery, simulate
+from pytest_recall.schedule.simulated import Figures, parts, summed_up
+from pytest_recall.schedule.sizing import Proposal, confirmation, proposal
+from pytest_recall.trials.series import Rule
 
 ASSUMED: dict[str, float | None] = {
     "pulls": World.pulls,
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     sums = [summed_up(found[policy.name]) for policy in policies]
     drawn = b""
     if args.plot is not None:
-        from pytest_recall.render.schedule_picture import draw_schedules
+        from pytest_recall.horizon.pictures import draw_schedules
 
         title = f"Two schedules for {plural(len(world.cases), 'case')} and {world.pulls:.3g} pull requests a day"
         span = f"{args.days - warm_up:,} days × {plural(args.seeds, 'seed')}"
@@ -163,9 +163,9 @@ def run(args: argparse.Namespace) -> int:
             "proposed": proposed(world, rubric, world.recall)._asdict(),
             "confirm": None if confirm is None else str(confirm),
         }
-        print(json.dumps(render.as_json(found, sums, settings, facts), indent=2))
+        print(json.dumps(render.simulation_json(found, sums, settings, facts), indent=2))
     else:
-        print("\n".join(render.lines(sums, settings, _notes(world, rubric, confirm, sizes, args.seeds))))
+        print("\n".join(render.simulation_lines(sums, settings, _notes(world, rubric, confirm, sizes, args.seeds))))
     if args.plot is not None:
         write_bytes(args.plot, drawn)
         print(f"recall: drew {args.plot}", file=sys.stderr)

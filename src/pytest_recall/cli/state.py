@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
+from pytest_recall.cases.settings import LAYOUTS
+from pytest_recall.cases.settings_file import read_rubric, with_layout
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.rubric import LAYOUTS
-from pytest_recall.render.sentences import plural
-from pytest_recall.run.move import forget, move, told_by_newest_run
-from pytest_recall.run.place import Place
-from pytest_recall.run.state import check_layout, committed_state, unfolded
-from pytest_recall.store.files import locked
-from pytest_recall.store.rubric import read_rubric, with_layout
-from pytest_recall.store.state import read_state
+from pytest_recall.files.disk import locked
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule.state import check_layout, committed_state, forget, move, told_by_newest_run, unfolded
+from pytest_recall.schedule.state_file import read_state
 
 DETAILS = """\
   recall state                          what there is

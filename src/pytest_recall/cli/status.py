@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 
+from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, days, marked_in, place_of
-from pytest_recall.core.forecast import forecast
-from pytest_recall.render.status import terminal
-from pytest_recall.run.context import Asked
-from pytest_recall.run.state import current
-from pytest_recall.store.casefile import CaseFile, check_unique
+from pytest_recall.runs.context import Asked
+from pytest_recall.schedule.forecast import forecast
+from pytest_recall.schedule.schedule_text import terminal
+from pytest_recall.schedule.state import current
 
 
 def add(commands: Commands) -> None:

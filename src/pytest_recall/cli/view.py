@@ -10,8 +10,8 @@ from typing import Any
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.cli.horizon_page import horizon_files
 from pytest_recall.cli.report import add_runs, check_runs, made
-from pytest_recall.core.errors import RecallError
-from pytest_recall.store.journal import NAME
+from pytest_recall.files.errors import RecallError
+from pytest_recall.trials.journal import NAME
 
 DETAILS = """\
 Serves the page of `recall report` on 127.0.0.1, to nobody but this machine, until Ctrl+C. While the run goes on the

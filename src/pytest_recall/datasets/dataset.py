@@ -1,104 +1,217 @@
-"""Dataset: a file of a public memory benchmark, read sample by sample and never as a whole."""
+"""Conversations that a memory is told and the questions that it is asked about them, and an inventory of both."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from importlib.resources import files
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pytest_recall.core.dataset import Sample
-from pytest_recall.core.errors import RecallError
-from pytest_recall.datasets.recognise import LAYOUTS, Format, recognise
-from pytest_recall.datasets.rows import opened, rows
+from pytest_recall.files.errors import RecallError
 
-_SAMPLES: dict[Format, str] = {"locomo": "locomo.json", "longmemeval": "longmemeval.json", "dmr": "dmr.jsonl"}
-
-
-class Dataset(NamedTuple):
-    """A file, and the format in which it is read; messages call it `name`."""
-
-    path: Path
-    name: str
-    format: Format
-
-    def samples(self) -> Iterator[Sample]:
-        """Yield each conversation with its questions, in the order of the file; it is read anew each time.
-
-        Raises RecallError at the first row that does not fit, and for a file that has none.
-        """
-        layout = LAYOUTS[self.format]
-        seen: dict[str, int] = {}
-        for number, row in rows(self.path, self.name, lines=layout.lines):
-            sample = layout.read(row, self.name, number)
-            # Its questions have it in their ids, by which everything that is kept of them is found again.
-            first = seen.setdefault(sample.conversation.id, number)
-            if first != number:
-                id = sample.conversation.id
-                raise RecallError(f"{self.name}: row {number}: `{id}` is already row {first}; choose another id")
-            yield sample
-        if not seen:
-            raise RecallError(f"{self.name}: has no rows; {layout.title} is {layout.shape}")
-
-    def scenario(self, sample: Sample) -> str:
-        """Return the scenario of the sample's questions: the conversation if they share one, else the dataset."""
-        return sample.conversation.id if self.format == "locomo" else self.format
+if TYPE_CHECKING:
+    from pytest_recall.cases.case import Case, JudgeCall
 
 
-class Reader:
-    """Hands out the samples of a dataset by row. It holds one, and reads on from there; going back begins anew."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._rows: Iterator[tuple[int, Any]] = iter(())
-        self._sample: Sample | None = None
-
-    def at(self, row: int) -> Sample:
-        """Return the sample of the row. Raises RecallError."""
-        if self._sample is not None and self._sample.row == row:
-            return self._sample
-        layout = LAYOUTS[self._dataset.format]
-        if self._sample is None or self._sample.row > row:
-            self._rows = rows(self._dataset.path, self._dataset.name, lines=layout.lines)
-        self._sample = None  # What is let go of must not be there beside what is read next.
-        for number, given in self._rows:
-            if number == row:
-                self._sample = layout.read(given, self._dataset.name, number)
-                return self._sample
-        raise RecallError(f"{self._dataset.name}: row {row} is gone; leave the file alone while it is in use")
+Granularity = Literal["turn", "session"]
+"""What a memory is told at a time."""
 
 
-def open_dataset(path: Path, name: str | None = None, format: Format | None = None) -> Dataset:
-    """Return the dataset in the file, which messages call `name`; without a `format` it is recognised.
+class Turn(NamedTuple):
+    """What one speaker said. `caption` describes an image that came with it; it is no word of the speaker."""
 
-    Raises RecallError for a file that cannot be read or is of no known format.
+    id: str
+    speaker: str
+    text: str
+    caption: str = ""
+
+
+class Session(NamedTuple):
+    """A sitting of a conversation. `date` is None where `written`, the date as the file has it, cannot be read."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    date: datetime | None = None
+    written: str = ""
+
+
+class Conversation(NamedTuple):
+    """Sessions from the oldest to the newest; ids of sessions and of turns are unique in it."""
+
+    id: str
+    sessions: tuple[Session, ...]
+
+    def turns(self) -> Iterator[Turn]:
+        """Yield the turns of all sessions, in their order."""
+        for session in self.sessions:
+            yield from session.turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a memory is asked about a conversation, and what there is to judge its answer by.
+
+    `answer` is None where the file has none. `evidence` are the ids of the turns that hold the
+    answer, and `evidence_sessions` those of their sessions, each as far as it exists; `unresolved`
+    is evidence that names neither, as written. An `unanswerable` question asks for what was never
+    said, and an answer that says so is right; `adversarial_answer` is the wrong one that it invites.
+    `date` is the day on which it is asked, None if the file does not say.
     """
-    shown = name or str(path)
-    if path.exists() and not path.is_file():
-        raise RecallError(f"{shown}: is no regular file; it is read more than once, so write it to one")
-    return Dataset(path, shown, format or recognise(path, shown))
+
+    id: str
+    text: str
+    answer: str | None
+    category: str
+    evidence: tuple[str, ...] = ()
+    evidence_sessions: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    unanswerable: bool = False
+    adversarial_answer: str | None = None
+    date: datetime | None = None
+    written: str = ""
 
 
-class Digest(NamedTuple):
-    """How large a file is, in bytes, and its SHA-256."""
+class Kind(StrEnum):
+    """What may be odd in a file that can be read all the same."""
 
-    size: int
-    sha256: str
-
-
-def digest(dataset: Dataset) -> Digest:
-    """Return the digest of the file. Raises RecallError."""
-    with opened(dataset.path, dataset.name) as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-        return Digest(file.tell(), found)
-
-
-def sample_path(format: Format) -> Path:
-    """Return where the small file of the format is."""
-    return Path(str(files("pytest_recall").joinpath("datasets", "samples", _SAMPLES[format])))
+    EVIDENCE = "evidence that names no turn or session"
+    REPAIRED = "evidence written in an unusual way"
+    NO_EVIDENCE = "questions without evidence"
+    NO_ANSWER = "questions without an answer"
+    TWO_ANSWERS = "questions with two answers"
+    NO_DATE = "dates that cannot be read"
+    NO_SESSION = "dates without a session"
+    UNREAD = "lists that are no session"
+    SAME_ID = "ids that are used twice"
+    BLANK = "turns without text"
 
 
-def sample_text(format: Format) -> str:
-    """Return a small file of the format, written for tests and demonstrations; it has nothing of the real one."""
-    return sample_path(format).read_text(encoding="utf-8")
+class Oddity(NamedTuple):
+    """Something odd: of which kind, where, and what was done about it."""
+
+    kind: Kind
+    place: str
+    said: str
+
+
+class Sample(NamedTuple):
+    """A conversation with the questions about it; `row` is its number in the file, from 1."""
+
+    row: int
+    conversation: Conversation
+    questions: tuple[Question, ...]
+    oddities: tuple[Oddity, ...] = ()
+
+
+class Unit(NamedTuple):
+    """What a memory is told at once. `id` is that of the turn or session, which evidence names.
+
+    `metadata` has `conversation`, `session`, `speaker` (of a turn), and `date` in ISO 8601 where it is known.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, str]
+
+
+def units(conversation: Conversation, granularity: Granularity = "turn") -> Iterator[Unit]:
+    """Yield what a memory is told, from the oldest to the newest, without turns that say nothing."""
+    for session in conversation.sessions:
+        about = {"conversation": conversation.id, "session": session.id}
+        if session.date is not None:
+            about["date"] = session.date.isoformat(timespec="minutes")
+        elif session.written:
+            about["date_written"] = session.written
+        told = [(turn, said(turn)) for turn in session.turns if not is_blank(turn)]
+        if granularity == "turn":
+            yield from (Unit(turn.id, text, {**about, "speaker": turn.speaker}) for turn, text in told)
+        elif told:
+            yield Unit(session.id, "\n".join(text for _, text in told), about)
+
+
+def said(turn: Turn) -> str:
+    """Return a turn as text: who said what, and in brackets what an image showed."""
+    text, caption = turn.text.strip(), turn.caption.strip()
+    return " ".join(part for part in (f"{turn.speaker}:", text, caption and f"[image: {caption}]") if part)
+
+
+def is_blank(turn: Turn) -> bool:
+    """Whether a turn has neither text nor an image."""
+    return not turn.text.strip() and not turn.caption.strip()
+
+
+def case_of(question: Question, scenario: str, judges: Sequence[JudgeCall]) -> Case:
+    """Return the case that asks the question; its dimension is the category. Raises RecallError."""
+    # Imported here: those who only look into a file need no pydantic.
+    from pydantic import ValidationError
+
+    from pytest_recall.cases.case import Case
+
+    try:
+        return Case(
+            id=question.id,
+            scenario=scenario,
+            dimension=question.category,
+            input=question.text,
+            expected=question.answer,
+            judges=tuple(judges),
+        )
+    except ValidationError as error:
+        raise RecallError(f"question {question.id!r} makes no case: {error.errors()[0]['msg']}; correct it") from None
+
+
+SHOWN = 20
+"""How many places are kept of each kind of oddity; all of them are counted."""
+
+
+@dataclass(slots=True)
+class Inventory:
+    """Counts over samples; `add` each of them once."""
+
+    conversations: int = 0
+    sessions: int = 0
+    turns: int = 0
+    unanswerable: int = 0
+    categories: Counter[str] = field(default_factory=Counter)
+    oddities: Counter[Kind] = field(default_factory=Counter)
+    places: dict[Kind, list[Oddity]] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are, of all categories."""
+        return self.categories.total()
+
+    def add(self, sample: Sample) -> None:
+        """Count what is in a sample."""
+        self.conversations += 1
+        self.sessions += len(sample.conversation.sessions)
+        self.turns += sum(len(session.turns) for session in sample.conversation.sessions)
+        self.categories.update(question.category for question in sample.questions)
+        self.unanswerable += sum(question.unanswerable for question in sample.questions)
+        for oddity in sample.oddities:
+            self.oddities[oddity.kind] += 1
+            kept = self.places.setdefault(oddity.kind, [])
+            if len(kept) < SHOWN:
+                kept.append(oddity)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return {
+            "conversations": self.conversations,
+            "sessions": self.sessions,
+            "turns": self.turns,
+            "questions": self.questions,
+            "unanswerable": self.unanswerable,
+            "categories": dict(sorted(self.categories.items())),
+            "oddities": [
+                {
+                    "kind": kind.name.lower(),
+                    "count": self.oddities[kind],
+                    "places": [{"place": one.place, "said": one.said} for one in self.places[kind]],
+                }
+                for kind in Kind
+                if self.oddities[kind]
+            ],
+        }

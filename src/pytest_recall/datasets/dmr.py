@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_recall.core.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
-from pytest_recall.datasets.fields import Row
+from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
+from pytest_recall.datasets.rows import Row
 
 CATEGORY = "deep-memory-retrieval"
 """The dataset has a single task and names no categories."""

@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.core.case import NAME_PATTERN
-from pytest_recall.core.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
-from pytest_recall.core.errors import one_line
-from pytest_recall.datasets.dates import locomo_date
-from pytest_recall.datasets.fields import Row, unique
+from pytest_recall.cases.case import NAME_PATTERN
+from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
+from pytest_recall.datasets.rows import Row, locomo_date, unique
+from pytest_recall.files.errors import one_line
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """By the number in the file, as the evaluation code of the authors reads it; the paper lists them in another order."""

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pytest_recall.core.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
-from pytest_recall.core.errors import RecallError, nearest, one_line
-from pytest_recall.datasets.dates import longmemeval_date
-from pytest_recall.datasets.fields import Row, unique
+from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
+from pytest_recall.datasets.rows import Row, longmemeval_date, unique
+from pytest_recall.files.errors import RecallError, nearest, one_line
 
 CATEGORIES = (
     "single-session-user",

@@ -1,4 +1,4 @@
-"""Rows: the elements of a JSON array or the lines of a JSON Lines file, one at a time and within limits.
+"""Read a file row by row within limits, and take fields as the types that they have to be.
 
 A file of gigabytes is read in the memory of its largest row. The parser, ijson, has no limits of
 its own, so that its events are counted while a row is put together.
@@ -7,12 +7,15 @@ its own, so that its events are counted while a row is put together.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
-from pytest_recall.core.errors import RecallError, one_line
+from pytest_recall.cases.case import ID_PATTERN
+from pytest_recall.files.errors import RecallError, one_line
 
 MAX_ROW_BYTES = 64 * 1024 * 1024
 """The longest row; those of the largest published file have about 6 MB."""
@@ -181,3 +184,118 @@ class _Builder:
             top.append(value)
         else:
             top[self._keys[-1]] = value
+
+
+class Row:
+    """A row of a file: where it is, which messages begin with."""
+
+    def __init__(self, file: str, number: int) -> None:
+        self.file = file
+        self.number = number
+        self.id = ""
+
+    @property
+    def place(self) -> str:
+        """Where the row is within its file, such as `row 17 (conv-30)`."""
+        return f"row {self.number} ({self.id})" if self.id else f"row {self.number}"
+
+    def refuse(self, field: str, expected: str, found: Any) -> NoReturn:
+        """Raise the RecallError that says what was expected."""
+        where = f"{field}: " if field else ""
+        raise RecallError(f"{self.file}: {self.place}: {where}expected {expected}, found {called(found)}")
+
+    def mapping(self, value: Any, field: str = "", expected: str = "an object") -> Mapping[str, Any]:
+        """Return `value` if it is an object. Raises RecallError."""
+        if not isinstance(value, dict):
+            self.refuse(field, expected, value)
+        return value
+
+    def items(self, value: Any, field: str, expected: str = "a list", *, some: bool = False) -> list[Any]:
+        """Return `value` if it is a list, and with `some` one that is not empty. Raises RecallError."""
+        if not isinstance(value, list) or (some and not value):
+            self.refuse(field, expected, value)
+        return value
+
+    def text(self, value: Any, field: str, *, some: bool = True) -> str:
+        """Return `value` if it is text, and with `some` not blank. Raises RecallError."""
+        if not isinstance(value, str) or (some and not value.strip()):
+            self.refuse(field, "text", value)
+        return value
+
+    def name(self, value: Any, field: str) -> str:
+        """Return `value` if it can be part of a case's id. Raises RecallError."""
+        text = self.text(value, field)
+        if len(text) > 100 or not re.fullmatch(ID_PATTERN, text):
+            self.refuse(field, "an id of at most 100 letters, digits and `.-_/+@=:`", value)
+        return text
+
+    def answer(self, value: Any, field: str) -> str | None:
+        """Return an answer as text, also one that is a number; None for none. Raises RecallError."""
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            self.refuse(field, "text or a number", value)
+        return str(value).strip() or None
+
+
+def called(value: Any) -> str:
+    """Return what a value is, in words: its type, or the value itself if it is short and plain."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "an object" if value else "an empty object"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, str):
+        return f"the text {one_line(value, 40)!r}" if value.strip() else "an empty text"
+    return f"the number {one_line(repr(value), 40)}" if not isinstance(value, bool) else str(value).lower()
+
+
+def unique(id: str, taken: set[str]) -> str:
+    """Return `id`, or if it is taken `id#2` and so on, and take it."""
+    free, count = id, 1
+    while free in taken:
+        count += 1
+        free = f"{id}#{count}"
+    taken.add(free)
+    return free
+
+
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+_LOCOMO = re.compile(r"(\d{1,2}):(\d\d) ?([ap])m on (\d{1,2}) ([a-z]+),? (\d{4})", re.IGNORECASE | re.ASCII)
+_LONGMEMEVAL = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?: \(\w+\))?(?: (\d\d?):(\d\d))?", re.ASCII)
+
+
+def locomo_date(written: str) -> datetime | None:
+    """Return the date in a text such as `1:56 pm on 8 May, 2023`, None if it is none."""
+    found = _LOCOMO.fullmatch(written.strip())
+    if found is None or found[5].lower() not in _MONTHS or not 1 <= int(found[1]) <= 12:
+        return None
+    hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
+    return _date(int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
+
+
+def longmemeval_date(written: str) -> datetime | None:
+    """Return the date in a text such as `2023/05/30 (Tue) 21:56`, None if it is none."""
+    found = _LONGMEMEVAL.fullmatch(written.strip())
+    return None if found is None else _date(*(int(part or 0) for part in found.groups()))
+
+
+def _date(year: int, month: int, day: int, hour: int, minute: int) -> datetime | None:
+    try:
+        return datetime(year, month, day, hour, minute)  # The datasets name no time zone.
+    except ValueError:
+        return None

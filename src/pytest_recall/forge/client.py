@@ -1,4 +1,4 @@
-"""Client: requests to the REST API of a code host, patient with its limits and its bad moments."""
+"""Requests to the REST API of a code host, within its limits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,48 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.retry import Retry, wait
-from pytest_recall.core.throttle import pause
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.models.rate import Retry, asked_for, wait
 
 if TYPE_CHECKING:
     import httpx
+
+
+LEAST = 60.0
+"""Seconds that GitHub asks for where a secondary limit names no time
+(docs.github.com, "Rate limits for the REST API")."""
+_LIMITED = ("rate limit", "abuse detection", "retry later")
+
+
+def pause(status: int, headers: Mapping[str, str], message: str, now: float) -> float | None:
+    """Return the seconds that a reply asks to wait before the next request, or None if it is about no limit.
+
+    `now` is in seconds since 1970. GitHub answers 429 or 403, with `retry-after`, or with
+    `x-ratelimit-remaining: 0` and the time of the reset, or with neither at secondary limits; GitLab 429.
+    """
+    if status not in (403, 429):
+        return None
+    told = {name.lower(): value for name, value in headers.items()}
+    asked = asked_for(told, now)
+    if asked is not None:
+        return asked
+    for prefix in ("x-ratelimit", "ratelimit"):
+        if told.get(f"{prefix}-remaining", "").strip() == "0" and "not accessible" not in message:
+            return _until(told.get(f"{prefix}-reset", ""), now)
+    limited = status == 429 or any(word in message.lower() for word in _LIMITED)
+    return LEAST if limited else None
+
+
+def _until(reset: str, now: float) -> float:
+    try:
+        at = float(reset)
+    except ValueError:
+        return LEAST
+    return max(0.0, at - now) if isfinite(at) else LEAST
+
 
 TIMEOUT = 30.0
 """Seconds in which something has to arrive."""

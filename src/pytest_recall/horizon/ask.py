@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pytest_recall.core.errors import CaseError, RecallError, one_line
-from pytest_recall.core.given import well_formed
-from pytest_recall.core.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
-from pytest_recall.core.horizon.calendar import Calendar
-from pytest_recall.core.horizon.checkpoint import Checkpoint
-from pytest_recall.core.horizon.evaluation import Evaluation, Failure
-from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.memory import QueryContext
-from pytest_recall.core.memory_part import MAX_LIMIT
-from pytest_recall.core.model import Ask, Message, Model
-from pytest_recall.core.trial import Passage
-from pytest_recall.horizon.counted import Counted, Sheet, counting
+from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
+from pytest_recall.files.coerce import well_formed
+from pytest_recall.files.errors import CaseError, RecallError, one_line
+from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
+from pytest_recall.horizon.calls import Counted, Sheet, counting
+from pytest_recall.horizon.evaluation import Evaluation, Failure
 from pytest_recall.horizon.judge import Judge, Judged
 from pytest_recall.horizon.memory import Found, LateError, Subject
+from pytest_recall.horizon.persona import Calendar
+from pytest_recall.horizon.question import BenchQuestion, Checkpoint
+from pytest_recall.models.model import Ask, Message, Model
+from pytest_recall.trials.trial import Passage
 
 SNIPPET = 300
 """Characters of a passage that are written down."""

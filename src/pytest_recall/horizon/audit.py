@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.core.horizon.evaluation import Evaluation, Points
-from pytest_recall.core.horizon.excerpts import evidence
-from pytest_recall.core.horizon.published import Run, Stop, points_of
-from pytest_recall.core.horizon.regrade import Item, Key, Regrade, items, key, problem
+from pytest_recall.files.disk import read_text, write_text
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.json_lines import Appended, as_lines, objects
+from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.store.files import read_text, write_text
-from pytest_recall.store.lines import Appended, as_lines, objects
-from pytest_recall.store.written import MAX_PROBLEMS
+from pytest_recall.horizon.evaluation import Evaluation, Points
+from pytest_recall.horizon.published import Run, Stop, points_of
+from pytest_recall.horizon.questioning import evidence
+from pytest_recall.horizon.regrade import Item, Key, Regrade, items, key, problem
 
 FOLDER = "audit"
 DEFECTS, STALE, AUDITED, NOTES = "defects.jsonl", "stale.jsonl", "audited.json", "notes.md"

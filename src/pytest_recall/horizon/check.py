@@ -1,27 +1,34 @@
-"""Check: a persona's whole folder read, and what is wrong in it, with the file and the line."""
+"""Check a persona's whole folder: its days and its questions, with the line of each finding."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.consistency import story_findings, unknown_keys
-from pytest_recall.core.horizon.coverage import day_findings, days_findings
-from pytest_recall.core.horizon.dated import date_findings, map_findings
-from pytest_recall.core.horizon.day import plan_day
-from pytest_recall.core.horizon.finding import Finding, Severity, Source
-from pytest_recall.core.horizon.leaks import belief_findings, leak_findings, secrets
-from pytest_recall.core.horizon.parts import Part, parts_of
-from pytest_recall.core.horizon.persona import Persona
-from pytest_recall.core.horizon.story import Story
-from pytest_recall.horizon.corpus import PERSONA, Corpus
-from pytest_recall.store import strictyaml
-from pytest_recall.store.files import read_text
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.disk import read_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.consistency import day_findings, days_findings, story_findings, unknown_keys
+from pytest_recall.horizon.corpus import PERSONA, QUESTIONS, Corpus, QuestionFile, Row
+from pytest_recall.horizon.day import Part, parts_of, plan_day
+from pytest_recall.horizon.facts import Evidence, public_words
+from pytest_recall.horizon.leaks import (
+    Finding,
+    Severity,
+    Source,
+    belief_findings,
+    date_findings,
+    leak_findings,
+    map_findings,
+    secrets,
+)
+from pytest_recall.horizon.lint import Ground, QuestionFinding, lint, overlapping
+from pytest_recall.horizon.persona import Persona, Story, sessions_in
 
 _PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+): (?P<rest>.+)", re.DOTALL)
 
@@ -104,7 +111,7 @@ def _places(corpus: Corpus, found: list[Finding]) -> list[Told]:
     """Return the findings with their files and lines, in the order of these."""
     files = {"persona": corpus.path / PERSONA, "arcs": corpus.arcs_path}
     lines = {
-        source: strictyaml.lines(read_text(file, str(file)), str(file)) if _has(found, source) else {}
+        source: strict_yaml.lines(read_text(file, str(file)), str(file)) if _has(found, source) else {}
         for source, file in files.items()
     }
     order = {"persona": 0, "arcs": 1, "memories": 2}
@@ -126,6 +133,77 @@ def _has(found: list[Finding], source: str) -> bool:
 
 
 def _plain(file: Path) -> dict[str, object]:
-    value = strictyaml.load(read_text(file, str(file)), str(file))
+    value = strict_yaml.load(read_text(file, str(file)), str(file))
     assert isinstance(value, dict)  # It was read as one before.
     return value
+
+
+class Found(NamedTuple):
+    """A finding with its line, and the id of the question as it is written; empty where there is none."""
+
+    line: int
+    id: str
+    finding: QuestionFinding
+
+
+def ground_of(corpus: Corpus) -> Ground:
+    """Return what the questions of a corpus are held against; each day is read once, when it is needed."""
+
+    @cache
+    def text(day: int) -> str:
+        return corpus.text(day)
+
+    @cache
+    def evidence(day: int) -> Evidence:
+        return Evidence([text(day)], [corpus.calendar.date_of(day)])
+
+    @cache
+    def sessions(day: int) -> dict[str, str]:
+        return sessions_in(text(day))
+
+    return Ground(
+        persona=corpus.persona,
+        story=corpus.story,
+        calendar=corpus.calendar,
+        days=frozenset(corpus.days),
+        evidence=evidence,
+        said=lambda day, session: sessions(day).get(session, ""),
+        public=public_words(corpus.persona),
+    )
+
+
+def lint_corpus(corpus: Corpus) -> tuple[int, list[Found]]:
+    """Return how many rows the questions have, and what is wrong with them by line. Raises RecallError."""
+    file = QuestionFile(corpus.qa / QUESTIONS)
+    ground = ground_of(corpus)
+    found = [one for row in file.rows for one in _row(file, row, ground)]
+    return len(file.rows), sorted([*found, *_twice(file)], key=lambda one: one.line)
+
+
+def _row(file: QuestionFile, row: Row, ground: Ground) -> Iterator[Found]:
+    id = str(row.raw.get("id", ""))
+    for problem in row.problems:
+        place, _, told = problem.removeprefix(f"{file.path}:").partition(": ")
+        yield Found(int(place), id, QuestionFinding("form", "id", told))
+    if row.question is not None:
+        for finding in lint(row.question, ground):
+            yield Found(file.line_of(row, finding.field), id, finding)
+
+
+def _twice(file: QuestionFile) -> Iterator[Found]:
+    seen: set[str] = set()
+    # By what it is and not by what it says: two rows may be the same, to the last sign.
+    places = list[Row]()
+    for row in file.rows:
+        if row.question is None:
+            continue
+        places.append(row)
+        if row.question.id in seen:
+            told = f"{row.question.id!r} is there twice; choose another"
+            yield Found(row.line, row.question.id, QuestionFinding("id-twice", "id", told))
+        seen.add(row.question.id)
+    for place, other in overlapping(file.questions):
+        row = places[place]
+        told = f"asks the same as {file.questions[other].id}; remove one of them"
+        line = file.line_of(row, "question")
+        yield Found(line, str(row.raw["id"]), QuestionFinding("question-twice", "question", told))

@@ -1,22 +1,34 @@
-"""Corpus: a persona's folder: who it is, its story, its days, and the questions about them."""
+"""Read a persona's folder: the persona, its story, its days, and its questions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.calendar import Calendar, DateMap
-from pytest_recall.core.horizon.layout import DEFAULT_ARCS, day_file, day_of, folder
-from pytest_recall.core.horizon.persona import Persona
-from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.story import Story, calendar_of
-from pytest_recall.store import strictyaml
-from pytest_recall.store.files import read_text
-from pytest_recall.store.written import MAX_PROBLEMS, explain, read_mapping
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.disk import locked, make_ignored, read_text, write_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.json_lines import Appended, read_appended
+from pytest_recall.files.validation import MAX_PROBLEMS, explain, read_mapping
+from pytest_recall.horizon.persona import (
+    DEFAULT_ARCS,
+    KEPT,
+    Calendar,
+    DateMap,
+    Persona,
+    Story,
+    calendar_of,
+    day_file,
+    day_of,
+    folder,
+)
+from pytest_recall.horizon.question import BenchQuestion
 
 PERSONA = "persona.yaml"
 QUESTIONS = "questions.yaml"
@@ -111,13 +123,13 @@ class Corpus:
 def read_questions(path: Path, name: str) -> tuple[BenchQuestion, ...]:
     """Return the questions in the YAML file at `path`; messages call it `name`. Raises RecallError."""
     text = read_text(path, name)
-    rows = strictyaml.load(text, name)
+    rows = strict_yaml.load(text, name)
     if not isinstance(rows, list) or not rows:
         raise RecallError(f"{name}:1: must be a list of questions; start with `- id: …`")
 
     @cache
     def lines() -> dict[tuple[str | int, ...], int]:
-        return strictyaml.lines(text, name)
+        return strict_yaml.lines(text, name)
 
     def line_of(path: tuple[str | int, ...]) -> int:
         known = (lines().get(path[:end]) for end in range(len(path), 0, -1))
@@ -144,3 +156,155 @@ def body_of(text: str) -> str:
     if text.startswith(_FRONT) and (end := text.find(f"\n{_FRONT}", len(_FRONT) - 1)) >= 0:
         return text[end + len(_FRONT) + 1 :].lstrip("\n")
     return text
+
+
+MARGIN = "- "
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the file as it is written, from `line` on; `problems` say why it is no question, if it is none."""
+
+    line: int
+    raw: Mapping[str, Any]
+    question: BenchQuestion | None
+    problems: tuple[str, ...] = ()
+
+
+class QuestionFile:
+    """The rows of a file of questions, none if there is no file. Raises RecallError if it cannot be read as YAML.
+
+    What is written anew is what changes: every other byte stays.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.text = read_text(path) if path.exists() else ""
+        self._lines = strict_yaml.lines(self.text, str(path)) if self.text.strip() else {}
+        plain = strict_yaml.load(self.text, str(path)) if self.text.strip() else None
+        if not isinstance(plain, list | None):
+            raise RecallError(f"{path}:1: must be a list of questions; start with `- id: …`")
+        self.rows = tuple(self._row(place, raw) for place, raw in enumerate(plain or []))
+
+    @property
+    def questions(self) -> list[BenchQuestion]:
+        """The rows that are questions."""
+        return [row.question for row in self.rows if row.question is not None]
+
+    def refuse_broken(self) -> None:
+        """Raise RecallError if a row is no question."""
+        if broken := [problem for row in self.rows for problem in row.problems]:
+            raise RecallError(*broken[:20])
+
+    def append(self, rows: Iterable[Mapping[str, Any]]) -> QuestionFile:
+        """Add rows at the end, at once, and return the file as it is then. Raises OSError."""
+        added = list(rows)
+        if self.rows and not self._is_blocks():
+            text = strict_yaml.block([*(row.raw for row in self.rows), *added])
+        else:
+            kept = self.text if self.rows else ""
+            text = kept + ("" if not kept or kept.endswith("\n") else "\n") + strict_yaml.block(added)
+        write_text(self.path, text, durable=True)
+        return QuestionFile(self.path)
+
+    def change(self, changes: Mapping[str, Mapping[str, Any]]) -> QuestionFile:
+        """Give rows, by id, other values in some fields, and return the file as it is then. Raises OSError."""
+        if not self._is_blocks():
+            raws = [{**row.raw, **changes.get(str(row.raw.get("id")), {})} for row in self.rows]
+            write_text(self.path, strict_yaml.block(raws), durable=True)
+            return QuestionFile(self.path)
+        written = self.text.splitlines(keepends=True)
+        ends = [*(row.line - 1 for row in self.rows[1:]), len(written)]
+        for row, end in reversed(list(zip(self.rows, ends, strict=True))):
+            new = changes.get(str(row.raw.get("id")))
+            if new is None:
+                continue
+            while written[end - 1].strip() == "" or written[end - 1].startswith("#"):
+                end -= 1  # What stands between two rows belongs to neither.
+            written[row.line - 1 : end] = [strict_yaml.block([{**row.raw, **new}])]
+        write_text(self.path, "".join(written), durable=True)
+        return QuestionFile(self.path)
+
+    def line_of(self, row: Row, field: str) -> int:
+        """Return the line of a field of a row, or of the row if it has none."""
+        return self._lines.get((self.rows.index(row), field), row.line)
+
+    def _is_blocks(self) -> bool:
+        written = self.text.split("\n")
+        return all(written[row.line - 1].startswith(MARGIN) for row in self.rows)
+
+    def _row(self, place: int, raw: Any) -> Row:
+        line = self._lines.get((place,), 1)
+        if not isinstance(raw, dict):
+            return Row(line, {}, None, (f"{self.path}:{line}: is no question; write its fields, the first is `id`",))
+        try:
+            return Row(line, raw, BenchQuestion.model_validate(raw))
+        except ValidationError as error:
+
+            def line_of(path: tuple[str | int, ...]) -> int:
+                known = (self._lines.get((place, *path[:end])) for end in range(len(path), 0, -1))
+                return next((found for found in known if found is not None), line)
+
+            return Row(line, raw, None, tuple(explain(error, BenchQuestion, str(self.path), line_of)))
+
+
+_WHY = "# What passes keep to go on; nothing here belongs in git.\n"
+
+
+def kept_in(persona: Path) -> Path:
+    """Make and return the folder in which passes keep what they need. Raises OSError."""
+    make_ignored(persona / KEPT, _WHY)
+    return persona / KEPT
+
+
+@contextmanager
+def alone(persona: Path, folder: Path) -> Iterator[None]:
+    """Hold the `folder` of a persona's files that a pass writes: two at once would pay for the same twice.
+
+    Raises RecallError if another pass is at it.
+    """
+    busy = f"{folder}: another pass is writing there; wait until it is done, then give the same command again"
+    with locked(kept_in(persona) / f"{folder.name}.lock", busy):
+        yield
+
+
+class Covered:
+    """The windows that questions have been written about, by the session, which is empty for all of a day.
+
+    A window is noted with the ids of its questions before these are in their file, and counts once one of them
+    is there: so that a pass that is killed in between neither repeats a window nor leaves one out. Who deletes
+    all questions of a window has them written anew. Raises RecallError if the file cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._notes = [note for note in read_appended(path) if _is_note(note)] if path.exists() else []
+
+    @property
+    def ids(self) -> list[str]:
+        """All ids that were ever given."""
+        return [id for note in self._notes for id in note["ids"]]
+
+    def days(self, session: str, there: Collection[str]) -> set[int]:
+        """Return the days of a session that are covered, where these questions are `there`."""
+        return {
+            day
+            for note in self._notes
+            if note["session"] == session and any(id in there for id in note["ids"])
+            for day in note["days"]
+        }
+
+    def note(self, session: str, checkpoint: int, days: Sequence[int], ids: Sequence[str], by: str) -> None:
+        """Note a window, and who writes its questions. Raises OSError."""
+        note = {"session": session, "checkpoint": checkpoint, "days": list(days), "ids": list(ids), "by": by}
+        with Appended(self._path) as file:
+            file.append(note)
+        self._notes.append(note)
+
+
+def _is_note(note: dict[str, Any]) -> bool:
+    return (
+        isinstance(note.get("session"), str)
+        and isinstance(note.get("ids"), list)
+        and isinstance(note.get("days"), list)
+    )

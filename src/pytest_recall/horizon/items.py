@@ -10,23 +10,20 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 
-from pytest_recall.core.bench import ANSWERED
-from pytest_recall.core.case import NAME_PATTERN, Case, JudgeCall
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.answering import joined
-from pytest_recall.core.horizon.checkpoint import Checkpoint
-from pytest_recall.core.horizon.configuration import LEXICAL
-from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.memory import Unit
-from pytest_recall.core.memory_part import AskedAt, Haystack, Stage
-from pytest_recall.core.model import Model
-from pytest_recall.core.schedule import PROFILE
-from pytest_recall.core.trial import Answer, Verdict
+from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
+from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.answering import joined
 from pytest_recall.horizon.ask import asked_with, reply_of
 from pytest_recall.horizon.judge import Days, LexicalJudge, ModelJudge
 from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units
-from pytest_recall.horizon.profile import Given, read_profile, settings_of
+from pytest_recall.horizon.profile_file import Given, read_profile, settings_of
+from pytest_recall.horizon.question import BenchQuestion, Checkpoint
+from pytest_recall.horizon.result import LEXICAL
 from pytest_recall.judges.panel import Panel
+from pytest_recall.models.model import Model
+from pytest_recall.schedule.boxes import PROFILE
+from pytest_recall.trials.trial import ANSWERED, Answer, Verdict
 
 JUDGE = "horizon"
 """The judge of these cases; the file brings it along."""

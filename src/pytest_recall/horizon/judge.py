@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
-from pytest_recall.core.case import Case, JudgeCall
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.calendar import Calendar
-from pytest_recall.core.horizon.disclosure import BOUNDARY
-from pytest_recall.core.horizon.evaluation import MOST, Points
-from pytest_recall.core.horizon.excerpts import excerpts, forbidden_excerpts, window_days
-from pytest_recall.core.horizon.question import BenchQuestion, Disclosure
-from pytest_recall.core.judgement import Vote
-from pytest_recall.core.trial import Answer, Verdict
-from pytest_recall.judges import lexical, memory, preflight
+from pytest_recall.cases.case import Case, JudgeCall
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.disclosure import BOUNDARY
+from pytest_recall.horizon.evaluation import MOST, Points
+from pytest_recall.horizon.persona import Calendar
+from pytest_recall.horizon.question import BenchQuestion, Disclosure
+from pytest_recall.horizon.questioning import excerpts, forbidden_excerpts, window_days
+from pytest_recall.judges import memory_judge, preflight
+from pytest_recall.judges.judge_call import Undecided, version_of
 from pytest_recall.judges.panel import Panel
-from pytest_recall.judges.seat import Undecided, version_of
+from pytest_recall.trials.trial import Answer, Verdict, Vote
 
 READS = 24_000
 """Characters of excerpts that a judge is shown, and as many of what must not come out."""
 ALLOWED = 1
 """Known answers that a model may misjudge."""
-PROMPTS = version_of("horizon", dict(memory.VARIANTS), READS)
+PROMPTS = version_of("horizon", dict(memory_judge.VARIANTS), READS)
 """Tells the prompts of a model that judges apart from those of other versions."""
 
 
@@ -78,7 +77,7 @@ class LexicalJudge:
             forbidden = forbidden_excerpts(question, texts, self._days.calendar, READS)
             # Which day it is stands in the heading, and is no secret.
             forbidden = [text.partition("\n")[2] for text in forbidden]
-        found = lexical.points(
+        found = memory_judge.points(
             answer, question.answer, question=question.question, disclosure=disclosure, forbidden=forbidden
         )
         return Judged(Points(found.correctness, found.completeness, found.hallucination, found.reason))
@@ -90,7 +89,7 @@ class LexicalJudge:
             passed=not points.fails,
             score=points.composite / MOST,
             reason=f"{points.composite} of {MOST}: {points.reasoning}",
-            version=lexical.VERSION,
+            version=memory_judge.VERSION,
         )
 
 
@@ -107,14 +106,14 @@ class ModelJudge:
         known = preflight.known_answers("memory", ())
         models = (*self._panel.judges, *([] if self._panel.appellate is None else [self._panel.appellate]))
         for model in models:
-            flown = preflight.fly(model, memory.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED)
+            flown = preflight.fly(model, memory_judge.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED)
             if flown.unheard:
                 raise RecallError(flown.problem)
             if flown.problem:
                 told = flown.problem.partition("; choose")[0]
                 raise RecallError(f"{told}; choose another judge, or pass it over with --skip-preflight")
 
-    def inquiry(self, question: BenchQuestion, answer: str, last_day: int) -> memory.MemoryInquiry:
+    def inquiry(self, question: BenchQuestion, answer: str, last_day: int) -> memory_judge.MemoryInquiry:
         """Return what the models are asked."""
         shown = []
         if self._window:
@@ -134,7 +133,7 @@ class ModelJudge:
             expected=question.answer,
             judges=(JudgeCall(name="memory"),),
         )
-        return memory.inquiry(
+        return memory_judge.inquiry(
             Answer(text=answer),
             case,
             excerpts=shown or None,

@@ -1,4 +1,4 @@
-"""Merging and rebuilding: the files of a run, put together from those of its parts or from its lines."""
+"""Merge the parts of a run, and rebuild `result.json` from a run's lines."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.aggregates import result_json
-from pytest_recall.core.horizon.merge import Merged, merge, progress
-from pytest_recall.horizon.runlines import places_of, read_lines
+from pytest_recall.files.disk import read_text, write_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.json_lines import as_lines, objects
+from pytest_recall.files.wording import listed
+from pytest_recall.horizon.aggregates import result_json
+from pytest_recall.horizon.merge import Merged, merge, progress
+from pytest_recall.horizon.run_file import FAILURES, PROGRESS, QUESTIONS, RESULT, places_of, read_lines, write_result
 from pytest_recall.horizon.runs import Rebuilt, read_run, rebuild
-from pytest_recall.render.sentences import listed
-from pytest_recall.store.files import read_text, write_text
-from pytest_recall.store.horizon import write_result
-from pytest_recall.store.horizon_folder import FAILURES, PROGRESS, QUESTIONS, RESULT
-from pytest_recall.store.lines import as_lines, objects
 
 
 def rebuild_result(folder: Path) -> tuple[Rebuilt, dict[str, Any]]:

@@ -8,24 +8,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from pytest_recall.core.call import Kind
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.checkpoint import Checkpoint, checkpoints
-from pytest_recall.core.horizon.configuration import LEXICAL, Configuration
-from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.ranges import shorter
-from pytest_recall.core.horizon.units import UnitKind, units_of
-from pytest_recall.core.memory import Unit
-from pytest_recall.horizon.calls import Calls
+from pytest_recall.cases.memory_part import Unit
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import listed
+from pytest_recall.horizon.calls import Calls, Counted
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
-from pytest_recall.horizon.counted import Counted
+from pytest_recall.horizon.day import UnitKind, units_of
 from pytest_recall.horizon.judge import PROMPTS, Days, Judge, LexicalJudge, ModelJudge
-from pytest_recall.horizon.profile import Settings
-from pytest_recall.judges import lexical
+from pytest_recall.horizon.profile_file import Settings
+from pytest_recall.horizon.question import BenchQuestion, Checkpoint, checkpoints, shorter
+from pytest_recall.horizon.result import LEXICAL, Configuration
+from pytest_recall.judges import memory_judge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.resolve import resolve as memory_of
-from pytest_recall.render.sentences import listed
+from pytest_recall.replay.call import Kind
 
 KEPT_DAYS = 64
 """Days whose texts are kept for the judge."""
@@ -103,7 +100,7 @@ def parts_of(settings: Settings, calls: Calls, say: Callable[[str], None], *, re
     shown = Days(days, text, corpus.calendar)
     judge: Judge
     if primary is None:
-        judge, version = LexicalJudge(shown), lexical.VERSION
+        judge, version = LexicalJudge(shown), memory_judge.VERSION
     else:
         panel = Panel(judges=(primary,), appellate=appellate)
         judge, version = ModelJudge(panel, shown, run.judge_memory_window), PROMPTS

@@ -1,209 +1,103 @@
-"""Profile: from what people write, in a file and on the command line, to the settings of one run."""
+"""Profile: one run of the long-horizon benchmark, as people write it in YAML."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.configuration import LABELS, LEXICAL
-from pytest_recall.core.horizon.profile import PersonaPart, Profile, RunPart
-from pytest_recall.horizon.corpus import PERSONA, Corpus, story_name
-from pytest_recall.store.files import read_text
-from pytest_recall.store.written import explain, read_mapping
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.persona import DateMap, Text
+from pytest_recall.horizon.question import DEFAULT, Range, Sampler, parse_ranges
 
-_SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
-_CAPITAL = re.compile(r"[A-Z]")
-_VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
+SEED = 42
+TIMEOUT_MS = 30_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """One run. Models and the memory are selectors, whose relative paths are those from `root`."""
-
-    corpus: Corpus
-    persona: PersonaPart
-    memory: str
-    run: RunPart
-    root: Path
-    judge: str | None = None
-    appellate: str | None = None
-    answer: str | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    ignored: tuple[str, ...] = ()
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models that are asked."""
-        judge = None if self.judge == LEXICAL else self.judge
-        return tuple(one for one in (judge, self.appellate, self.answer) if one is not None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Given:
-    """What the command line says; None for what it does not. `run` holds the fields of the profile's part by alias.
-
-    `folder` is the persona's; or else `data` has personas in it, or is that of the one.
-    """
-
-    folder: Path | None = None
-    data: Path | None = None
-    persona: str | None = None
-    arcs: str | None = None
-    memory: str | None = None
-    judge: str | None = None
-    appellate: str | None = None
-    answer: str | None = None
-    run: Mapping[str, Any] = field(default_factory=dict)
-
-
-def read_profile(path: Path, name: str, environ: MutableMapping[str, str], tell: Callable[[str], None]) -> Profile:
-    """Return the profile at `path`, which messages call `name`, and take the variables of its `env.file` in.
-
-    A file that is not there is told, and no more. Raises RecallError.
-    """
-    profile = read_mapping(path, name, Profile, "`persona`, `harness` and `run`")
-    if profile.env is not None:
-        file = path.absolute().parent / profile.env.file
-        if file.exists():
-            load_env(file, environ)
-        else:
-            # Elsewhere the variables are set in other ways; what is missing is said by whoever needs it.
-            tell(f"{name}: env.file: {profile.env.file} is not there, and no variable is taken from it")
-    return profile
-
-
-def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: Path) -> Settings:
-    """Return the settings of a run: what is `given` comes before the profile at `path`. Raises RecallError."""
-    root = cwd if path is None else path.absolute().parent
-    part, folder = _persona(profile, root, given)
-    models = None if profile is None else profile.models
-    run = _run(RunPart() if profile is None else profile.run, given.run)
-    memory, labels, ignored = _memory(profile, given)
-
-    def of(named: str | None, field_name: str) -> str | None:
-        found: str | None = getattr(models, field_name, None)
-        return named or found
-
-    settings = Settings(
-        corpus=Corpus(
-            folder,
-            part.arcs,
-            memories=_below(root, folder, part.memories_dir),
-            qa=_below(root, folder, part.qa_dir),
-            dates=part.dates,
-        ),
-        persona=part,
-        memory=memory,
-        run=run,
-        root=root,
-        judge=of(given.judge, "judge"),
-        appellate=of(given.appellate, "appellate_judge"),
-        answer=of(given.answer, "answer"),
-        labels=labels,
-        ignored=ignored,
-    )
-    if settings.judge in (None, LEXICAL) and settings.appellate is not None:
-        if given.appellate is not None or given.judge is None:
-            raise RecallError("an appellate judge has no effect where no model judges; name a judge, or remove it")
-        return replace(settings, appellate=None)  # `--judge lexical` in the place of a profile's models.
-    if settings.appellate is not None and settings.appellate == settings.judge:
-        raise RecallError(f"the appellate judge `{settings.appellate}` is the judge as well; name another model")
-    return settings
-
-
-def _persona(profile: Profile | None, root: Path, given: Given) -> tuple[PersonaPart, Path]:
-    """Return the part about the persona, and its folder."""
-    folder = _folder(profile, root, given)
-    if profile is not None:
-        part = profile.persona
-        if given.folder is not None:
-            part = part.model_copy(update={"id": Corpus(folder).persona.id})
-    else:
-        # Who names no story means the only one, as with the commands that write it.
-        part = PersonaPart(id=given.persona or Corpus(folder).persona.id, arcs=story_name(folder, given.arcs))
-    return part.model_copy(
-        update={name: value for name, value in (("id", given.persona), ("arcs", given.arcs)) if value is not None}
-    ), folder
-
-
-def _folder(profile: Profile | None, root: Path, given: Given) -> Path:
-    """Return the persona's folder."""
-    if given.folder is not None:
-        if given.data is not None or given.persona is not None:
-            raise RecallError("--persona: is the persona's folder, and says it all; remove --data and --personas")
-        if not given.folder.is_dir():
-            raise RecallError(f"{given.folder}: no such folder; `recall bench create-persona` makes one")
-        return given.folder
-    if given.data is not None:
-        id = given.persona or (None if profile is None else profile.persona.id)
-        if (given.data / PERSONA).is_file() or id is None:
-            return given.data
-        return given.data / id
-    if profile is None:
-        raise RecallError("no persona is named; give --persona DIR, or --profile FILE")
-    if given.persona not in (None, profile.persona.id):
-        raise RecallError(f"--personas {given.persona}: the profile is of {profile.persona.id}; give --persona DIR")
-    return root if profile.persona.dir is None else root / profile.persona.dir
-
-
-def _below(root: Path, folder: Path, written: str | None) -> str | None:
-    """Return a folder that is written from the profile's, or else from the persona's."""
-    if written is None:
-        return None
-    return str(root / written) if (root / written).is_dir() and not (folder / written).is_dir() else written
-
-
-def _memory(profile: Profile | None, given: Given) -> tuple[str, dict[str, str], tuple[str, ...]]:
-    """Return the memory's selector, labels for display, and what of the profile has no effect."""
-    harness = None if profile is None else profile.harness
-    if given.memory is None and harness is None:
-        raise RecallError("no memory is named; give --memory SELECTOR, or `harness: {adapter: SELECTOR}`")
-    selector = given.memory or (harness.adapter if harness else "")
-    if _SCRIPT.search(selector):
-        raise RecallError(
-            f"{selector!r} is a JavaScript module, which is not loaded here; name the memory by a selector, such as"
-            " sqlite-fts, grpc://HOST:PORT or python:FILE.py:NAME, in harness.adapter or with --memory"
-        )
-    if harness is None or given.memory is not None:
-        return selector, {}, ()
-    labels = {name: str(harness.config[name]) for name in LABELS if name in harness.config}
-    ignored = [f"harness.config.{name}" for name in harness.config if name not in LABELS]
-    return selector, labels, (*(["harness.factory"] if harness.factory else []), *ignored)
-
-
-def _run(run: RunPart, given: Mapping[str, Any]) -> RunPart:
+def _ranges(written: Any) -> Any:
     try:
-        own = RunPart.model_validate(dict(given))
-    except ValidationError as error:
-        told = explain(error, RunPart, "", lambda path: 1)
-        raise RecallError(*(_option(one.removeprefix(":1: ")) for one in told)) from None
-    return run.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+        return parse_ranges(written)
+    except RecallError as error:
+        raise ValueError(str(error).removeprefix("ranges: ")) from None
 
 
-def _option(told: str) -> str:
-    """Return what is told of a field as told of its option: judgeMemoryWindow is --judge-memory-window."""
-    name, colon, rest = told.partition(":")
-    return "--" + _CAPITAL.sub(lambda match: f"-{match[0].lower()}", name) + colon + rest
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
 
-def load_env(path: Path, environ: MutableMapping[str, str]) -> None:
-    """Take in the variables of a file with lines `NAME=value`; those that are set stay. Raises RecallError."""
-    for number, line in enumerate(read_text(path, str(path)).split("\n"), start=1):
-        text = line.strip()
-        if not text or text.startswith("#"):
-            continue
-        match = _VARIABLE.fullmatch(text)
-        if match is None:
-            raise RecallError(f"{path}:{number}: is no variable; write NAME=value")
-        value = match[2].strip()
-        if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        else:
-            value = value.partition(" #")[0].rstrip()
-        environ.setdefault(match[1], value)
+class PersonaPart(_Part):
+    """Which persona, and which of its stories. Paths are those from the profile's file."""
+
+    id: Text
+    dir: Text | None = Field(default=None, description="The persona's folder; by default, the profile's own.")
+    arcs: Text = Field(default="arcs-1000d.yaml", description="The story; its suffix names the other folders.")
+    memories_dir: Text | None = Field(default=None, alias="memoriesDir")
+    qa_dir: Text | None = Field(default=None, alias="qaDir")
+    tools_dir: Text | None = Field(default=None, alias="toolsDir")
+    dates: DateMap = Field(default="calendar", description="`legacy-dst` for the published corpora.")
+
+
+class EnvPart(_Part):
+    """A file with variables, which those that are set already come before."""
+
+    file: Text
+
+
+class ModelsPart(_Part):
+    """Models by their selectors, each for one kind of work."""
+
+    generation: Text | None = None
+    judge: Text | None = None
+    appellate_judge: Text | None = Field(default=None, alias="appellateJudge")
+    creation: Text | None = None
+    conversation: Text | None = None
+    answer: Text | None = Field(default=None, description="Answers from what the memory found; without it, it must.")
+
+
+class HarnessPart(_Part):
+    """The memory system, by its selector, and what it is to be given."""
+
+    adapter: Text
+    factory: Text | None = None
+    config: dict[str, Any] = {}
+
+
+class RunPart(_Part):
+    """How the questions are asked. Times are in milliseconds."""
+
+    ranges: Annotated[tuple[Range, ...], BeforeValidator(_ranges)] = DEFAULT
+    seed: Annotated[int, Field(strict=True)] = SEED
+    timeout: Annotated[int, Field(strict=True, ge=1)] = TIMEOUT_MS
+    parallelism: Annotated[int, Field(strict=True, ge=1, le=64)] = 1
+    sample: Annotated[int, Field(strict=True, ge=0)] | None = None
+    sampler: Sampler = "stratified"
+    judge_memory_window: Annotated[int, Field(strict=True, ge=0, le=30)] = Field(default=0, alias="judgeMemoryWindow")
+    groups_enabled: Annotated[bool, Field(strict=True)] = Field(default=False, alias="groupsEnabled")
+    unit: Literal["day", "session", "topic"] = "session"
+    k: Annotated[int, Field(strict=True, ge=1, le=1000)] = 10
+
+
+class GeneratePart(_Part):
+    """How days are written."""
+
+    days: Annotated[int, Field(strict=True, ge=1)] | None = None
+    start: Annotated[int, Field(strict=True, ge=1)] | None = None
+    end: Annotated[int, Field(strict=True, ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    max_tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, validation_alias=AliasChoices("maxTokens", "max_tokens")
+    )
+    history_window: Annotated[int, Field(strict=True, ge=0)] | None = Field(
+        default=None, validation_alias=AliasChoices("historyWindow", "history_window")
+    )
+
+
+class Profile(_Part):
+    """A run: a persona, models, a memory system, and how it is asked. Unknown keys are refused."""
+
+    persona: PersonaPart
+    env: EnvPart | None = None
+    models: ModelsPart = ModelsPart()
+    harness: HarnessPart | None = None
+    run: RunPart = RunPart()
+    generate: GeneratePart = GeneratePart()

@@ -11,25 +11,21 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.core.errors import CaseError, RecallError, StoppedError
-from pytest_recall.core.horizon.checkpoint import Checkpoint
-from pytest_recall.core.horizon.evaluation import Evaluation
-from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.record import checkpoint_line, summary_line
-from pytest_recall.core.horizon.result import Reached, duration, query_ms, result
-from pytest_recall.core.horizon.summary import summarize
+from pytest_recall.files.disk import locked
+from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.horizon.ask import Asker, name_of, now
-from pytest_recall.horizon.counted import SpentError
+from pytest_recall.horizon.calls import SpentError
+from pytest_recall.horizon.evaluation import Evaluation, summarize
 from pytest_recall.horizon.judge import ModelJudge
-from pytest_recall.horizon.lane import Lane
-from pytest_recall.horizon.memory import StuckError, Subject
+from pytest_recall.horizon.memory import Lane, StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
 from pytest_recall.horizon.passes.work import Progress
-from pytest_recall.run.loop import Loop
-from pytest_recall.run.memory import Memory
-from pytest_recall.store.files import locked
-from pytest_recall.store.horizon import (
+from pytest_recall.horizon.published import checkpoint_line, summary_line
+from pytest_recall.horizon.question import BenchQuestion, Checkpoint
+from pytest_recall.horizon.result import Reached, duration, query_ms, result
+from pytest_recall.horizon.run_file import (
     FILLED,
+    RESULT,
     Done,
     RunFiles,
     check_same,
@@ -39,7 +35,8 @@ from pytest_recall.store.horizon import (
     starts,
     write_result,
 )
-from pytest_recall.store.horizon_folder import RESULT
+from pytest_recall.memory.session import Memory
+from pytest_recall.trials.concurrency import Loop
 
 IN_A_ROW = 5
 """Questions one after the other without points by which a run stops: whatever broke will not mend itself."""

@@ -8,11 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.evaluation import Evaluation
-from pytest_recall.core.horizon.merge import BESIDE
-from pytest_recall.core.horizon.published import Run, Stop, evaluation_of, is_measured
-from pytest_recall.horizon.runlines import (
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.json_lines import objects, strict_json
+from pytest_recall.files.validation import MAX_PROBLEMS
+from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.merge import BESIDE
+from pytest_recall.horizon.published import Run, Stop, evaluation_of, is_measured
+from pytest_recall.horizon.run_file import (
+    FAILURES,
+    PROGRESS,
+    RESULT,
     Lines,
     count_of,
     is_count,
@@ -21,9 +26,6 @@ from pytest_recall.horizon.runlines import (
     text_of,
     wrong_number,
 )
-from pytest_recall.store.horizon_folder import FAILURES, PROGRESS, RESULT
-from pytest_recall.store.lines import objects, strict_json
-from pytest_recall.store.written import MAX_PROBLEMS
 
 _HEADER = frozenset({"type", "timestamp"})
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import ArgumentError
-from pytest_recall.core.trial import Answer, Verdict
+from pytest_recall.cases.case import Case
+from pytest_recall.files.errors import ArgumentError
+from pytest_recall.trials.trial import Answer, Verdict
 
 
 def on_text(check: Callable[..., Verdict]) -> Callable[..., Verdict]:

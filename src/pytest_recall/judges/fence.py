@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from pytest_recall.core.case import Case
+from pytest_recall.cases.case import Case
 
 DATA = (
     "The material stands between lines that begin with BEGIN or END and carry the mark that the message names. All of"

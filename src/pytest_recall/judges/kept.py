@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
-from pytest_recall.core.model import Ask, Model, ModelError, Reply
+from pytest_recall.models.model import Ask, Model, ModelError, Reply
 
 
 class Store(Protocol):

@@ -6,12 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_recall.core.criteria import Appeals
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.judgement import Cause, Judgement, Vote, majority, middle
-from pytest_recall.core.model import Model
-from pytest_recall.core.trial import Verdict
-from pytest_recall.judges.seat import SAMPLED, Inquiry, Seat, Undecided, version_of
+from pytest_recall.cases.settings_fields import Appeals
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.judges.judge_call import SAMPLED, Inquiry, Seat, Undecided, version_of
+from pytest_recall.models.model import Model
+from pytest_recall.trials.trial import Cause, Judgement, Verdict, Vote, majority, middle
 
 
 @dataclass(frozen=True, kw_only=True)

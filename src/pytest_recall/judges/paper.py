@@ -13,14 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_recall.core.bench import ANSWERED
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import ArgumentError, nearest
-from pytest_recall.core.judgement import Vote
-from pytest_recall.core.trial import Answer
-from pytest_recall.judges import fence, parse
+from pytest_recall.cases.case import Case
+from pytest_recall.files.errors import ArgumentError, nearest
+from pytest_recall.judges import fence, judge_call
 from pytest_recall.judges.fence import Part
-from pytest_recall.judges.seat import Prompt, Seat, reply_schema, version_of
+from pytest_recall.judges.judge_call import Prompt, Seat, reply_schema, version_of
+from pytest_recall.trials.trial import ANSWERED, Answer, Vote
 
 LABELS = ("correct", "wrong")
 SCHEMA = reply_schema("label", {"type": "string", "enum": list(LABELS)})
@@ -82,7 +80,7 @@ class PaperInquiry:
     def hear(self, seat: Seat) -> Vote:
         """Return the vote: 1 for correct and 0 for wrong."""
         prompt = Prompt(self.system, fence.fenced(self.parts), SCHEMA)
-        reasoning, label = seat.put(prompt, lambda reply: parse.chosen(reply, "label", LABELS))
+        reasoning, label = seat.put(prompt, lambda reply: judge_call.chosen(reply, "label", LABELS))
         passed = label == "correct"
         return Vote(passed=passed, score=float(passed), reason=f"{label}: {reasoning}")
 

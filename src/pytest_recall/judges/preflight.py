@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from pytest_recall.core.case import Case
-from pytest_recall.core.criteria import JudgeKind, KnownVerdict
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.judgement import Preflight, Vote
-from pytest_recall.core.model import Model, ModelError
-from pytest_recall.core.trial import Answer
-from pytest_recall.judges.seat import Inquiry, Seat
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.settings_fields import JudgeKind, KnownVerdict
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.judges.judge_call import Inquiry, Seat
+from pytest_recall.models.model import Model, ModelError
+from pytest_recall.trials.trial import Answer, Preflight, Vote
 
 Inquire = Callable[..., Inquiry]
 

@@ -1,22 +1,25 @@
-"""Rehearsal: the built-in judges without their models, to find what they cannot judge by before anything is asked."""
+"""Find what would keep judges from a verdict, before anything is asked."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.core.case import Case
-from pytest_recall.core.trial import Answer, Verdict
+from pytest_recall.cases.case import Case
+from pytest_recall.files.errors import CaseError
 from pytest_recall.judges import on_text
+from pytest_recall.trials.execution import JudgeFunction, check_arguments, check_threshold, judged
+from pytest_recall.trials.trial import Answer, Verdict
 
 if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Rubric
-
-Judge = Callable[..., Verdict]
+    from pytest_recall.cases.settings import Rubric
 
 
-def rehearsal(name: str, rubric: Rubric) -> Judge:
+AnyJudge = Callable[..., Verdict]
+
+
+def rehearsal(name: str, rubric: Rubric) -> AnyJudge:
     """Return the built-in judge `name` as it is called; one that asks a model only prepares the question.
 
     What it says of an answer is of no use. It raises ArgumentError for what `case` and its arguments leave it
@@ -25,36 +28,36 @@ def rehearsal(name: str, rubric: Rubric) -> Judge:
     # Imported as they are needed: most cases have a judge of text, and those that ask models take longer to load.
     match name:
         case "exact" | "contains" | "regex" | "token_f1":
-            from pytest_recall.judges import text
+            from pytest_recall.judges import built_in
 
-            return on_text(getattr(text, name))
+            return on_text(getattr(built_in, name))
         case "json_schema":
-            from pytest_recall.judges.schema import json_schema
+            from pytest_recall.judges.built_in import json_schema
 
             return on_text(json_schema)
         case "numeric":
-            from pytest_recall.judges.number import numeric
+            from pytest_recall.judges.built_in import numeric
 
             return on_text(numeric)
         case "similarity":
-            from pytest_recall.judges.similarity import rehearsed
+            from pytest_recall.judges.built_in import rehearsed
 
             return on_text(rehearsed)
         case "recall_at_k":
-            from pytest_recall.judges.evidence import recall_at_k
+            from pytest_recall.judges.built_in import recall_at_k
 
             return recall_at_k
         case "benchmark":
-            from pytest_recall.judges.benchmark import benchmark
+            from pytest_recall.judges.built_in import benchmark
 
             # What it judges by depends on whether there is an answer.
             return _prepared(lambda answer, case, **arguments: None, inspect.signature(benchmark))
-    from pytest_recall.judges import asked
+    from pytest_recall.judges import model_judges
 
-    return _prepared(asked.prepared(name, rubric), asked.signature(name))
+    return _prepared(model_judges.prepared(name, rubric), model_judges.signature(name))
 
 
-def _prepared(prepare: Callable[..., Any], signature: inspect.Signature) -> Judge:
+def _prepared(prepare: Callable[..., Any], signature: inspect.Signature) -> AnyJudge:
     """Return a judge that decides nothing, and does what comes before that."""
 
     def judge(answer: Answer, case: Case, **arguments: Any) -> Verdict:
@@ -63,3 +66,31 @@ def _prepared(prepare: Callable[..., Any], signature: inspect.Signature) -> Judg
 
     judge.__signature__ = signature  # type: ignore[attr-defined]
     return judge
+
+
+def mistakes(case: Case, judges: Mapping[str, JudgeFunction], thresholds: Mapping[str, float]) -> list[str]:
+    """Return what is wrong with how the case calls `judges`, which are rehearsals, one sentence each.
+
+    A judge that is not among them is the project's own: what it takes is known when its fixture is set up.
+    """
+    found: list[str] = []
+    scored = False
+    for call in case.judges:
+        if (judge := judges.get(call.name)) is None:
+            scored = True  # For all that is known.
+            continue
+        try:
+            check_arguments(call, judge)
+            scored = judged(call, judge, Answer(text=""), case, thresholds, _never, ())[1] or scored
+        except CaseError as error:
+            found.append(f"judges: {str(error).removeprefix('judge ')}")
+            scored = True
+    try:
+        check_threshold(case, scored)
+    except CaseError as error:
+        found.append(str(error))
+    return found
+
+
+def _never(awaitable: Awaitable[Any]) -> Any:
+    raise NotImplementedError("no built-in judge is a coroutine")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.dense import embed
+from pytest_recall.trials.trial import Passage
 
 
 class Chroma(Client):

@@ -1,11 +1,19 @@
-"""Client: what all memory systems behind a selector have in common."""
+"""What all memory systems behind a selector have in common: the client, its time limit, and the passages it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
-from pytest_recall.core.memory import QueryContext
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files.errors import one_line
+from pytest_recall.trials.trial import Passage
+from pytest_recall.trials.trial import passage_of as given_passage
 
 
 class Client:
@@ -55,3 +63,54 @@ class Client:
 
     def close(self) -> Any:
         """Let go of processes, connections and files."""
+
+
+def passages_of(given: Any) -> list[Passage]:
+    """Return what a memory recalled as passages. Raises MemoryFault for what is no list of them."""
+    if given is None or isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise MemoryFault(f"recalled {_kind(given)}; return a list of texts or passages, empty if there is nothing")
+    return [passage_of(one) for one in given]
+
+
+def passage_of(given: Any) -> Passage:
+    """Return one passage: a text, or an object or mapping with `text`. Raises MemoryFault for anything else."""
+    passage = given_passage(given)
+    if passage is None:
+        raise MemoryFault(f"recalled a passage that is {_kind(given)}; give text, or an object with a `text`")
+    return passage if passage.score is None else replace(passage, score=float(passage.score))
+
+
+def json_object(body: bytes) -> Mapping[str, Any]:
+    """Return the JSON object that `body` is. Raises MemoryFault if it is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        shown = one_line(body[:400].decode("utf-8", "replace"), 80)
+        raise MemoryFault(f"replied with {shown!r}, which is no JSON object; check the service")
+    return found
+
+
+def _kind(given: Any) -> str:
+    return "nothing" if given is None else f"{type(given).__name__}"
+
+
+_UNTIL: ContextVar[float | None] = ContextVar("recall_memory_deadline", default=None)
+_LEAST = 0.001
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Let calls of memories in this block, and in what copies its context, end by themselves in so many seconds."""
+    token = _UNTIL.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _UNTIL.reset(token)
+
+
+def patience(own: float) -> float:
+    """Return the seconds that a call may take: its own limit, or what is left until the deadline if that is less."""
+    until = _UNTIL.get()
+    return own if until is None else max(_LEAST, min(own, until - time.monotonic()))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.client import Client
+from pytest_recall.trials.trial import Passage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ def embed(text: str) -> list[float]:
 
 
 def _embedded(texts: Sequence[str]) -> NDArray[Any]:
-    from pytest_recall.judges.similarity import model
+    from pytest_recall.judges.built_in import model
 
     try:
         words = model()

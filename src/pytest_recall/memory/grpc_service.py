@@ -8,13 +8,12 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any
 
-from pytest_recall.core.errors import one_line
-from pytest_recall.core.exchange import Request, Response
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.model import ModelError
-from pytest_recall.memory.client import Client
-from pytest_recall.memory.deadline import patience
-from pytest_recall.providers.channel import Channel
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files.errors import one_line
+from pytest_recall.memory.client import Client, patience
+from pytest_recall.models.model import ModelError
+from pytest_recall.models.waiting import Channel
+from pytest_recall.replay.exchange import Request, Response
 
 TIMEOUT = 120.0
 """Seconds that one call may take."""

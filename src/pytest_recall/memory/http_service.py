@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.core.errors import one_line
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.trial import Passage
-from pytest_recall.memory.client import Client
-from pytest_recall.memory.deadline import patience
-from pytest_recall.memory.passages import json_object, passages_of
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files.errors import one_line
+from pytest_recall.memory.client import Client, json_object, passages_of, patience
+from pytest_recall.trials.trial import Passage
 
 if TYPE_CHECKING:
     import httpx

@@ -11,16 +11,14 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
-from pytest_recall.core.errors import nearest, one_line
-from pytest_recall.core.exchange import Request, Response
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.model import ModelError
-from pytest_recall.core.trial import Passage
-from pytest_recall.memory.client import Client
-from pytest_recall.memory.deadline import patience
-from pytest_recall.memory.passages import json_object, passages_of
-from pytest_recall.providers import process
-from pytest_recall.providers.channel import Channel
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files.errors import nearest, one_line
+from pytest_recall.memory.client import Client, json_object, passages_of, patience
+from pytest_recall.models import process
+from pytest_recall.models.model import ModelError
+from pytest_recall.models.waiting import Channel
+from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.trials.trial import Passage
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal

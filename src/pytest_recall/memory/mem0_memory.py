@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.dense import embed
+from pytest_recall.trials.trial import Passage
 
 _USER = "recall"
 _DIMENSIONS = 256

@@ -6,10 +6,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.memory_selector import WORKER, MemorySelector, parse, place_and_name
+from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.client import Client
-from pytest_recall.providers.channel import Channel, direct
+from pytest_recall.memory.selector import WORKER, MemorySelector, parse, place_and_name
+from pytest_recall.models.waiting import Channel, direct
 
 DEFAULT = "sqlite-fts"
 """The memory where nobody names one."""
@@ -41,7 +41,7 @@ def resolve(
 def _client(parsed: MemorySelector, root: Path, channel: Channel, environ: Mapping[str, str]) -> Client:
     name, kind, target, timeout = parsed.text, parsed.kind, parsed.target, parsed.timeout
     if kind == "python":
-        from pytest_recall.memory.own import Imported
+        from pytest_recall.memory.python_memory import Imported
 
         return Imported(name, *place_and_name(parsed), root, timeout)
     if kind == "command":
@@ -94,11 +94,11 @@ def _adapter(parsed: MemorySelector) -> Client:
 
         return Mem0(name)
     if kind == "bm25s":
-        from pytest_recall.memory.bm25 import Bm25s
+        from pytest_recall.memory.full_text import Bm25s
 
         return Bm25s(name)
     if kind == "tantivy":
-        from pytest_recall.memory.tantivy_index import Tantivy
+        from pytest_recall.memory.full_text import Tantivy
 
         return Tantivy(name)
     raise RecallError(f"{name!r}: no memory is selected like this")

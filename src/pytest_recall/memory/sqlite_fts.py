@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 
-from pytest_recall.core.errors import one_line
-from pytest_recall.core.memory import MemoryFault, QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files.errors import one_line
 from pytest_recall.memory.client import Client
+from pytest_recall.trials.trial import Passage
 
 DEFAULT_TOKENIZER = "unicode61"
 LARGE = 50_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pytest_recall.core.memory import QueryContext
-from pytest_recall.core.trial import Passage
+from pytest_recall.cases.memory_part import QueryContext
 from pytest_recall.memory.client import Client
+from pytest_recall.trials.trial import Passage
 
 
 class Window(Client):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pytest_recall.metrics.mean import Mean, share_of
+from pytest_recall.metrics.intervals import Mean, share_of
 
 LOCOMO_REFUSALS = ("no information available", "not mentioned")
 """What LoCoMo's evaluation takes for a refusal; Maharana et al. 2024, `task_eval/evaluation.py`."""

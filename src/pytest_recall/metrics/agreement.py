@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from math import sqrt
 from typing import Literal, NamedTuple, TypeVar
 
-from pytest_recall.metrics.binomial import Interval, critical, wilson
+from pytest_recall.metrics.intervals import Interval, critical, wilson
 
 T = TypeVar("T", bound=Hashable)
 Weights = Literal["none", "linear", "quadratic"]

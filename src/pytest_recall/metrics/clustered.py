@@ -13,8 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum, inf, sqrt
 from typing import NamedTuple
 
-from pytest_recall.metrics.binomial import critical, wilson
-from pytest_recall.metrics.student import critical_t
+from pytest_recall.metrics.intervals import critical, critical_t, wilson
 
 _NOTHING = 1e-24
 

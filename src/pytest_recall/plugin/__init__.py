@@ -74,7 +74,7 @@ def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
 
 def _sentence(error: BaseException) -> str:
     """Return what is shown of an error in place of its traceback; empty if it is none of ours."""
-    from pytest_recall.core.errors import MissError
+    from pytest_recall.files.errors import MissError
     from pytest_recall.plugin.short_options import clash_with_conftest
 
     return str(error) if isinstance(error, MissError) else clash_with_conftest(error)
@@ -132,7 +132,7 @@ class Hooks:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Turn a case file into items, one for each chosen case."""
-        from pytest_recall.store.find import SUFFIXES
+        from pytest_recall.files.find import SUFFIXES
 
         if file_path.suffix not in SUFFIXES:
             return None
@@ -316,7 +316,7 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
         """Fold the trials into the state and write the scorecard, on the controller, after all that others do here."""
-        from pytest_recall.core.errors import MissError
+        from pytest_recall.files.errors import MissError
 
         try:
             return (yield)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.replay.lane import LANE
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.player import LANE
 
 # What these give or change is the process's own, and of no use to a case that is not alone in it.
 GLOBAL = frozenset(

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.baselines import Baseline, baseline_of, check_names, fixture_of, named
-from pytest_recall.core.errors import MissError, RecallError
-from pytest_recall.core.trial import Outcome
+from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.plugin import start
 from pytest_recall.plugin.ahead import definitions
 from pytest_recall.plugin.stash import DECK, MISSED, MODELS, OUTCOME
+from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Rubric
+    from pytest_recall.cases.settings import Rubric
     from pytest_recall.plugin.session import Run
-    from pytest_recall.run.arms import PlainModel
+    from pytest_recall.trials.baseline_agents import PlainModel
 
 OPTION = "--baselines"
 LETTERS = {Outcome.PASSED: "b", Outcome.FAILED: "B", Outcome.ERROR: "e", Outcome.SKIPPED: "s"}
@@ -40,7 +40,7 @@ def header_line(run: Run) -> str:
     names = run.plan.baselines
     if not names or not run.plan.files:
         return ""
-    from pytest_recall.render.baselines import summary
+    from pytest_recall.results.baselines_text import summary
 
     return f"recall: {summary(names)}"
 
@@ -70,7 +70,7 @@ def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, A
     agent: Callable[[Any], Any] = fixtures[baseline.fixture]
     if baseline.kind == "fixture":
         return agent
-    from pytest_recall.run.arms import arm
+    from pytest_recall.trials.baseline_agents import arm
 
     return arm(baseline.name, fixtures[baseline.fixture], start.run_of(config).plan.rubric.baseline_window)
 
@@ -88,8 +88,8 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
     """Return the model of a selector, the same one for all who ask it in this process. Raises RecallError."""
     models = config.stash.setdefault(MODELS, {})
     if selector not in models:
-        from pytest_recall.run import models as run_models
-        from pytest_recall.run.arms import PlainModel
+        from pytest_recall.models import resolve as run_models
+        from pytest_recall.trials.baseline_agents import PlainModel
 
         run = start.run_of(config)
         model = run_models.model_of(

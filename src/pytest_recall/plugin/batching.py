@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.files.errors import RecallError
+from pytest_recall.models import batch as render
+from pytest_recall.models.batch_file import BatchLog
+from pytest_recall.models.batch_queue import Sender
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import BATCHED, DECK
-from pytest_recall.render import batches as render
-from pytest_recall.replay.batches import Sender
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.watch import Watch
-from pytest_recall.store.batches import BatchLog
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.outage import Streak
-from pytest_recall.core.trial import Outcome
+from pytest_recall.files.disk import write_text
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED
-from pytest_recall.store.files import write_text
+from pytest_recall.runs.outage import Streak
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.core.outage import Outage
     from pytest_recall.plugin.session import Run
+    from pytest_recall.runs.outage import Outage
 
 
 class Breaker:

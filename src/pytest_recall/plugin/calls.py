@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.conditions import conditions, taped_of, words_of
-from pytest_recall.core.redact import Redactor
-from pytest_recall.core.trial import Trial
 from pytest_recall.plugin.stash import DECK, RUN, TAPE
+from pytest_recall.replay.redaction import Redactor
+from pytest_recall.trials.conditions import conditions, taped_of, words_of
+from pytest_recall.trials.trial import Trial
 
 if TYPE_CHECKING:
-    from pytest_recall.core.case import Case
+    from pytest_recall.cases.case import Case
 
 
 def with_calls(trial: Trial, item: pytest.Item) -> Trial:

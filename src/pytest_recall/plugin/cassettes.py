@@ -12,29 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.call import Call, Kind, Way
-from pytest_recall.core.conditions import Prompts, kept_answer, prompts
-from pytest_recall.core.errors import MissError, RecallError
-from pytest_recall.core.exchange import Exchange
-from pytest_recall.core.redact import Redactor
-from pytest_recall.core.secrets import secret_names
-from pytest_recall.core.trial import Outcome
-from pytest_recall.core.trouble import troubles
+from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.wording import plural
+from pytest_recall.models.rate_limiter import Limits
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE, TRIAL
-from pytest_recall.render.sentences import plural
-from pytest_recall.replay.lane import Lane
-from pytest_recall.replay.limits import Limits
-from pytest_recall.replay.meter import Meter
-from pytest_recall.replay.player import Player
+from pytest_recall.replay.budget import Ledger, Meter
+from pytest_recall.replay.call import Call, Kind, Way
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.player import Lane, Player
+from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.secrets import secret_names
 from pytest_recall.replay.tape import Made, Mode, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
-from pytest_recall.store.cassette import Cassette
-from pytest_recall.store.ledger import Ledger
-from pytest_recall.store.library import Library
+from pytest_recall.replay.wire_formats import troubles
+from pytest_recall.trials.conditions import Prompts, kept_answer, prompts
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.core.rubric import Rubric
-    from pytest_recall.run.place import Place
+    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.files.eval_directory import Place
 
 
 class Missed(MissError, pytest.fail.Exception):  # type: ignore[misc,name-defined]  # noqa: N818
@@ -102,7 +100,7 @@ class Deck:
 
     def limit(self, budget: float, ledger_name: str) -> None:
         """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
-        from pytest_recall.run.price import call_of
+        from pytest_recall.models.prices import call_of
 
         ledger = Ledger(self._place.artifacts.folder / ledger_name)
         self.player.meter = Meter(
@@ -337,7 +335,7 @@ class Deck:
         tape.told = len(tape.made)
 
     def _call(self, made: Made, exchange: Exchange | None) -> Call:
-        from pytest_recall.run.price import call_of
+        from pytest_recall.models.prices import call_of
 
         if made.call is not None:
             return made.call

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.errors import RecallError, nearest
-from pytest_recall.judges.rehearsal import rehearsal
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, judging, memories
-from pytest_recall.run.rehearse import mistakes
 
 if TYPE_CHECKING:
-    from pytest_recall.judges.rehearsal import Judge
+    from pytest_recall.judges.rehearsal import AnyJudge
     from pytest_recall.plugin.collect import CaseItem
     from pytest_recall.plugin.session import Run
 
@@ -36,7 +35,7 @@ class Checks:
         self._provided = provided
         # What a dataset asks is made by us, and may lack an answer to judge by.
         self._rehearses = not run.plan.files[path].reason
-        self._rehearsed: dict[int, dict[str, Judge]] = {}
+        self._rehearsed: dict[int, dict[str, AnyJudge]] = {}
         self._told: set[str] = set()
 
     def look_at(self, item: CaseItem) -> None:

@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.baselines import Baseline, item_name
-from pytest_recall.core.case import Case
-from pytest_recall.core.errors import CaseError, MissError, RecallError
-from pytest_recall.core.schedule import DATASET
-from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.files.errors import CaseError, MissError, RecallError
+from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.plugin import baselines, checks, files, marks, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
-from pytest_recall.run.execute import PREFLIGHT, run_case
-from pytest_recall.run.marks import TOLD_IN
-from pytest_recall.run.plan import check_names
-from pytest_recall.store.casefile import CaseFile
-from pytest_recall.store.written import MAX_PROBLEMS
+from pytest_recall.runs.collection import TOLD_IN
+from pytest_recall.runs.plan import check_names
+from pytest_recall.schedule.boxes import DATASET
+from pytest_recall.trials.baselines import Baseline, item_name
+from pytest_recall.trials.execution import PREFLIGHT, run_case
+from pytest_recall.trials.series import rule_of
+from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -156,7 +157,7 @@ class CaseItem(pytest.Function):
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
         if confirm is not None and not self.config.stash[DECK].asks_again(case.id, case.scenario):
             confirm = None
-        self.rule = case.rule(confirm)
+        self.rule = rule_of(case, confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.errors import MissError
-from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.files.errors import MissError
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.plugin.stash import DECK, OUTCOME, RUN, TAPE
-from pytest_recall.render.sentences import listed, plural
-from pytest_recall.run.execute import ask
+from pytest_recall.trials.execution import ask
+from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.collect import CaseItem

@@ -13,7 +13,7 @@ import pytest
 from pytest_recall.plugin.stash import WATCH
 
 if TYPE_CHECKING:
-    from pytest_recall.core.call import Kind, Way
+    from pytest_recall.replay.call import Kind, Way
     from pytest_recall.replay.player import Player
 
 
@@ -24,13 +24,13 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     if known.help or known.version or (known.recall_replay is None and not known.recall_dry_run):
         yield
         return
-    from pytest_recall.core.redact import Redactor
-    from pytest_recall.core.secrets import secret_names
+    from pytest_recall.cases.settings_file import read_rubric
     from pytest_recall.plugin.recording import live_kinds
     from pytest_recall.plugin.start import place_of, usage_errors
     from pytest_recall.replay.player import Player
+    from pytest_recall.replay.redaction import Redactor
+    from pytest_recall.replay.secrets import secret_names
     from pytest_recall.replay.watch import Watch
-    from pytest_recall.store.rubric import read_rubric
 
     with usage_errors():
         place = place_of(_seen(config))

@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.call import Call
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.record import Record
-from pytest_recall.core.scorecard import Scorecard, has_failed
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import DECK
-from pytest_recall.render import scorecard as render
-from pytest_recall.render.annotations import commands
-from pytest_recall.render.cost import budget_line
-from pytest_recall.render.sentences import alone_line, plural
-from pytest_recall.run import finish
-from pytest_recall.run.links import within
-from pytest_recall.run.sources import read_cases
-from pytest_recall.store.summary import append_summary
+from pytest_recall.replay.call import Call
+from pytest_recall.results import scorecard_text as render
+from pytest_recall.results.scorecard import Scorecard, has_failed
+from pytest_recall.results.scorecard_text import commands
+from pytest_recall.results.sentences import alone_line
+from pytest_recall.runs import finish
+from pytest_recall.runs.ci import append_summary
+from pytest_recall.runs.links import within
+from pytest_recall.runs.sources import read_cases
+from pytest_recall.trials.cost_text import budget_line
+from pytest_recall.trials.record import Record
 
 if TYPE_CHECKING:
-    from pytest_recall.core.gate import Standing
     from pytest_recall.plugin.session import Run
+    from pytest_recall.results.standing import Standing
 
 
 class Ending:
@@ -109,7 +110,7 @@ class Ending:
         gone = run.plan.rows.keys() - run.plan.declared
         news = {one.case_id: one.fingerprint for one in run.trials if one.row is None and not one.arm}
         if gone and news and run.plan.rest is None:
-            from pytest_recall.core.moved import moved
+            from pytest_recall.schedule.merge import moved
 
             run.plan.moved = tuple(moved(run.plan.rows, gone, news))
             run.amended |= bool(run.plan.moved)
@@ -205,7 +206,7 @@ class Ending:
         plan = self._run.plan
         if not plan.rubric.gates or not plan.complete:
             return ()
-        from pytest_recall.run.gates import gates_of
+        from pytest_recall.results.gates import gates_of
 
         files = [file for file in plan.files.values() if not file.reason]
         cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}

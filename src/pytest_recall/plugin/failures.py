@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from pytest_recall.core.trial import Outcome, Trial
 from pytest_recall.plugin.options import AGAIN
+from pytest_recall.trials.trial import Outcome, Trial
 
 _CATEGORIES = ("failed", "error", "xfailed")
 

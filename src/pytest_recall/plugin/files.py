@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.files import find
+from pytest_recall.files.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import FOREIGN
 from pytest_recall.plugin.switch import RUBRIC
-from pytest_recall.store import find
-from pytest_recall.store.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files
 
 
 def may_hold_marks(config: pytest.Config) -> bool:
@@ -51,7 +51,7 @@ def owners(config: pytest.Config) -> list[Path]:
     paths = list(case_files(config))
     if not paths:
         return []
-    from pytest_recall.run.place import settled  # A session without cases loads nothing of a run.
+    from pytest_recall.files.eval_directory import settled
 
     found = (settled(config.rootpath, [path.parent]) for path in paths)
     return [folder for folder in dict.fromkeys(found) if folder is not None]
@@ -90,8 +90,8 @@ def foreign_line(config: pytest.Config) -> str:
     paths = config.stash.get(FOREIGN, [])
     if not paths:
         return ""
-    from pytest_recall.render.sentences import listed
-    from pytest_recall.store.artifacts import relative
+    from pytest_recall.files.eval_directory import relative
+    from pytest_recall.files.wording import listed
 
     names = listed([relative(path, config.rootpath) for path in paths])
     return (

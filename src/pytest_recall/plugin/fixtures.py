@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_recall.core.case import Case
-    from pytest_recall.run.memory import Memory
+    from pytest_recall.cases.case import Case
+    from pytest_recall.memory.session import Memory
 
 Judge = Callable[..., Any]
 
@@ -50,7 +50,7 @@ def recall_model(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[
 
     `recall_model("text")`, or with a list of messages, returns an Answer; `recall_model.ask(Ask(...))` a Reply.
     """
-    from pytest_recall.core.errors import RecallError
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.plugin import baselines
 
     try:
@@ -75,9 +75,9 @@ def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractConte
     The kinds are `agent`, which calls are by themselves, `judge` and `worker`; `cassette_kinds` in
     rubric.yaml says which are recorded and replayed.
     """
-    from pytest_recall.core.call import KINDS
-    from pytest_recall.core.errors import nearest
+    from pytest_recall.files.errors import nearest
     from pytest_recall.plugin.stash import DECK
+    from pytest_recall.replay.call import KINDS
 
     deck = request.config.stash.get(DECK, None)
 
@@ -138,9 +138,9 @@ def judge_exact() -> Judge:
 
     `judges: [exact]` or `{exact: {ignore_case: true}}`.
     """
-    from pytest_recall.judges import on_text, text
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(text.exact)
+    return on_text(built_in.exact)
 
 
 @pytest.fixture(scope="session")
@@ -150,9 +150,9 @@ def judge_contains() -> Judge:
     `judges: [contains]`, `{contains: [text, text]}`, or `{contains: {any: true, ignore_case: false, absent: [text]}}`:
     `any` asks for one text of the list only, `absent` lists what must not occur.
     """
-    from pytest_recall.judges import on_text, text
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(text.contains)
+    return on_text(built_in.contains)
 
 
 @pytest.fixture(scope="session")
@@ -161,9 +161,9 @@ def judge_regex() -> Judge:
 
     `{regex: '\\bID-\\d+'}` or `{regex: {ignore_case: true, full: true}}`: `full` asks for the whole answer.
     """
-    from pytest_recall.judges import on_text, text
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(text.regex)
+    return on_text(built_in.regex)
 
 
 @pytest.fixture(scope="session")
@@ -172,9 +172,9 @@ def judge_json_schema() -> Judge:
 
     `{json_schema: {schema: {type: object, required: [id]}}}`. Needs `pytest-recall[jsonschema]`.
     """
-    from pytest_recall.judges import on_text, schema
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(schema.json_schema)
+    return on_text(built_in.json_schema)
 
 
 @pytest.fixture(scope="session")
@@ -184,9 +184,9 @@ def judge_numeric() -> Judge:
     `judges: [numeric]` or `{numeric: {tolerance: 0.5, relative: 0.01, pick: last}}`, where `pick` is `any`,
     `first` or `last`.
     """
-    from pytest_recall.judges import number, on_text
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(number.numeric)
+    return on_text(built_in.numeric)
 
 
 @pytest.fixture(scope="session")
@@ -195,9 +195,9 @@ def judge_token_f1() -> Judge:
 
     `{token_f1: {threshold: 0.6}}`; without one, the case's `threshold`, then the rubric's, then 0.5 decides.
     """
-    from pytest_recall.judges import on_text, text
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(text.token_f1)
+    return on_text(built_in.token_f1)
 
 
 @pytest.fixture(scope="session")
@@ -206,9 +206,9 @@ def judge_similarity() -> Judge:
 
     `{similarity: {threshold: 0.6}}`; without one, as for token_f1. Needs `pytest-recall[similarity]`.
     """
-    from pytest_recall.judges import on_text, similarity
+    from pytest_recall.judges import built_in, on_text
 
-    return on_text(similarity.similarity)
+    return on_text(built_in.similarity)
 
 
 @pytest.fixture(scope="session")
@@ -217,9 +217,9 @@ def judge_recall_at_k() -> Judge:
 
     `judges: [recall_at_k]` or `{recall_at_k: {k: 3, threshold: 1}}`; a piece is found by its id, or by its text.
     """
-    from pytest_recall.judges import evidence
+    from pytest_recall.judges import built_in
 
-    return evidence.recall_at_k
+    return built_in.recall_at_k
 
 
 @pytest.fixture(scope="session")
@@ -228,9 +228,9 @@ def judge_benchmark() -> Judge:
 
     What a file that names a dataset asks by itself: LoCoMo's F1, `contains`, evidence among the passages, abstention.
     """
-    from pytest_recall.judges import benchmark
+    from pytest_recall.judges import built_in
 
-    return benchmark.benchmark
+    return built_in.benchmark
 
 
 @pytest.fixture(scope="session")

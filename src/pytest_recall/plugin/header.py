@@ -37,8 +37,8 @@ def _warm_up_line(run: Run) -> str | None:
     plan = run.plan
     if plan.mode not in ("pr", "nightly") or plan.rest is not None or not plan.files or run.dry:
         return None
-    from pytest_recall.core.warmup import warm_up
-    from pytest_recall.render import sentences
+    from pytest_recall.results import sentences
+    from pytest_recall.schedule.forecast import warm_up
 
     scheduled = plan.cases - plan.unscheduled.keys()
     found = warm_up(len(scheduled - plan.rows.keys()), len(scheduled), plan.rubric, plan.context.date)

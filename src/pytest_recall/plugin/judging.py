@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from pytest_recall.core.criteria import JudgeKind
-from pytest_recall.core.errors import RecallError
+from pytest_recall.cases.settings_fields import JudgeKind
+from pytest_recall.files.errors import RecallError
+from pytest_recall.judges.calibration import standard_of
 from pytest_recall.plugin import start
 from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, DECK, PANEL
-from pytest_recall.replay import apart
+from pytest_recall.replay import tape
 
 if TYPE_CHECKING:
-    from pytest_recall.core.calibration import Calibration, JudgeKey
-    from pytest_recall.core.trial import Trial
-    from pytest_recall.judges.asked import ModelJudge
+    from pytest_recall.judges.calibration import Calibration, JudgeKey
+    from pytest_recall.judges.model_judges import ModelJudge
     from pytest_recall.judges.panel import Panel
+    from pytest_recall.trials.trial import Trial
 
 KINDS = get_args(JudgeKind)
 
@@ -28,7 +29,7 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
     The known answers are put to them when the first case is about to be asked, on each worker
     for itself, so that only judges are tried that are needed there.
     """
-    from pytest_recall.judges.asked import ModelJudge
+    from pytest_recall.judges.model_judges import ModelJudge
 
     run = start.run_of(config)
     run.judged.add(True)
@@ -38,7 +39,7 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
     except RecallError as error:
         pytest.fail(f"judge_{kind}: {error}", pytrace=False)
     judge = ModelJudge(kind, panel, rubric, rubric.preflight if is_asked_today(config) else "off")
-    judge.ready = apart.known_answers()(judge.ready)  # type: ignore[method-assign]
+    judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return judge
 
 
@@ -57,8 +58,8 @@ def panel_of(config: pytest.Config) -> Panel:
 
 
 def _panel(config: pytest.Config) -> Panel:
-    from pytest_recall.run.models import model_of
-    from pytest_recall.run.panel import panel_of
+    from pytest_recall.judges.calibrate import panel_of
+    from pytest_recall.models.resolve import model_of
 
     run = start.run_of(config)
     plan, option, player = run.plan, config.option, config.stash[DECK].player
@@ -92,11 +93,11 @@ def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
     """Return the calibrations that the verdicts of this session are held to, read once. Raises RecallError."""
     found = config.stash.get(CALIBRATIONS, None)
     if found is None:
-        from pytest_recall.store.calibration import read_calibrations
+        from pytest_recall.judges.calibration_file import read_calibrations
 
         plan = start.run_of(config).plan
         path = plan.place.calibration
-        asked = plan.rubric.standard is not None
+        asked = standard_of(plan.rubric) is not None
         found = config.stash[CALIBRATIONS] = read_calibrations(path, plan.place.name(path)) if asked else {}
     return found
 
@@ -105,7 +106,7 @@ def with_standing(config: pytest.Config, trial: Trial) -> Trial:
     """Return the trial with why its outcome counts for nothing, if a judge falls short of what the rubric asks for."""
     if not any(verdict.judgement for verdict in trial.verdicts):
         return trial
-    from pytest_recall.core.calibration import unproven
+    from pytest_recall.judges.calibration import unproven
 
-    standard = start.run_of(config).plan.rubric.standard
+    standard = standard_of(start.run_of(config).plan.rubric)
     return trial._replace(unproven=unproven(trial, calibrations_of(config), standard))

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.cause import cause
-from pytest_recall.core.trial import Outcome
+from pytest_recall.results.regressions import cause
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.core.row import Row
-    from pytest_recall.core.trial import Trial
+    from pytest_recall.schedule.row import Row
+    from pytest_recall.trials.trial import Trial
 
 _PREFIX = "recall."
 

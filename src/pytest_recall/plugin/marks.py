@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_recall.core.errors import RecallError, nearest
+from pytest_recall.files.errors import RecallError, nearest
 
 LONGEST = 60
 """Characters of a parameter's value that an id may have; a longer one has to be named."""

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.errors import CaseError, MissError, RecallError
+from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options, profiles, start
 from pytest_recall.plugin.ahead import definitions
 from pytest_recall.plugin.stash import DECK, RUN
 
 if TYPE_CHECKING:
-    from pytest_recall.core.baselines import Baseline
-    from pytest_recall.core.case import Case
-    from pytest_recall.core.membench import Summary
-    from pytest_recall.core.rubric import Rubric
-    from pytest_recall.core.trial import Answer, Trial
+    from pytest_recall.cases.case import Case
+    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.datasets.membench import Summary
     from pytest_recall.memory.client import Client
-    from pytest_recall.run.memory import Memory
-    from pytest_recall.run.sources import Source
+    from pytest_recall.memory.session import Memory
+    from pytest_recall.runs.sources import Source
+    from pytest_recall.trials.baselines import Baseline
+    from pytest_recall.trials.trial import Answer, Trial
 
 ENDS = (pytest.exit.Exception, MissError)
 _HOME = "pytest_recall.plugin.fixtures"
@@ -60,8 +60,8 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
 
     A test that wants it ends in one sentence where there is none.
     """
-    from pytest_recall.run.loop import Loop
-    from pytest_recall.run.memory import Memory
+    from pytest_recall.memory.session import Memory
+    from pytest_recall.trials.concurrency import Loop
 
     run, deck = config.stash.get(RUN, None), config.stash.get(DECK, None)
     rubric, mode = _rubric(config), "off" if deck is None else deck.mode
@@ -92,13 +92,13 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
 
 
 def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
-    from pytest_recall.core.memory_selector import WORKER
     from pytest_recall.memory.resolve import DEFAULT, resolve
+    from pytest_recall.memory.selector import WORKER
 
     run, deck = config.stash.get(RUN, None), config.stash.get(DECK, None)
     channel = None
     if deck is not None:
-        from pytest_recall.replay.programs import through
+        from pytest_recall.models.resolve import through
 
         channel = through(deck.player)
     selector = selector or config.option.recall_memory or _rubric(config).memory or DEFAULT
@@ -116,7 +116,7 @@ def _rubric(config: pytest.Config) -> Rubric:
     run = config.stash.get(RUN, None)
     if run is not None:
         return run.plan.rubric
-    from pytest_recall.store.rubric import read_rubric
+    from pytest_recall.cases.settings_file import read_rubric
 
     try:
         place = start.place_of(config)
@@ -184,7 +184,8 @@ def agent_of(config: pytest.Config, path: Path, case: Case, given: Any, agent: A
 
 def _judgeable(case: Case, answer: Answer) -> Answer:
     """Return the answer; skip a case that nobody can judge by it, which is neither a pass nor a fail."""
-    from pytest_recall.core.bench import ANSWERED, JUDGE, PAPER, UNJUDGED
+    from pytest_recall.datasets.questions import JUDGE, PAPER
+    from pytest_recall.trials.trial import ANSWERED, UNJUDGED
 
     asked = any(call.name in (JUDGE, PAPER) and call.arguments.get("unanswerable") for call in case.judges)
     if asked and not answer.usage.get(ANSWERED):
@@ -197,9 +198,9 @@ def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] 
 
     `given` is what the fixture `memory` gave; the window baselines of a context have no first k.
     """
-    from pytest_recall.core.bench import PAPER
-    from pytest_recall.run.bench import Bench
-    from pytest_recall.run.memory import Memory
+    from pytest_recall.datasets.cases import Bench
+    from pytest_recall.datasets.questions import PAPER
+    from pytest_recall.memory.session import Memory
 
     assert isinstance(file, Bench)
     assert trial.answer is not None
@@ -213,7 +214,7 @@ def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] 
 
 def missing_metrics(files: Iterable[Source], datasets: Mapping[str, Summary]) -> list[str]:
     """Return why a metric of answers to datasets is not there, as sentences."""
-    from pytest_recall.run.bench import Bench, metrics_of
+    from pytest_recall.datasets.cases import Bench, metrics_of
 
     answered = {name for name, summary in datasets.items() if "answer_contains" in summary.everything.means}
     asked = [file for file in files if isinstance(file, Bench) and file.name in answered]
@@ -222,8 +223,8 @@ def missing_metrics(files: Iterable[Source], datasets: Mapping[str, Summary]) ->
 
 def _memory_of(config: pytest.Config, given: Any) -> Memory:
     """Return what the fixture `memory` gave: ours, or a client of the user's own."""
-    from pytest_recall.memory.own import Own, checked
-    from pytest_recall.run.memory import Memory
+    from pytest_recall.memory.python_memory import Own, checked
+    from pytest_recall.memory.session import Memory
 
     if isinstance(given, Memory):
         return given

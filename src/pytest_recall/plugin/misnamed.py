@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from pytest_recall.files.find import find_files, meant_for
 from pytest_recall.plugin import options
 from pytest_recall.plugin.switch import RUBRIC
-from pytest_recall.store.find import find_files, meant_for
 
 OTHERS = ("cassettes", "events", "_artifacts")
 """Folders of the eval directory that hold no case files of people."""

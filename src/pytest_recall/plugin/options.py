@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_recall.cases.filters import Wanted
     from pytest_recall.plugin.short_options import Group
-    from pytest_recall.run.context import Asked
-    from pytest_recall.run.wanted import Wanted
+    from pytest_recall.runs.context import Asked
 
 TITLE = "eval cases on a schedule (pytest-recall)"
 AGAIN = "again"
@@ -146,7 +146,7 @@ def add(group: Group) -> None:
 
 def asked(config: pytest.Config) -> Asked:
     """Return what the command line says about the context."""
-    from pytest_recall.run.context import Asked
+    from pytest_recall.runs.context import Asked
 
     option = config.option
     return Asked(
@@ -161,7 +161,7 @@ def asked(config: pytest.Config) -> Asked:
 
 def wanted(config: pytest.Config) -> Wanted:
     """Return what the command line narrows the run to. Explicit beats scheduled."""
-    from pytest_recall.run.wanted import Wanted
+    from pytest_recall.cases.filters import Wanted
 
     option = config.option
     reason = ""
@@ -208,8 +208,8 @@ def progress(config: pytest.Config) -> float:
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:
     """Return the glob patterns of case files."""
-    from pytest_recall.run.place import settled
-    from pytest_recall.store.find import DEFAULT_PATTERNS
+    from pytest_recall.files.eval_directory import settled
+    from pytest_recall.files.find import DEFAULT_PATTERNS
 
     folder = given_dir(config) or settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
     # The eval directory may have any name, and its own cases.yaml is always a case file.

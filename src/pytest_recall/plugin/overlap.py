@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.outage import outage_of
-from pytest_recall.core.trial import Trial
+from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, Entry, NeedsAlone, put_back, set_up, tear_down, unfit
 from pytest_recall.plugin.calls import with_calls
@@ -28,11 +27,10 @@ from pytest_recall.plugin.collect import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
 from pytest_recall.replay import threads
-from pytest_recall.replay.lane import LANE, Lane
-from pytest_recall.replay.player import CARRIED
-from pytest_recall.run.loop import Loop
-from pytest_recall.run.pool import Job, Pool
-from pytest_recall.store.lines import Appended
+from pytest_recall.replay.player import CARRIED, LANE, Lane
+from pytest_recall.runs.outage import outage_of
+from pytest_recall.trials.concurrency import Job, Loop, Pool
+from pytest_recall.trials.trial import Trial
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID
 
 if TYPE_CHECKING:
-    from pytest_recall.core.record import Record
-    from pytest_recall.core.rubric import Rubric
-    from pytest_recall.core.shard import Shard
-    from pytest_recall.core.trial import Trial
+    from pytest_recall.cases.filters import Wanted
+    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.session import Run
-    from pytest_recall.run.context import Context
-    from pytest_recall.run.place import Place
-    from pytest_recall.run.plan import Plan
-    from pytest_recall.run.wanted import Wanted
+    from pytest_recall.runs.context import Context
+    from pytest_recall.runs.plan import Plan
+    from pytest_recall.runs.resume import Shard
+    from pytest_recall.trials.record import Record
+    from pytest_recall.trials.trial import Trial
 
 LATEST = "latest"
 
@@ -44,7 +44,7 @@ class Resumed(NamedTuple):
 
     def wanted(self) -> Wanted:
         """Return what the run was narrowed to."""
-        from pytest_recall.run.wanted import Wanted
+        from pytest_recall.cases.filters import Wanted
 
         header = self.record.header
         return Wanted(
@@ -60,7 +60,7 @@ def shard_of(config: pytest.Config) -> Shard | None:
     given = config.option.recall_shard
     if given is None:
         return None
-    from pytest_recall.core.shard import of_environment, parse
+    from pytest_recall.runs.resume import of_environment, parse
 
     return of_environment(os.environ) if given.strip() == "auto" else parse(given)
 
@@ -76,7 +76,7 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
         taken = config.invocation_params.dir / option.recall_resume
         hint = f"; to run what is in `{option.recall_resume}`, write --recall-resume={LATEST}" if taken.exists() else ""
         raise RecallError(f"--recall-resume: {error}{hint}") from None
-    from pytest_recall.store.journal import read_journal
+    from pytest_recall.trials.journal import read_journal
 
     record = read_journal(folder)
     header = record.header
@@ -110,7 +110,7 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
 
 def settle(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | None) -> None:
     """Note in the plan what decides its verdicts. Raises RecallError where a run that goes on had something else."""
-    from pytest_recall.core.rest import changes, settings
+    from pytest_recall.runs.resume import changes, settings
 
     option = config.option
     plan.settings = settings(
@@ -141,9 +141,9 @@ def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording
     if kept is None or plan.rest is None:
         return recording
     header, folder = kept.record.header, plan.place.artifacts.folder
-    from pytest_recall.core.trial import Trial
-    from pytest_recall.store.ledger import Ledger
-    from pytest_recall.store.lines import appended
+    from pytest_recall.files.json_lines import appended
+    from pytest_recall.replay.budget import Ledger
+    from pytest_recall.trials.trial import Trial
 
     name = Path(header.early).name
     if name and recording.mode == "off":
@@ -195,7 +195,7 @@ def drop(run: Run, items: list[pytest.Item]) -> None:
 
 def cut_off_line(plan: Plan) -> str | None:
     """Return how to go on with the newest run, if that was killed: it could not say it itself."""
-    from pytest_recall.store.journal import is_cut_off
+    from pytest_recall.trials.journal import is_cut_off
 
     runs = plan.place.artifacts.runs()
     if not runs or not is_cut_off(runs[-1]):
@@ -205,7 +205,7 @@ def cut_off_line(plan: Plan) -> str | None:
 
 def line(plan: Plan) -> str:
     """Return what is left of a run that goes on."""
-    from pytest_recall.render.sentences import plural
+    from pytest_recall.files.wording import plural
 
     assert plan.rest is not None
     header = plan.rest.header

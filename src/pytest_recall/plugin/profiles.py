@@ -11,31 +11,31 @@ import pytest
 from pytest_recall.plugin.stash import DECK, MODELS_OF_FILES, RUN
 
 if TYPE_CHECKING:
-    from pytest_recall.core.call import Kind
-    from pytest_recall.core.case import Case
-    from pytest_recall.core.model import Model
-    from pytest_recall.core.trial import Answer
+    from pytest_recall.cases.case import Case
     from pytest_recall.horizon.items import PointsJudge, ProfileCases
-    from pytest_recall.run.memory import Memory
-    from pytest_recall.run.sources import Source
+    from pytest_recall.memory.session import Memory
+    from pytest_recall.models.model import Model
+    from pytest_recall.replay.call import Kind
+    from pytest_recall.runs.sources import Source
+    from pytest_recall.trials.trial import Answer
 
 
 def read_source(config: pytest.Config, path: Path, name: str) -> Source:
     """Return the cases of a file that names a dataset, or is a profile. Raises RecallError."""
-    from pytest_recall.store.find import is_profile
+    from pytest_recall.files.find import is_profile
 
     if is_profile(path):
         from pytest_recall.horizon.items import ProfileCases
 
         return ProfileCases(path, name, config.option.recall_memory)
-    from pytest_recall.run.bench import read_bench  # With what reads datasets, which most runs do without.
+    from pytest_recall.datasets.cases import read_bench
 
     return read_bench(path, name)
 
 
 def source_of(config: pytest.Config, path: Path) -> ProfileCases | None:
     """Return the profile at `path`; None for any other file."""
-    from pytest_recall.store.find import is_profile
+    from pytest_recall.files.find import is_profile
 
     return cast("ProfileCases", config.stash[RUN].plan.files[path]) if is_profile(path) else None
 
@@ -50,7 +50,7 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
         return {}
     from pytest_recall.horizon.items import JUDGE
     from pytest_recall.plugin.judging import is_asked_today
-    from pytest_recall.replay import apart
+    from pytest_recall.replay import tape
 
     rubric = config.stash[RUN].plan.rubric
     judge = source.judge(
@@ -58,7 +58,7 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
         attempts=rubric.judge_attempts,
         preflight=is_asked_today(config) and rubric.preflight != "off",
     )
-    judge.ready = apart.known_answers()(judge.ready)  # type: ignore[method-assign]
+    judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return {JUDGE: judge}
 
 
@@ -77,7 +77,7 @@ def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kin
     models = config.stash.setdefault(MODELS_OF_FILES, {})
     key = (str(source.path), kind, selector)
     if key not in models:
-        from pytest_recall.run.models import model_of
+        from pytest_recall.models.resolve import model_of
 
         model = model_of(
             selector,

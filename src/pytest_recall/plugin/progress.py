@@ -12,9 +12,9 @@ from typing import IO
 
 import pytest
 
-from pytest_recall.core.trial import Trial
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import DECK
+from pytest_recall.trials.trial import Trial
 
 THREAD = "recall-progress"
 
@@ -80,8 +80,7 @@ class Ticker:
                     self._write()
 
     def _write(self) -> None:
-        from pytest_recall.core.progress import progress  # Most runs end before a line is due.
-        from pytest_recall.render.progress import line
+        from pytest_recall.runs.progress import line, progress
 
         deck = self._config.stash.get(DECK, None)
         waiting = deck.player.batches.waiting() if deck and deck.player.batches else (0, 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.core.trial import Outcome
 from pytest_recall.plugin.cassettes import Deck
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNPAID
+from pytest_recall.trials.trial import Outcome
 
 
 class Purse:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from pytest_recall.core.budget import dollars_of
-from pytest_recall.core.call import KINDS, Kind
-from pytest_recall.core.errors import nearest
+from pytest_recall.files.errors import nearest
+from pytest_recall.files.find import SUFFIXES
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import WATCH
-from pytest_recall.store.find import SUFFIXES
+from pytest_recall.replay.budget import dollars_of
+from pytest_recall.replay.call import KINDS, Kind
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import Deck

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.core.trial import Outcome
+from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines
 from pytest_recall.plugin.options import AGAIN
 from pytest_recall.plugin.stash import CASE_ID, DECK, MISSED, OUTCOME, OUTCOMES, RUN, UNASKED
 from pytest_recall.plugin.trials import set_apart
-from pytest_recall.render.sentences import plural
+from pytest_recall.trials.trial import Outcome
 
 
 def run(item: Any, nextitem: pytest.Item | None) -> bool | None:

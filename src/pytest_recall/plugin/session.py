@@ -12,31 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.baselines import case_and_baseline
-from pytest_recall.core.call import Call
-from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.files.disk import LinkError, check_link, prepare_lock
+from pytest_recall.files.find import SUFFIXES
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.beside import Beside
 from pytest_recall.plugin.failures import Failures
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.trials import crashed
-from pytest_recall.render.sentences import slice_line
-from pytest_recall.run.plan import Plan
-from pytest_recall.store.files import LinkError, check_link, prepare_lock
-from pytest_recall.store.find import SUFFIXES
-from pytest_recall.store.journal import Journal
+from pytest_recall.replay.call import Call
+from pytest_recall.results.sentences import slice_line
+from pytest_recall.runs.plan import Plan
+from pytest_recall.trials.baselines import case_and_baseline
+from pytest_recall.trials.journal import Journal
+from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
     import asyncio
 
-    from pytest_recall.core.record import Record
     from pytest_recall.plugin.breaker import Breaker
     from pytest_recall.plugin.dry import DryRun
     from pytest_recall.plugin.ending import Ending
     from pytest_recall.plugin.portion import Resumed
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
-    from pytest_recall.run.loop import Loop
+    from pytest_recall.trials.concurrency import Loop
+    from pytest_recall.trials.record import Record
 
 
 class Run:
@@ -204,7 +204,7 @@ class Run:
         self.amended = False
         now = datetime.now(UTC)
         artifacts = self.plan.place.artifacts
-        from pytest_recall.store.changes import head_of
+        from pytest_recall.files.git_changes import head_of
 
         try:
             if self._kept is not None:

@@ -17,14 +17,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.spend import of_run, total
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place, relative
 from pytest_recall.plugin import files, options
-from pytest_recall.render import headline
-from pytest_recall.run import finish
-from pytest_recall.run.place import Place
-from pytest_recall.store.artifacts import relative
-from pytest_recall.store.journal import read_journal
+from pytest_recall.results.headline import headline
+from pytest_recall.runs import finish
+from pytest_recall.trials.cost import of_run, total
+from pytest_recall.trials.journal import read_journal
 
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
 
@@ -174,7 +173,7 @@ def _told(config: pytest.Config, folder: Path, before: list[Path], code: int) ->
         card = finish.scorecard(record, Place(config.rootpath, folder), run)
     except RecallError as error:
         return error.messages[0]
-    return headline.headline(record.header, card)
+    return headline(record.header, card)
 
 
 def _join(reports: Iterable[Path], path: Path) -> None:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.find import find_case_files
 from pytest_recall.plugin import files, misnamed, options
 from pytest_recall.plugin.recording import Recording, deck_of, recording
 from pytest_recall.plugin.stash import DECK, RUN
-from pytest_recall.store.find import find_case_files
 
 if TYPE_CHECKING:
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.session import Run
-    from pytest_recall.run.place import Place
 
 
 def start(config: pytest.Config) -> None:
@@ -55,7 +55,7 @@ def _check_selectors(config: pytest.Config) -> None:
     option = config.option
     given = [*(option.recall_judge or ()), *([option.recall_appellate_judge] if option.recall_appellate_judge else [])]
     if given:
-        from pytest_recall.core.selector import parse
+        from pytest_recall.models.model import parse
 
         for selector in given:
             parse(selector)
@@ -69,14 +69,14 @@ def wake(
     config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
-    from pytest_recall.core.rest import rest_of
+    from pytest_recall.cases.settings_file import read_rubric
     from pytest_recall.plugin import baselines, portion
     from pytest_recall.plugin.profiles import read_source
     from pytest_recall.plugin.session import Run
-    from pytest_recall.run.context import resolve
-    from pytest_recall.run.near import sources
-    from pytest_recall.run.plan import check_names, make_plan
-    from pytest_recall.store.rubric import read_rubric
+    from pytest_recall.runs.context import resolve
+    from pytest_recall.runs.near import sources
+    from pytest_recall.runs.plan import check_names, make_plan
+    from pytest_recall.runs.resume import rest_of
 
     base = config.option.recall_base_state
     with usage_errors():
@@ -130,7 +130,7 @@ def run_of(config: pytest.Config) -> Run:
 
 def place_of(config: pytest.Config) -> Place:
     """Return where the eval directory of this session is. Raises RecallError if a given one is not there."""
-    from pytest_recall.run.place import find_place
+    from pytest_recall.files.eval_directory import find_place
 
     cwd = config.invocation_params.dir
     given = options.given_dir(config)

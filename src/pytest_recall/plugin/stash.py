@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pytest_recall.core.calibration import Calibration, JudgeKey
-    from pytest_recall.core.model import Model
-    from pytest_recall.core.trial import Outcome, Trial
+    from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.judges.panel import Panel
+    from pytest_recall.models.model import Model
     from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.overlap import Ahead
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
     from pytest_recall.replay.watch import Watch
-    from pytest_recall.run.arms import PlainModel
+    from pytest_recall.trials.baseline_agents import PlainModel
+    from pytest_recall.trials.trial import Outcome, Trial
 
 RUN: pytest.StashKey[Run] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""

@@ -126,6 +126,6 @@ def _is_case_file(path: Path) -> bool:
     """Whether a file is called like one that holds cases, or names a dataset or a profile."""
     if path.suffix not in (".yaml", ".yml", ".jsonl"):
         return False
-    from pytest_recall.store.find import DATASET_FILES, DEFAULT_PATTERNS, PROFILE_FILES, is_case_file
+    from pytest_recall.files.find import DATASET_FILES, DEFAULT_PATTERNS, PROFILE_FILES, is_case_file
 
     return is_case_file(path, (*DEFAULT_PATTERNS, *DATASET_FILES, *PROFILE_FILES)) and path.is_file()

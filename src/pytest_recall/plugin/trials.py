@@ -6,10 +6,8 @@ import json
 
 import pytest
 
-from pytest_recall.core.errors import CaseError, MissError, RecallError, one_line
-from pytest_recall.core.gate import informs
-from pytest_recall.core.outage import Outage, outage_of
-from pytest_recall.core.trial import Outcome, Trial
+from pytest_recall.files.errors import CaseError, MissError, RecallError, one_line
+from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseFailed, CaseItem
@@ -27,7 +25,9 @@ from pytest_recall.plugin.stash import (
     UNPAID,
     UNPROVEN,
 )
-from pytest_recall.render.sentences import plural
+from pytest_recall.results.standing import informs
+from pytest_recall.runs.outage import Outage, outage_of
+from pytest_recall.trials.trial import Outcome, Trial
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from pytest_recall.core.errors import nearest
+from pytest_recall.files.errors import nearest
 from pytest_recall.plugin import options
 
 XDIST = ("-n", "--numprocesses", "--maxprocesses", "--dist", "--tx")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.core.call import Call
-from pytest_recall.core.row import Row
 from pytest_recall.plugin.recording import Recording, deck_of
 from pytest_recall.plugin.stash import BATCHED, DECK, FOREIGN, RUN
+from pytest_recall.replay.call import Call
+from pytest_recall.schedule.row import Row
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -76,16 +76,15 @@ def follow(config: pytest.Config) -> None:
     given = config.workerinput.get("recall")  # type: ignore[attr-defined]
     if given is None:
         return
-    from pytest_recall.core.rest import Rest
-    from pytest_recall.core.rubric import Rubric
-    from pytest_recall.core.selection import Pick
-    from pytest_recall.core.shard import Shard
+    from pytest_recall.cases.filters import Wanted
+    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.session import Run
-    from pytest_recall.run.context import Context
-    from pytest_recall.run.near import Near
-    from pytest_recall.run.place import Place
-    from pytest_recall.run.plan import Plan
-    from pytest_recall.run.wanted import Wanted
+    from pytest_recall.runs.context import Context
+    from pytest_recall.runs.near import Near
+    from pytest_recall.runs.plan import Plan
+    from pytest_recall.runs.resume import Rest, Shard
+    from pytest_recall.schedule.selection import Pick
 
     sent = json.loads(given)
     picks = [Pick(*pick) for pick in sent["picks"]]

@@ -1,1 +1,1 @@
-"""Record and replay: what stands between an agent and its upstream."""
+"""Record and replay: what stands between an agent and the model that it calls."""

@@ -12,6 +12,7 @@ import sysconfig
 from functools import cache
 from types import FrameType
 from typing import Literal
+from urllib.parse import urlsplit
 
 Origin = Literal["session", "plugin", "import", "pair"]
 """Of the session's own code; of pytest or a plugin; of a package that is being imported; of `socket.socketpair`."""
@@ -52,3 +53,14 @@ def _is_library(file: str) -> bool:
 
 
 _FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+def place_of(url: str) -> tuple[str, int | None]:
+    """Return the host and the port of a URL; nothing for what is none, which is for its client to say."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", None

@@ -1,4 +1,4 @@
-"""Player: what happens to each call of this process: served, recorded, let through or refused."""
+"""Decide what happens to each call of this process: served, recorded, let through or refused."""
 
 from __future__ import annotations
 
@@ -11,19 +11,39 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.core.call import Way
-from pytest_recall.core.errors import MissError, RecallError
-from pytest_recall.core.exchange import Exchange, Failure, Request
-from pytest_recall.replay.apart import APART, LIVE
-from pytest_recall.replay.lane import LANE, Lane
-from pytest_recall.replay.limits import LOOPBACK, Limits, place_of
-from pytest_recall.replay.meter import Meter
-from pytest_recall.replay.origin import origin
+from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.replay.budget import Meter
+from pytest_recall.replay.call import Way
+from pytest_recall.replay.exchange import Exchange, Failure, Request
+from pytest_recall.replay.origin import LOOPBACK, origin, place_of
 from pytest_recall.replay.tap import Step, Tap
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.batches import Sender
+    from pytest_recall.replay.tap import Limits, Sender
+    from pytest_recall.replay.tape import Tape
+
+
+class Lane:
+    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused."""
+
+    __slots__ = ("over", "player", "tapes")
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.tapes: list[Tape] = []
+        self.over = False
+
+    def call_off(self) -> None:
+        """Refuse its calls from now on, and let none wait for a batch."""
+        self.over = True
+        if self.player.batches is not None:
+            self.player.batches.call_off(self)
+
+
+LANE: ContextVar[Lane | None] = ContextVar("recall_lane", default=None)
+"""The lane of the case that runs here, if others run beside it."""
+
 
 IMPORTED = "nothing is sent in a replay, not by a package as it is imported either"
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "cassette"}

@@ -1,20 +1,21 @@
-"""Tap: what is done with one call, and who listens to it."""
+"""What is done with one call, who is told of it, and a call that waits for the batch it is in."""
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from pytest_recall.core.call import Call
-from pytest_recall.core.exchange import Exchange, Failure, Headers, Request, Response
-from pytest_recall.core.usage import usage_of
-from pytest_recall.replay.limits import Turn
-from pytest_recall.replay.meter import Meter
+from pytest_recall.replay.budget import Meter
+from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.tape import TEARDOWN, Tape
-
-if TYPE_CHECKING:
-    from pytest_recall.replay.held import Held
+from pytest_recall.replay.wire_formats import usage_of
 
 # The last event of a stream, after which an SDK closes without reading on.
 _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
@@ -147,3 +148,122 @@ class Step(NamedTuple):
     def _begins(self) -> None:
         if self.tap is not None:
             self.tap.begins()
+
+
+class HeldError(Exception):
+    """Why a call in a batch got no answer, in words that follow its name. `called_off` is nobody's fault."""
+
+    def __init__(self, message: str, *, called_off: bool = False) -> None:
+        super().__init__(message)
+        self.called_off = called_off
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One such call, on the side of whoever waits. No timeout of its client ends the wait: it has sent nothing.
+
+    `refuse` makes what is raised where there is no answer, and whether the case has to answer for
+    that; `reached` is told when there is one and somebody has it.
+    """
+
+    request: Request
+    future: Future[Response]
+    tap: Tap
+    refuse: Callable[[str, bool], BaseException]
+    reached: Callable[[], None]
+
+    def wait(self) -> Exchange:
+        """Wait in this thread."""
+        try:
+            response = self.future.result()
+        except HeldError as error:
+            raise self._refused(error) from None
+        return self._answered(response)
+
+    async def waited(self) -> Exchange:
+        """Wait in this task, which may be cancelled. A loop that is none of asyncio's waits as its thread does."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None or asyncio._get_running_loop() is None:
+            return self.wait()
+        try:
+            response = await asyncio.wrap_future(self.future)
+        except HeldError as error:
+            raise self._refused(error) from None
+        except asyncio.CancelledError as error:
+            self.tap.failed(type(error).__name__, str(error))
+            raise
+        return self._answered(response)
+
+    def _refused(self, error: HeldError) -> BaseException:
+        return self.refuse(f"{self.request.method} {self.request.url}: {error}", not error.called_off)
+
+    def _answered(self, response: Response) -> Exchange:
+        self.reached()
+        self.tap.started(response.status, response.reason, response.headers, response.http_version)
+        for chunk in response.chunks:
+            self.tap.chunk(chunk)
+        self.tap.ended()
+        return Exchange("", 0, "", self.request, response)
+
+
+# What the player asks of rate limits and batches, which know models while `replay` does not.
+
+
+class Turn(Protocol):
+    """The place of one call in the queue of a rate limiter."""
+
+    begun: bool
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether the limit is one of tokens, so that the call has to say how many it took."""
+
+    def wait(self) -> None:
+        """Return when the call may begin."""
+
+    async def wait_async(self) -> None:
+        """Return when the call may begin."""
+
+    def settle(self, used: int | None) -> None:
+        """Count the tokens that the call has used; None if that is unknown."""
+
+
+class Limiter(Protocol):
+    """The rate limit of one provider."""
+
+    def turn(self, request: Request, check: Callable[[], None]) -> Turn:
+        """Return a place in the queue; `check` raises where the run has no budget left."""
+
+
+class Limits(Protocol):
+    """The rate limits of all providers."""
+
+    def of(self, url: str) -> Limiter | None:
+        """Return the limit of the provider behind an address, if it has one."""
+
+
+class Sender(Protocol):
+    """A queue of calls that go through batch APIs, with a count of what went which way."""
+
+    tally: Counter[str]
+    problems: list[str]
+
+    def hold(
+        self, request: Request, case: object, tape: object, tap: Tap, refuse: Callable[[str, bool], BaseException]
+    ) -> Held | None:
+        """Let a call of this case wait for a batch; None if it has to be made directly."""
+
+    def direct(self, reason: str) -> None:
+        """Count a call that is made directly."""
+
+    def call_off(self, case: object) -> None:
+        """Stop all waits of a case."""
+
+    def settle(self, tape: object, *, again: bool) -> None:
+        """Say that a tape is closed; `again` if its calls will be asked for once more."""
+
+    def waiting(self) -> tuple[int, int]:
+        """Return how many calls wait, and in how many batches."""
+
+    def close(self) -> None:
+        """End the thread that sends; calls that still wait fail."""

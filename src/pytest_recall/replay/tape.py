@@ -1,21 +1,22 @@
-"""Tape: the recording that is open while a case or a wider fixture runs, and the calls made meanwhile."""
+"""The recording that is open while a case or a fixture runs, and calls that are kept apart from it."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pytest_recall.core.call import Call
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.exchange import Exchange, Request
-from pytest_recall.core.matching import Rules, key_of, nearest_request, raw_key_of
-from pytest_recall.core.redact import Redactor
-from pytest_recall.replay.clean import cleaned
-from pytest_recall.store.cassette import Cassette, Draft, read_draft
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.call import Call
+from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
+from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of
+from pytest_recall.replay.redaction import Redactor, cleaned
 
 Mode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
@@ -221,3 +222,37 @@ class Tape:
             return f"{asked} is not recorded; {self.hint}"
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+
+
+APART: ContextVar[bool] = ContextVar("recall_apart", default=False)
+"""Whether what is called here passes by the player: it is allowed, and neither recorded nor counted."""
+LIVE: ContextVar[bool] = ContextVar("recall_live", default=False)
+"""Whether what is called here is made over the network and counted, and not recorded."""
+_DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
+
+
+@contextmanager
+def directly(reason: str) -> Iterator[None]:
+    """Let what is called in this block wait for no batch, for this reason."""
+    token = _DIRECT.set(reason)
+    try:
+        yield
+    finally:
+        _DIRECT.reset(token)
+
+
+@contextmanager
+def known_answers() -> Iterator[None]:
+    """Ask a judging model today what it makes of known answers: no case's recording holds these calls."""
+    token = LIVE.set(True)
+    try:
+        # All cases wait for these answers, which come one after the other.
+        with directly("known answers, put to a judge"):
+            yield
+    finally:
+        LIVE.reset(token)
+
+
+def reason() -> str:
+    """Return why what is called here must not wait for a batch; empty if it may."""
+    return _DIRECT.get()

@@ -1,4 +1,4 @@
-"""Watch: the player stands before the HTTP clients as long as code of the session may call, which is past its end."""
+"""Put the player in front of the HTTP clients while code of the session may make calls."""
 
 from __future__ import annotations
 
@@ -7,12 +7,45 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from types import ModuleType
 from weakref import WeakSet
 
-from pytest_recall.replay import hook
+from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.player import Player
 
+HTTPX_FAMILY = ("httpx2", "httpx")
 Undo = Callable[[], None]
+
+
+def install(player: Player) -> list[Undo]:
+    """Patch the clients that are loaded, and each other one as soon as an agent imports it.
+
+    What is returned takes it back, called from the last to the first; it grows with what is imported.
+    """
+    return install_httpx(player, install_others(player))
+
+
+def install_others(player: Player) -> list[Undo]:
+    """Patch the clients that vcrpy knows, if anything is done with their calls."""
+    if player.mode == "off" and player.limits is None and player.batches is None:
+        return []
+    from pytest_recall.replay.clients import vcr_stubs
+
+    return vcr_stubs.install(player)
+
+
+def install_httpx(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
+    """Patch httpx and its family alone, which can be done once more above what is patched already."""
+    undo = [] if undo is None else undo
+    patched: set[type] = set()
+
+    def patch(module: ModuleType) -> None:
+        from pytest_recall.replay.clients import httpx_family
+
+        undo.extend(httpx_family.patch(module, player, patched))
+
+    undo.append(once_imported(HTTPX_FAMILY, patch))
+    return undo
 
 
 class Watch:
@@ -34,7 +67,7 @@ class Watch:
         self._before: WeakSet[threading.Thread] = WeakSet(threading.enumerate())
         self._left: WeakSet[threading.Thread] = WeakSet()
         self._undo: list[Undo] = []
-        self._stubs = hook.install_others(player)
+        self._stubs = install_others(player)
         self._closed = False
         self._exiting = False
         self._told: set[str] = set()
@@ -76,7 +109,7 @@ class Watch:
             self._take_back()
 
     def _install(self) -> None:
-        self._undo = hook.install_httpx(self.player)
+        self._undo = install_httpx(self.player)
         if self.player.mode == "replay":
             from pytest_recall.replay import sockets
 

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.core.horizon.brief import History, briefs
-from pytest_recall.core.horizon.calendar import Calendar
-from pytest_recall.core.horizon.day import plan_day
-from pytest_recall.core.horizon.story import Story
-from pytest_recall.horizon.passes.day_prompt import prompts
+from pytest_recall.horizon.day import History, briefs, plan_day
+from pytest_recall.horizon.passes.prompts import prompts
+from pytest_recall.horizon.persona import Calendar, Story
 from tests.helpers.stories import EPOCH, persona, stories, story
 
 CALENDAR = Calendar(EPOCH)

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.brief import Brief
-from pytest_recall.core.horizon.layout import sessions_in
-from pytest_recall.core.horizon.persona import Persona
-from pytest_recall.core.model import ModelError
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.passes.author import Done, Job
+from pytest_recall.horizon.day import Brief
 from pytest_recall.horizon.passes.days import Days, Written
-from pytest_recall.horizon.passes.offline import OfflineAuthor
+from pytest_recall.horizon.passes.offline_days import OfflineAuthor
+from pytest_recall.horizon.passes.work import Done, Job
+from pytest_recall.horizon.persona import Persona, sessions_in
+from pytest_recall.models.model import ModelError
 from tests.helpers.stories import STORY, arc, fill
 
 

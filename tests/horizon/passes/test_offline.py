@@ -8,19 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.core.horizon.brief import History, briefs
-from pytest_recall.core.horizon.calendar import Calendar
-from pytest_recall.core.horizon.day import plan_day
-from pytest_recall.core.horizon.entry import day_text, entry_of
-from pytest_recall.core.horizon.layout import sessions_in
-from pytest_recall.core.horizon.story import Arc, Story
 from pytest_recall.horizon.check import check
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.passes.author import Wish, seed_of
-from pytest_recall.horizon.passes.days import Days
-from pytest_recall.horizon.passes.dice import Dice
-from pytest_recall.horizon.passes.offline import OfflineAuthor
-from pytest_recall.horizon.passes.personas import create_persona, create_story, write_persona, write_story
+from pytest_recall.horizon.day import History, briefs, day_text, entry_of, plan_day
+from pytest_recall.horizon.passes.days import Days, create_persona, create_story, write_persona, write_story
+from pytest_recall.horizon.passes.offline_days import OfflineAuthor
+from pytest_recall.horizon.passes.work import Dice, Wish, seed_of
+from pytest_recall.horizon.persona import Arc, Calendar, Story, sessions_in
 from tests.helpers.stories import EPOCH, persona, stories
 
 CALENDAR = Calendar(EPOCH)

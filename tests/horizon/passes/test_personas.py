@@ -8,16 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.errors import RecallError
-from pytest_recall.core.horizon.persona import Persona
-from pytest_recall.core.model import ModelError, Reply
+from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.passes.author import ModelAuthor, Whole, Wish
-from pytest_recall.horizon.passes.dice import Dice
-from pytest_recall.horizon.passes.offline_persona import offline_persona
-from pytest_recall.horizon.passes.offline_story import offline_story
-from pytest_recall.horizon.passes.personas import ATTEMPTS, create_persona, create_story, write_persona, write_story
-from pytest_recall.horizon.passes.work import Work
+from pytest_recall.horizon.passes.days import ATTEMPTS, create_persona, create_story, write_persona, write_story
+from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
+from pytest_recall.horizon.passes.work import Dice, ModelAuthor, Whole, Wish, Work
+from pytest_recall.horizon.persona import Persona
+from pytest_recall.models.model import ModelError, Reply
 from tests.helpers.scripted import Scripted
 
 WISH = Wish("the office of a ferry company", date(2024, 1, 1), 60)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.horizon.question import CATEGORIES, BenchQuestion
+from pytest_recall.horizon.check import lint_corpus
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.lint import lint_corpus
+from pytest_recall.horizon.passes.questioner import TemplateWriter
 from pytest_recall.horizon.passes.questions import Plan, write_questions
-from pytest_recall.horizon.passes.template_questions import TemplateWriter
+from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from tests.horizon import tenday
 
 STANDARD, BOUNDARY = Plan(False, 5, 40), Plan(True, 10, 2)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.core.call import Tokens
-from pytest_recall.core.model import ModelError, Reply
 from pytest_recall.horizon.passes.work import Progress, Work
+from pytest_recall.models.model import ModelError, Reply
+from pytest_recall.replay.call import Tokens
 from tests.helpers.scripted import Scripted
 
 

@@ -1,24 +1,29 @@
-"""Days: the pass that writes a persona's days, one after the other, each whole or not at all."""
+"""Write a persona, its story and its days, each file whole or not at all."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from pytest_recall.core.errors import RecallError, one_line
-from pytest_recall.core.horizon.brief import Brief, History, briefs
-from pytest_recall.core.horizon.consistency import story_findings
-from pytest_recall.core.horizon.day import DayPlan, plan_day
-from pytest_recall.core.horizon.entry import day_text, entry_of
-from pytest_recall.core.horizon.layout import day_of, sessions_in
-from pytest_recall.core.model import ModelError
+from pydantic import BaseModel, ValidationError
+
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.disk import write_text
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.strict_yaml import block
+from pytest_recall.files.validation import explain
+from pytest_recall.horizon.consistency import persona_problems, story_findings, story_problems
 from pytest_recall.horizon.corpus import PERSONA, Corpus
-from pytest_recall.horizon.passes import day_prompt
-from pytest_recall.horizon.passes.author import Author
-from pytest_recall.metrics.tokencount import estimated_tokens
-from pytest_recall.store.files import write_text
+from pytest_recall.horizon.day import Brief, DayPlan, History, briefs, day_text, entry_of, plan_day
+from pytest_recall.horizon.passes import prompts
+from pytest_recall.horizon.passes.work import Attempt, Author, Wish
+from pytest_recall.horizon.persona import Persona, Story, day_of, sessions_in
+from pytest_recall.metrics.answers import estimated_tokens
+from pytest_recall.models.model import ModelError
 
 
 class Need(NamedTuple):
@@ -82,7 +87,7 @@ class Days:
             else:
                 for brief in briefs(self.corpus.persona, self.corpus.calendar, plan, history):
                     told = min(self.window, past[brief.session.id]) * max_tokens
-                    given = estimated_tokens(day_prompt.prompts(self.corpus.persona, brief))
+                    given = estimated_tokens(prompts.prompts(self.corpus.persona, brief))
                     sizes.append((given + told, max_tokens))
             past.update(sitting.session for sitting in plan.sittings)
         return Need(len(plans) - kept, kept, tuple(sizes))
@@ -140,3 +145,87 @@ class Days:
     def _remember(self, history: History, day: int) -> None:
         # As it stands on the disk, so that a pass that goes on knows what one that was not stopped would.
         history.take(self.corpus.calendar.date_of(day), self.corpus.text(day))
+
+
+ATTEMPTS = 4
+"""How often a persona or a story is asked for, at the most."""
+_FENCE = re.compile(r"```[A-Za-z]*\n(.*?)\n?```", re.DOTALL)
+Made = TypeVar("Made", bound=BaseModel)
+
+
+def create_persona(author: Author, wish: Wish) -> Persona:
+    """Return a persona that can be taken. Raises RecallError if none is among the attempts."""
+    return _until("the persona", Persona, lambda last: author.persona(wish, last), persona_problems)
+
+
+def create_story(author: Author, wish: Wish, persona: Persona) -> Story:
+    """Return a story for a persona, on the dates of the wish. Raises RecallError if none is among the attempts."""
+    story = _until(
+        "the story",
+        Story,
+        lambda last: author.story(wish, persona, last),
+        lambda story: story_problems(persona, story, wish.days),
+    )
+    return story.model_copy(update={"epoch": wish.epoch})
+
+
+def write_persona(path: Path, persona: Persona) -> None:
+    """Write a persona's file, whole or not at all. Raises OSError."""
+    write_text(path, block(_plain(persona)), durable=True)
+
+
+def write_story(path: Path, story: Story) -> None:
+    """Write a story's file, whole or not at all. Raises OSError."""
+    write_text(path, block(_plain(story)), durable=True)
+
+
+def _until(
+    what: str, model: type[Made], ask: Callable[[Attempt | None], str], problems_of: Callable[[Made], list[str]]
+) -> Made:
+    last: Attempt | None = None
+    for number in range(1, ATTEMPTS + 1):
+        reply = ask(last)
+        made, problems = _read(reply, model)
+        if made is not None:
+            problems = problems_of(made)
+            if not problems:
+                return made
+        last = Attempt(number, reply, problems)
+    assert last is not None
+    told = (
+        f"{what} cannot be taken after {ATTEMPTS} tries; say more in --prompt, or take another --temperature or --model"
+    )
+    raise RecallError(told, *(f"{what}, last try: {problem}" for problem in last.problems))
+
+
+def _read(reply: str, model: type[Made]) -> tuple[Made | None, list[str]]:
+    """Return what a reply holds, or why it cannot be read. Lines are those of the reply's YAML."""
+    text = reply.strip()
+    if fenced := _FENCE.search(text):
+        text = fenced[1]
+    try:
+        value = strict_yaml.load(text, "reply")
+        if not isinstance(value, dict):
+            return None, ["reply:1: is no mapping; begin with a key at the margin"]
+        return model.model_validate(value), []
+    except RecallError as error:
+        return None, list(error.messages)
+    except ValidationError as error:
+        lines = strict_yaml.lines(text, "reply")
+
+        def line_of(path: tuple[str | int, ...]) -> int:
+            return next((lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in lines), 1)
+
+        return None, explain(error, model, "reply", line_of)
+
+
+def _plain(made: BaseModel) -> dict[str, Any]:
+    """Return plain values by the names of the files, without what is empty."""
+    plain: dict[str, Any] = _pruned(made.model_dump(mode="json", by_alias=True))
+    return plain
+
+
+def _pruned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _pruned(inner) for key, inner in value.items() if inner not in (None, "", [], False)}
+    return [_pruned(inner) for inner in value] if isinstance(value, list) else value

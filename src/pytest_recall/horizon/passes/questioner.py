@@ -1,18 +1,19 @@
-"""Questioner: a model that proposes questions: what it is told, and how its reply is read."""
+"""Propose questions about a persona's days, by a model or by templates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pytest_recall.core.horizon.persona import Persona
-from pytest_recall.core.horizon.question import CATEGORIES, DIFFICULTIES
-from pytest_recall.core.horizon.salvage import Salvaged, Unreadable, objects_in
-from pytest_recall.core.horizon.story import Arc
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.corpus import Corpus
+from pytest_recall.horizon.facts import Told
 from pytest_recall.horizon.passes.questions import Request
 from pytest_recall.horizon.passes.work import Work
+from pytest_recall.horizon.persona import Arc, Persona, sessions_in
+from pytest_recall.horizon.proposals import Scene, boundary, chosen
+from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES
+from pytest_recall.horizon.salvage import Salvaged, Unreadable, objects_in
 from pytest_recall.judges.fence import Part, fenced
-from pytest_recall.render.sentences import plural
 
 ABOUT = {
     "factual-recall": "a fact that a day states: a number, a name, a place, a wording",
@@ -167,3 +168,29 @@ def _arc(arc: Arc, corpus: Corpus, last: int) -> str:
     if arc.type == "correction" and arc.corrected_day is not None and arc.corrected_day <= last:
         told += f"; on {corpus.calendar.date_of(arc.corrected_day)} corrected to: {arc.corrected_belief}"
     return told
+
+
+@dataclass
+class TemplateWriter:
+    """Makes questions by templates; the same days, questions and seed give the same ones."""
+
+    corpus: Corpus
+    seed: str = "0"
+
+    @property
+    def name(self) -> str:
+        """How it is selected."""
+        return f"offline:{self.seed}"
+
+    def propose(self, request: Request, problem: str) -> Salvaged:
+        """Return proposals; there are fewer where the days have nothing for more."""
+        calendar, session = self.corpus.calendar, request.session
+        days = [
+            Told(day, calendar.date_of(day), {session.id: text} if session else sessions_in(text))
+            for day, text in request.texts.items()
+        ]
+        scene = Scene(days, self.corpus.story, self.corpus.persona)
+        if session is None:
+            return Salvaged(chosen(scene, request.pairs, request.counts, request.asked, self.seed), True)
+        made = boundary(scene, session.id, request.pairs, request.control, request.asked, self.seed)
+        return Salvaged(made, True)

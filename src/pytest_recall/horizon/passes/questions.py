@@ -7,29 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from pytest_recall.core.errors import RecallError, StoppedError
-from pytest_recall.core.horizon.layout import sessions_in
-from pytest_recall.core.horizon.lint import same_words
-from pytest_recall.core.horizon.persona import PRINCIPAL, SessionSpec
-from pytest_recall.core.horizon.question import CATEGORIES, GROUP_CATEGORIES
-from pytest_recall.core.horizon.questioning import (
-    BOUNDARY,
-    Shown,
-    Window,
-    next_number,
-    question_id,
-    share,
-    take,
-    windows,
-)
-from pytest_recall.core.horizon.salvage import Salvaged, Unreadable
-from pytest_recall.core.horizon.withheld import public_words
-from pytest_recall.core.model import ModelError
-from pytest_recall.horizon.corpus import QUESTIONS, Corpus
-from pytest_recall.horizon.covered import Covered, alone, kept_in
+from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.files.wording import plural
+from pytest_recall.horizon.corpus import QUESTIONS, Corpus, Covered, QuestionFile, alone, kept_in
+from pytest_recall.horizon.facts import public_words
+from pytest_recall.horizon.lint import same_words
 from pytest_recall.horizon.passes.work import Progress
-from pytest_recall.horizon.questionfile import QuestionFile
-from pytest_recall.render.sentences import plural
+from pytest_recall.horizon.persona import PRINCIPAL, SessionSpec, sessions_in
+from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
+from pytest_recall.horizon.questioning import BOUNDARY, Shown, Window, next_number, question_id, share, take, windows
+from pytest_recall.horizon.salvage import Salvaged, Unreadable
+from pytest_recall.models.model import ModelError
 
 ATTEMPTS = 2
 """How often a window is asked for before it is left out."""

@@ -7,26 +7,17 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
-from pytest_recall.core.errors import RecallError, StoppedError
-from pytest_recall.core.horizon.facts import words
-from pytest_recall.core.horizon.layout import sessions_in
-from pytest_recall.core.horizon.question import BenchQuestion
-from pytest_recall.core.horizon.sampling import stratified
-from pytest_recall.core.horizon.verification import (
-    Change,
-    change,
-    holds_for,
-    is_verifiable,
-    line_of,
-    read_verdict,
-)
-from pytest_recall.horizon.corpus import QUESTIONS, Corpus
-from pytest_recall.horizon.lint import ground_of
+from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.files.json_lines import Appended, read_appended
+from pytest_recall.horizon.check import ground_of
+from pytest_recall.horizon.corpus import QUESTIONS, Corpus, QuestionFile
+from pytest_recall.horizon.facts import words
 from pytest_recall.horizon.passes.daily import Asking, Trying, ask
 from pytest_recall.horizon.passes.work import Progress, Work
-from pytest_recall.horizon.questionfile import QuestionFile
+from pytest_recall.horizon.persona import sessions_in
+from pytest_recall.horizon.question import BenchQuestion, stratified
+from pytest_recall.horizon.questioning import Change, change, holds_for, is_verifiable, line_of, read_verdict
 from pytest_recall.judges.fence import Part, fenced
-from pytest_recall.store.lines import Appended, read_appended
 
 JOURNAL = "verification.jsonl"
 LATER = 6

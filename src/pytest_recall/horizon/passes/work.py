@@ -1,20 +1,28 @@
-"""Work: how a pass gets its models asked: in parallel, nothing twice, with what it costs told before and on the way."""
+"""Get the models of a pass asked: in parallel, nothing twice, with the cost told before and on the way."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from pytest_recall.core.call import Call
-from pytest_recall.core.model import Ask, Message, Model, ModelError, Reply
+from pytest_recall.files.wording import plural
+from pytest_recall.horizon.day import Brief
+from pytest_recall.horizon.passes import prompts
+from pytest_recall.horizon.persona import Persona
+from pytest_recall.judges.calibration_file import Replies
 from pytest_recall.judges.kept import Keeper
-from pytest_recall.run.price import price_of_reply, seller_of
-from pytest_recall.store.replies import Replies
+from pytest_recall.metrics.answers import estimated_tokens
+from pytest_recall.models.model import Ask, Message, Model, ModelError, Reply
+from pytest_recall.models.prices import list_price, price_of_reply, seller_of
+from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.trials.cost_text import dollars
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
@@ -98,3 +106,170 @@ class Progress:
             print(f"\r{told}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
         elif self._done == self._total or self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
             print(told, file=sys.stderr, flush=True)
+
+
+OFFLINE = "offline"
+"""The selector of the author who asks no model; `offline:SEED` takes another seed than 0."""
+
+
+class Wish(NamedTuple):
+    """What kind of persona is wanted, and for how long: day 1 is `epoch`, the last one is `days`."""
+
+    prompt: str
+    epoch: date
+    days: int
+
+
+class Attempt(NamedTuple):
+    """A reply that cannot be taken, and why, one sentence for each problem; `number` counts from 1."""
+
+    number: int
+    reply: str
+    problems: Sequence[str]
+
+
+class Author(Protocol):
+    """Who writes. All of it may raise ModelError."""
+
+    def persona(self, wish: Wish, last: Attempt | None) -> str:
+        """Return a persona as YAML; `last` is what was wrong with the one before."""
+        ...
+
+    def story(self, wish: Wish, persona: Persona, last: Attempt | None) -> str:
+        """Return a story's arcs and sessions as YAML; `last` is what was wrong with the one before."""
+        ...
+
+    def entry(self, persona: Persona, brief: Brief) -> str:
+        """Return what the persona writes down about a session on a day; may be called from several threads."""
+        ...
+
+    def each(self, jobs: Sequence[Job], do: Callable[[Job], Done]) -> list[Done | ModelError]:
+        """Return what `do` makes of each job, in their order, or why it could not be done."""
+        ...
+
+
+def seed_of(selector: str) -> str | None:
+    """Return the seed in `offline` or `offline:SEED`; None if a model is meant."""
+    name, _, seed = selector.strip().partition(":")
+    return (seed.strip() or "0") if name == OFFLINE else None
+
+
+@dataclass(frozen=True)
+class ModelAuthor:
+    """A model that writes, asked through `work`. `max_tokens` limits each reply, and twice that a story."""
+
+    work: Work
+    max_tokens: int
+    temperature: float | None
+
+    def persona(self, wish: Wish, last: Attempt | None) -> str:
+        """Return a persona as YAML."""
+        return self._ask(prompts.PERSONA, _again(prompts.persona(*wish), last), self.max_tokens)
+
+    def story(self, wish: Wish, persona: Persona, last: Attempt | None) -> str:
+        """Return a story as YAML."""
+        asked = prompts.story(wish.prompt, wish.epoch, wish.days, persona)
+        return self._ask(prompts.STORY, _again(asked, last), 2 * self.max_tokens)
+
+    def entry(self, persona: Persona, brief: Brief) -> str:
+        """Return the entry of a session."""
+        return self._ask(*prompts.prompts(persona, brief), self.max_tokens)
+
+    def each(self, jobs: Sequence[Job], do: Callable[[Job], Done]) -> list[Done | ModelError]:
+        """Return what `do` makes of each job, several at once if the work allows it."""
+        return self.work.each(jobs, do)
+
+    def _ask(self, system: str, user: str, most: int) -> str:
+        return self.work.ask(system, user, max_tokens=most, temperature=self.temperature).text
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A model whose replies are whole, or none: one that was cut off, refused or empty must not be kept."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """The selector."""
+        return self.model.name
+
+    @property
+    def seller(self) -> str | None:
+        """Who sells it."""
+        return getattr(self.model, "seller", None)
+
+    def ask(self, ask: Ask) -> Reply:
+        """Return the reply. Raises ModelError."""
+        reply = self.model.ask(ask)
+        if reply.stop == "length":
+            raise ModelError(f"{self.name}: the reply was cut at {ask.max_tokens:,} tokens; raise --max-tokens")
+        if reply.stop == "refused":
+            raise ModelError(f"{self.name}: the reply was refused; try again, or name another --model")
+        if not reply.text.strip():
+            raise ModelError(f"{self.name}: the reply is empty; try again, or name another --model")
+        return reply
+
+
+def _again(asked: str, last: Attempt | None) -> str:
+    return asked if last is None else prompts.again(asked, last.number, last.reply, last.problems)
+
+
+class Estimate(NamedTuple):
+    """What a pass will take, about: calls and tokens; `usd` is None where the price is not known."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+def forecast(model: Model, sizes: Iterable[tuple[int, int]]) -> Estimate:
+    """Return what calls of these sizes take, each its tokens in and at most out. Nothing is asked."""
+    calls = read = most = 0
+    for given, replied in sizes:
+        calls += 1
+        read += given
+        most += replied
+    usd = list_price(model.name, getattr(model, "seller", None), Tokens(read, most)) if calls else 0.0
+    return Estimate(calls, read, most, usd)
+
+
+def sizes_of(prompts: Iterable[tuple[str, str]], max_tokens: int) -> Iterator[tuple[int, int]]:
+    """Yield the sizes of calls with these prompts, whose replies are as long as they may be."""
+    return ((estimated_tokens(prompt), max_tokens) for prompt in prompts)
+
+
+def sentence(what: str, estimate: Estimate, kept: int = 0) -> str:
+    """Return a forecast in words; `kept` are those that are there already."""
+    there = f" ({kept:,} there already)" if kept else ""
+    if not estimate.calls:
+        return f"{what}{there}: no call"
+    cost = "its price is not known" if estimate.usd is None else f"at most {dollars(estimate.usd)} at list price"
+    return (
+        f"{what}{there}: {plural(estimate.calls, 'call')} or more, about {estimate.input_tokens:,} tokens in and at"
+        f" most {estimate.output_tokens:,} out, {cost}"
+    )
+
+
+Item = TypeVar("Item")
+
+
+class Dice(NamedTuple):
+    """What draws for a seed. Nothing is kept: the same key is the same choice."""
+
+    seed: str
+
+    def number(self, low: int, high: int, *key: object) -> int:
+        """Return a whole number from `low` to `high`, both included."""
+        text = "\0".join(map(str, (self.seed, *key)))
+        return low + int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % (high - low + 1)
+
+    def pick(self, options: Sequence[Item], *key: object) -> Item:
+        """Return one of the options, of which there is at least one."""
+        return options[self.number(0, len(options) - 1, *key)]
+
+    def several(self, options: Sequence[Item], count: int, *key: object) -> list[Item]:
+        """Return `count` different ones of the options, in an order of its own."""
+        left = list(options)
+        return [left.pop(self.number(0, len(left) - 1, *key, place)) for place in range(min(count, len(left)))]

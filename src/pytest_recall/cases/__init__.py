@@ -1,0 +1,1 @@
+"""Cases: what people write in `eval/`, and how it is read."""

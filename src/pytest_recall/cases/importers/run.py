@@ -1,0 +1,91 @@
+"""Imports: a source is read, made into cases, and written where the person wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
+from pytest_recall.cases.importers.carry import Import, Judge, Wanted
+from pytest_recall.cases.importers.foreign_file import Folder, read_document
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.disk import create_text, read_text, write_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.json_lines import as_lines
+from pytest_recall.files.strict_yaml import block
+from pytest_recall.files.validation import MAX_PROBLEMS
+
+Tool = Literal["promptfoo", "deepeval", "inspect"]
+TOOLS: tuple[Tool, ...] = ("promptfoo", "deepeval", "inspect")
+ENDINGS = (".yaml", ".yml", ".jsonl")
+
+
+def bring_in(tool: Tool, path: Path, name: str, wanted: Wanted) -> Import:
+    """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
+    document = read_document(path, name)
+    if tool == "promptfoo":
+        made = promptfoo.convert(document, Folder(path, name).read, wanted)
+    else:
+        made = (deepeval if tool == "deepeval" else inspect_ai).convert(document, wanted)
+    for case in list(made.cases):
+        if not _reads_back(case.row):
+            made.refuse(case, "holds what a case file cannot", "write it by hand")
+    return made
+
+
+def text_of(rows: Sequence[Mapping[str, Any]], ending: str = ".yaml") -> str:
+    """Return rows as the text of a case file, with an empty line between them in YAML."""
+    return as_lines(rows) if ending == ".jsonl" else "\n".join(block([row]) for row in rows)
+
+
+def put(rows: Sequence[Mapping[str, Any]], path: Path, name: str, *, append: bool) -> None:
+    """Write rows as a new case file, or below those of one that is there.
+
+    Raises RecallError if it is there and `append` is off, if it is not in order, or has one of the ids.
+    """
+    text = text_of(rows, path.suffix)
+    if not path.exists():
+        CaseFile(path, name, text).cases()
+        create_text(path, text)
+        return
+    if not append:
+        raise RecallError(f"{name}: is there already; give another name, or --append to put the cases below its own")
+    held = read_text(path, name)
+    own = CaseFile(path, name, held)
+    own.cases()
+    if twice := [str(row["id"]) for row in rows if row["id"] in own.lines]:
+        said = [
+            f"{name}:{own.lines[one]}: id: `{one}` is there already; take it out, or import into another file"
+            for one in twice
+        ]
+        raise RecallError(*said[:MAX_PROBLEMS])
+    between = "" if path.suffix == ".jsonl" or not own.lines else "\n"
+    joined = f"{held}{'' if not held or held.endswith(chr(10)) else chr(10)}{between}{text}"
+    try:
+        fits = list(CaseFile(path, name, joined).lines) == [*own.lines, *(str(row["id"]) for row in rows)]
+    except RecallError:
+        fits = False
+    if not fits:
+        raise RecallError(f"{name}: is no plain list of rows that begin with `- id`; import into another file")
+    write_text(path, joined)
+
+
+def judge_of(text: str) -> Judge:
+    """Return a judge as `--default-judge` has it, `token_f1` or `similarity: {threshold: 0.8}`. Raises RecallError."""
+    value = strict_yaml.load(text, "--default-judge") if text.strip() else None
+    fits = isinstance(value, str) or (isinstance(value, Mapping) and len(value) == 1)
+    named = value if isinstance(value, str) else next(iter(value), "") if fits and value else ""
+    if not fits or not str(named).isidentifier():
+        raise RecallError(
+            f"--default-judge: {text!r} is no judge; write `token_f1`, or `similarity: {{threshold: 0.8}}`"
+        )
+    return value if isinstance(value, str) else dict(value or {})
+
+
+def _reads_back(row: Mapping[str, Any]) -> bool:
+    try:
+        return bool(strict_yaml.load(block([row]), "") == [row])
+    except (RecallError, ValueError):
+        return False

@@ -1,0 +1,348 @@
+"""Rubric: the knobs of a team's eval set, as people write them in `eval/rubric.yaml`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_validator,
+)
+
+from pytest_recall.cases.gate import Blocks, Gate
+from pytest_recall.cases.settings_fields import (
+    Allowed,
+    Appeals,
+    Bound,
+    Count,
+    Criterion,
+    CriterionName,
+    HeaderNames,
+    KnownVerdict,
+    KofN,
+    Pattern,
+    RateLimit,
+    Score,
+    Some,
+    Strictness,
+    WrittenNames,
+)
+from pytest_recall.files.errors import FieldError, RecallError, nearest
+from pytest_recall.files.validation import Name
+from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
+from pytest_recall.models.settings import Batching, Hosts, Prices
+from pytest_recall.replay.call import Kind, Way
+from pytest_recall.replay.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kept, as_names
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.wire_formats import PROVIDERS
+
+if TYPE_CHECKING:
+    from pytest_recall.cases.settings_fields import Quarantine
+
+Mode = Literal["pr", "nightly", "all", "observe"]
+MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
+Policy = Literal["literal", "lottery"]
+
+Layout = Literal["rows", "events"]
+LAYOUTS: tuple[Layout, ...] = ("rows", "events")
+
+LITERAL = {
+    "max_due_cases": "`slice_cases` is the size of its slice",
+    "box_1_cases": "box 1 is within `slice_cases`",
+    "new_traffic_sample": "new cases are within `slice_cases`",
+    "nightly_max_cases": "`nightly_cases` is the size of its night",
+}
+"""What takes the place of each setting that only the boxes alone have, under the other policy."""
+_LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near_share", "near")
+
+# The fields of the providers' requests that hold the question.
+_QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
+
+# Who may be limited by name; others are hosts.
+_LIMITED = PROVIDERS | PROGRAMS.keys()
+
+
+class Rubric(BaseModel):
+    """What a run may spend and what it holds answers to."""
+
+    # `model_primary` is the published name, and no method of pydantic.
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=(), defer_build=True)
+
+    owner: str = Field(min_length=1, description="Who answers for this rubric: a person or a team.")
+    model_primary: str | None = Field(
+        default=None, description="The model that the agent under test runs on; a change of it is reported."
+    )
+    mode: Mode = Field(default="pr", description="The mode of a run that does not name one.")
+    max_due_cases: Count = Field(default=25, description="Due cases in a pull-request run, beside box 1.")
+    box_1_cases: Count | None = Field(
+        default=25, description="Cases of box 1 in a pull-request run, those that failed first; null for all of them."
+    )
+    new_traffic_sample: Count = Field(default=5, description="Never-seen cases in a run, picked by seed.")
+    nightly_max_cases: Count | None = Field(
+        default=None, description="Overdue cases in a nightly run; without it, every one."
+    )
+    policy: Policy = Field(
+        default="literal",
+        description="What a run takes: `literal`, what the boxes say; or `lottery`, a fixed number, near the change"
+        " first.",
+    )
+    slice_cases: Some = Field(
+        default=25, description="With `policy: lottery`: cases in a pull-request run, exactly, box 1 and new ones too."
+    )
+    nightly_cases: Some | None = Field(
+        default=None,
+        description="With `policy: lottery`: cases in a nightly run, exactly; without it, all that are stale, in box 1,"
+        " due or new.",
+    )
+    max_verdict_age: Some | None = Field(
+        default=None,
+        description="With `policy: lottery`: a verdict of so many days is stale, and a night runs its case first.",
+    )
+    near_share: Score = Field(
+        default=0.9,
+        description="With `policy: lottery`: how much of a slice what the change touches may have before box 1 and new"
+        " cases, which would else never be asked while changes are large.",
+    )
+    near: dict[Name, WrittenNames] = Field(
+        default={},
+        description="With `policy: lottery`: the paths, as in `.gitignore`, whose change touches the cases with a tag.",
+    )
+    thresholds: dict[str, Score] = Field(
+        default={}, description="The lowest passing score by judge, where a case does not say."
+    )
+    prices: dict[Name, Prices] = Field(
+        default={}, description="Prices of models by name, in place of the list prices: of your own, or by contract."
+    )
+    rate_limits: dict[Name, RateLimit] = Field(
+        default={},
+        description="What may be asked in a minute, by provider, program or `host[:port]`; calls wait for their turn.",
+    )
+    confirm: KofN | None = Field(
+        default=None,
+        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; without it, at once.",
+    )
+    outage_limit: Some | None = Field(
+        default=5,
+        description="After so many trials in a row that a provider keeps from a verdict in the same way, a run asks no"
+        " more: it is down, refuses the key or is out of quota; null for never.",
+    )
+    no_verdict_allowed: Allowed = Field(
+        default=0,
+        description="How many chosen cases may have no verdict, by an error, a skip or an early end, before a run"
+        " blocks a merge: a number, or below 1 a share of the chosen ones.",
+    )
+    quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=4,
+        description="After how many falls from a higher box a case flips a coin, and blocks nobody; null for never.",
+    )
+    quarantine_days: Some = Field(
+        default=30, description="For how many days at most; from then on its fails count like any other's."
+    )
+    judge: WrittenNames = Field(
+        default=(), description="The model that judges, as a selector; a list of them is a panel that votes."
+    )
+    appellate_judge: Name | None = Field(
+        default=None, description="The model whose verdict takes the place of one that fails an answer, as a selector."
+    )
+    votes: Annotated[int, Field(strict=True, ge=1, le=25)] = Field(
+        default=1, description="How often each judging model is asked about an answer; the majority decides."
+    )
+    appeal: Appeals = Field(
+        default="on-failure",
+        description="When the appellate judge is asked: `on-failure`, `on-disagreement` of votes, or `never`.",
+    )
+    audit_passes: Score = Field(
+        default=0.05, description="The share of passes that the appellate judge checks as well, drawn by seed."
+    )
+    judge_attempts: Annotated[int, Field(strict=True, ge=1, le=10)] = Field(
+        default=3, description="How often a judging model is asked before its judgement counts as unreadable."
+    )
+    judge_reads: Annotated[int, Field(strict=True, ge=200)] = Field(
+        default=24_000, description="Characters of passages or excerpts that a judging model is shown at most."
+    )
+    criteria: dict[CriterionName, Criterion] = Field(
+        default={}, description="What the judge `rubric` scores: a question with its scale, by name."
+    )
+    judge_min_kappa: Score | None = Field(
+        default=None,
+        description="The lowest kappa with people of a judging model whose verdicts count; without it, all do.",
+    )
+    judge_kappa_bound: Bound = Field(
+        default="estimate",
+        description="What has to reach it: kappa itself (`estimate`), or the `lower` bound of its 95 % interval.",
+    )
+    preflight: Strictness = Field(
+        default="stop",
+        description="What a judging model that misjudges known answers does to the run: `stop`, `warn`, or `off`.",
+    )
+    preflight_allowed: Count = Field(default=1, description="Known answers that a judging model may misjudge.")
+    preflight_cases: tuple[KnownVerdict, ...] = Field(
+        default=(), description="Answers with known verdicts, in place of the built-in ones of that judge."
+    )
+    baselines: WrittenNames = Field(
+        default=(), description="Agents that each run asks the same cases beside the one under test, by name."
+    )
+    baseline_window: Annotated[int, Field(strict=True, ge=1)] = Field(
+        default=80_000,
+        description="Tokens, estimated as a third of the characters, of the turns that the baselines `tail-window` and"
+        " `compaction` send as they are.",
+    )
+    memory: Name | None = Field(
+        default=None, description="The memory system under test, as a selector; without it, `sqlite-fts`."
+    )
+    memory_reset: bool = Field(
+        default=False, description="Whether a memory that may hold something else may be reset, which deletes it."
+    )
+    memory_probe: Count = Field(
+        default=5, description="How many units are asked back of what a case stores, to see whether they are there."
+    )
+    cassette_kinds: dict[Kind, Way] = Field(
+        default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."
+    )
+    volatile_fields: tuple[Name, ...] = Field(
+        default=(), description="Fields of request bodies that may differ from the recorded ones, as dotted paths."
+    )
+    volatile_query: tuple[Name, ...] = Field(
+        default=(), description="Parameters of URLs that may differ from the recorded ones, by name."
+    )
+    volatile_text: tuple[Pattern, ...] = Field(
+        default=(), description="Regular expressions of what may differ in any text of a request, such as dates."
+    )
+    match_headers: HeaderNames = Field(
+        default=(), description="Request headers that a call is matched by, beside those that always are."
+    )
+    ignore_headers: HeaderNames = Field(
+        default=(), description="Request headers that a call is not matched by, though it would be by default."
+    )
+    keep_headers: HeaderNames = Field(
+        default=(), description="Response headers that are recorded, beside those that always are."
+    )
+    drop_headers: HeaderNames = Field(
+        default=(), description="Response headers that are not recorded, though they would be by default."
+    )
+    ignore_hosts: Hosts = Field(
+        default=(), description="Hosts that are no upstream, such as a local database: never recorded nor refused."
+    )
+    secrets: tuple[Name, ...] = Field(
+        default=(), description="Environment variables whose values must not be written into a cassette."
+    )
+    batch: Batching = Field(
+        default=Batching.model_construct(), description="How `--batch` sends calls through the providers' batch APIs."
+    )
+    state: Layout = Field(
+        default="rows",
+        description="Where a run writes what it found: `rows`, into `recall.yaml`; `events`, a new file in `events/`.",
+    )
+    max_cassette_age: Count | None = Field(
+        default=None, description="Days after which a cassette is too old to be replayed; without it, none is."
+    )
+
+    blocks: Blocks = Field(
+        default="regression",
+        description="What blocks a merge and turns a run red: `never`, `regression`, `failure` or `incomplete`; other"
+        " failures only inform.",
+    )
+    gates: tuple[Gate, ...] = Field(
+        default=(), description="Pass rates that scenarios or dimensions have to keep; see how to gate a merge."
+    )
+
+    @field_validator("gates")
+    @classmethod
+    def _one_gate_each(cls, gates: tuple[Gate, ...]) -> tuple[Gate, ...]:
+        seen = set()
+        for gate in gates:
+            if gate.about in seen:
+                raise ValueError(f"there are two gates for {gate.name}; keep one of them")
+            seen.add(gate.about)
+        return gates
+
+    @field_validator("volatile_fields")
+    @classmethod
+    def _leaves_the_question(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            if _QUESTION.fullmatch(path):
+                raise ValueError(
+                    f"`{path}` is what is asked, and any answer would fit; name the part that differs, such as"
+                    " `messages.*.id`"
+                )
+        return paths
+
+    @field_validator("rate_limits")
+    @classmethod
+    def _are_targets(cls, limits: dict[str, RateLimit]) -> dict[str, RateLimit]:
+        named: dict[Target, str] = {}
+        for key, limit in limits.items():
+            try:
+                target = target_of(key, _LIMITED)
+            except LookupError:
+                raise ValueError(
+                    f"`{key}` is no provider, no program and no host with its port{nearest(key, _LIMITED)}"
+                ) from None
+            if key in PROGRAMS and limit.tokens_per_minute is not None:
+                raise ValueError(
+                    f"`{key}` is a program, whose tokens nobody knows before; give it `requests_per_minute` alone"
+                )
+            if target in named:
+                raise ValueError(f"`{key}` is the same as `{named[target]}`; give one of them")
+            named[target] = key
+        return limits
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> Rubric:
+        if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
+            raise FieldError("judge_kappa_bound", "has no effect without `judge_min_kappa`; give both, or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_policy(self) -> Rubric:
+        if self.policy == "lottery":
+            idle = [name for name in LITERAL if name in self.model_fields_set]
+            if idle:
+                nor = "; nor has ".join([LITERAL[idle[0]], *(f"`{name}`: {LITERAL[name]}" for name in idle[1:])])
+                raise FieldError(idle[0], f"has no effect under `policy: lottery`: {nor}; remove it")
+        elif idle := [name for name in _LOTTERY if name in self.model_fields_set]:
+            nor = "".join(f", nor has `{name}`" for name in idle[1:])
+            raise FieldError(idle[0], f"has no effect without `policy: lottery`{nor}; give both, or neither")
+        return self
+
+    def rules(self) -> Rules:
+        """Return by what recorded calls are found again."""
+        matched = (MATCHED | as_names(self.match_headers)) - as_names(self.ignore_headers)
+        return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=self.volatile_text)
+
+    def kept_headers(self) -> Kept:
+        """Return which headers are recorded."""
+        return Kept(
+            request=MATCHED | DESCRIBING | as_names(self.match_headers),
+            response=STORED_RESPONSE | as_names(self.keep_headers),
+            dropped=as_names(self.drop_headers),
+        )
+
+    def rates(self, workers: int = 1) -> dict[Target, Rate]:
+        """Return the rates of one of so many `workers`, an equal share. Raises RecallError where a share is nothing."""
+        rates = {}
+        for key, limit in self.rate_limits.items():
+            rate = rates[target_of(key, _LIMITED)] = limit.of(workers)
+            if 0 in rate:
+                raise RecallError(
+                    f"rate_limits.{key}: less than one in a minute is left for each of {workers} workers;"
+                    " run fewer of them"
+                )
+        return rates
+
+    @property
+    def quarantine(self) -> Quarantine | None:
+        """When a case is set apart; None for never."""
+        if self.quarantine_lapses is None:
+            return None
+        from pytest_recall.cases.settings_fields import Quarantine
+
+        return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
+
+
+DEFAULT_RUBRIC = Rubric.model_construct(owner="nobody")  # Not built, where nobody writes one: that takes a while.
+"""What holds where there is no `rubric.yaml`."""

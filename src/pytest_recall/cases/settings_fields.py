@@ -1,0 +1,177 @@
+"""The types of the settings in `eval/rubric.yaml`, and the criteria of judging models."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    model_validator,
+)
+
+from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.files.validation import Name
+from pytest_recall.models.rate import Rate
+from pytest_recall.replay.headers import CREDENTIALS
+
+Score = Annotated[float, Field(strict=True, ge=0, le=1)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Allowed = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Some = Annotated[int, Field(strict=True, ge=1)]
+# A criterion is a field of what the judge replies.
+CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+WrittenNames = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(_listed),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"type": "string", "minLength": 1}},
+            ]
+        }
+    ),
+]
+
+
+def _share(text: str) -> str:
+    k_of_n(text)
+    return text
+
+
+KofN = Annotated[
+    str, AfterValidator(_share), Field(json_schema_extra={"pattern": "^[1-9][0-9]{0,2}of[1-9][0-9]{0,2}$"})
+]
+
+
+def _is_pattern(text: str) -> str:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression ({error})") from None
+    if pattern.search("") or pattern.fullmatch("What does a late return cost?"):
+        raise ValueError(f"{text!r} fits any text, so that any answer would do; write what differs, such as '\\d+'")
+    return text
+
+
+def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError(f"{name!r} is no name of a header; write one, such as x-tenant")
+        if name.lower() in CREDENTIALS:
+            raise ValueError(f"`{name}` holds a credential, which is never written down; remove it")
+    return names
+
+
+HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
+Pattern = Annotated[str, AfterValidator(_is_pattern)]
+
+
+PerMinute = Annotated[int, Field(strict=True, ge=1)]
+
+
+class RateLimit(BaseModel):
+    """What may be asked in a minute."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    requests_per_minute: PerMinute | None = Field(default=None, description="Calls that begin.")
+    tokens_per_minute: PerMinute | None = Field(default=None, description="Tokens, read and written together.")
+
+    @model_validator(mode="after")
+    def _limits(self) -> RateLimit:
+        if self.requests_per_minute is None and self.tokens_per_minute is None:
+            raise ValueError("limits nothing; give `requests_per_minute`, `tokens_per_minute` or both")
+        return self
+
+    def of(self, workers: int) -> Rate:
+        """Return the share of one of so many `workers`; below 1 there is none."""
+        requests, tokens = (
+            None if limit is None else limit // workers for limit in (self.requests_per_minute, self.tokens_per_minute)
+        )
+        return Rate(requests, tokens)
+
+
+Appeals = Literal["on-failure", "on-disagreement", "never"]
+"""When the appellate judge is asked: about each fail, where votes differ, or about audited passes only."""
+Strictness = Literal["stop", "warn", "off"]
+JudgeKind = Literal["rubric", "memory", "pairwise", "paper"]
+Bound = Literal["estimate", "lower"]
+"""Which figure of a calibration is compared: kappa itself, or the lower bound of its interval."""
+
+_Text = Annotated[str, Field(min_length=1)]
+_Level = Annotated[int, Field(ge=0, le=100)]
+
+USUAL_SCALE = (1, 5)
+
+
+class _Written(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Criterion(_Written):
+    """One question about an answer, with the scale on which it is scored in whole numbers."""
+
+    question: _Text
+    scale: tuple[_Level, _Level] | None = None
+    anchors: dict[_Level, _Text] | None = Field(default=None, min_length=2)
+    weight: Annotated[float, Field(strict=True, gt=0, le=1000)] = 1.0
+    threshold: _Level | None = None
+    owner: _Text | None = None
+
+    @model_validator(mode="after")
+    def _has_one_scale(self) -> Criterion:
+        if self.scale is not None and self.anchors is not None:
+            raise ValueError("give either `scale` or `anchors`, whose lowest and highest are the scale")
+        low, high = self.range
+        if low >= high:
+            raise ValueError(f"scale: goes from {low} to {high}; write the lowest score first, and a higher one last")
+        if self.threshold is not None and not low < self.threshold <= high:
+            raise ValueError(
+                f"threshold: {self.threshold} decides nothing on a scale from {low} to {high};"
+                f" give one from {low + 1} to {high}"
+            )
+        return self
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The lowest and the highest score."""
+        if self.anchors is not None:
+            return min(self.anchors), max(self.anchors)
+        return self.scale or USUAL_SCALE
+
+
+class KnownVerdict(_Written):
+    """An answer whose verdict is known, to see before a run whether a judge finds it."""
+
+    judge: JudgeKind
+    input: _Text
+    expected: JsonValue = None
+    answer: _Text
+    arguments: dict[str, JsonValue] = {}
+    passes: Annotated[bool, Field(strict=True)]
+
+
+QUARANTINE_DAYS = 30
+"""Days of quarantine, where nothing else is said."""
+
+
+class Quarantine(NamedTuple):
+    """When a case is set apart: at its `after`-th lapse, for so many `days`, to be looked at by `owner`."""
+
+    after: int
+    owner: str
+    days: int = QUARANTINE_DAYS

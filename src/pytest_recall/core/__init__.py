@@ -1,1 +1,0 @@
-"""Decisions: pure functions over plain data; no disk, clock, network or pytest."""

@@ -1,0 +1,143 @@
+"""Bench: the questions of a dataset as cases, over a file that is read as they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.memory_part import AskedAt, Haystack, Unit, key_of
+from pytest_recall.datasets.dataset import Question, Sample, case_of, units
+from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
+from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, evidence_of, judges_of, retrieval_of
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.validation import read_mapping
+from pytest_recall.metrics.answers import stem
+from pytest_recall.metrics.retrieval import MAX_K, METRICS, Value, measure
+from pytest_recall.schedule.boxes import DATASET
+from pytest_recall.trials.trial import Answer
+
+_OTHERS = {"seconds", "tokens_stored", "tokens_read"}
+
+
+class Entry(NamedTuple):
+    """A question, the row of the file that it is about, its scenario, and the key of what is stored for it."""
+
+    row: int
+    scenario: str
+    question: Question
+    key: str
+
+
+class Bench:
+    """A dataset's questions as cases. `path` and `name` are those of the file that asks for them.
+
+    The dataset is read once for the questions, and again, conversation by conversation, as they are
+    asked: of what is stored only one conversation is held. Raises RecallError, as do the methods.
+    """
+
+    reason = DATASET
+    root = None
+
+    def __init__(self, path: Path, name: str, asked: BenchFile, dataset: Dataset) -> None:
+        self.path = path
+        self.name = name
+        self.asked = asked
+        self.dataset = dataset
+        self.memory = asked.memory or ""
+        self._reader = Reader(dataset)
+        self._held: tuple[int, tuple[Unit, ...]] = (0, ())
+        found = [entry for sample in dataset.samples() for entry in self._entries(sample)]
+        kept = chosen([(one.question.id, one.question.category) for one in found], asked, name)
+        self.entries = {one.question.id: one for one in found if one.question.id in kept}
+        self.lines = dict.fromkeys(self.entries, 1)
+        self._cases: dict[str, Case] = {}
+
+    def _entries(self, sample: Sample) -> list[Entry]:
+        scenario = self.dataset.scenario(sample)
+        key = key_of(self._stored(sample))
+        return [Entry(sample.row, scenario, question, key) for question in sample.questions]
+
+    def _stored(self, sample: Sample) -> tuple[Unit, ...]:
+        told = units(sample.conversation, self.asked.unit)
+        return tuple(Unit(id=one.id, content=one.text, metadata={**one.metadata, "id": one.id}) for one in told)
+
+    def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
+        """Return the cases with these ids, or all, in the order of the dataset."""
+        asked = None if ids is None else set(ids)
+        return [self.case(one) for id, one in self.entries.items() if asked is None or id in asked]
+
+    def case(self, entry: Entry) -> Case:
+        """Return the case that asks the question."""
+        question = entry.question
+        if question.id not in self._cases:
+            evidence = evidence_of(question, self.asked.unit)
+            named = self.asked.judges or ()
+            case = case_of(question, entry.scenario, judges_of(question, self.dataset.format, evidence, named))
+            when = question.written if question.date is None else question.date.isoformat(timespec="minutes")
+            self._cases[question.id] = case.model_copy(
+                update={
+                    "memory": Haystack.of(entry.key, lambda: self._units(entry.row)),
+                    "limit": self.asked.limit,
+                    "evidence": evidence or None,
+                    "context": AskedAt(date=when) if when else None,
+                }
+            )
+        return self._cases[question.id]
+
+    def measured(self, entry: Entry, answer: Answer, *, whole: bool) -> dict[str, Value] | None:
+        """Return what an answer to the question comes to, by metric; None where nobody can judge it.
+
+        `whole` says that the memory returned all that it would show a model.
+        """
+        evidence = evidence_of(entry.question, self.asked.unit)
+        found = retrieval_of(entry.question, evidence, self.units_of(entry), answer, self.dataset.format)
+        chosen, _ = metrics_of(self.dataset.format, whole)
+        return None if found is None else measure(found, MAX_K if whole else self.asked.limit, chosen)
+
+    def units_of(self, entry: Entry) -> tuple[Unit, ...]:
+        """Return what is stored for the question."""
+        return self._units(entry.row)
+
+    def _units(self, row: int) -> tuple[Unit, ...]:
+        if self._held[0] != row:
+            self._held = (0, ())
+            self._held = (row, self._stored(self._reader.at(row)))
+        return self._held[1]
+
+
+@cache
+def metrics_of(dataset: str, whole: bool) -> tuple[frozenset[str], str]:
+    """Return the metrics that are worked out for a dataset, and why one of them is missing, if one is.
+
+    A memory that returns its `whole` content has no first k, and no precision.
+    """
+    names = frozenset(METRICS) - _OTHERS - ({"evidence_precision_at_k"} if whole else frozenset())
+    names -= {"locomo_f1"} if dataset != "locomo" else frozenset()
+    if "locomo_f1" in names:
+        try:
+            stem("word")
+        except ModuleNotFoundError as error:
+            return names - {"locomo_f1"}, f"locomo_f1 is left out: it {error}"
+    return names, ""
+
+
+def read_bench(path: Path, name: str) -> Bench:
+    """Return the questions that the YAML file at `path` asks for; messages call it `name`. Raises RecallError."""
+    asked = read_mapping(path, name, BenchFile, "`dataset: locomo` and `path: sample`")
+    return Bench(path, name, asked, dataset_of(asked, path.parent, name))
+
+
+def dataset_of(asked: BenchFile, folder: Path, where: str) -> Dataset:
+    """Return the dataset that is asked for; its path is that from `folder`. Raises RecallError."""
+    format: Format | None = None if asked.dataset == "auto" else asked.dataset
+    if asked.path != SAMPLE:
+        file = folder / asked.path
+        if not file.exists():
+            raise RecallError(f"{where}: path: {asked.path!r} is not there; correct it, or write `sample`")
+        return open_dataset(file, asked.path, format)
+    if format is None:
+        raise RecallError(f"{where}: dataset: is missing; `path: {SAMPLE}` needs one of locomo, longmemeval, dmr")
+    return open_dataset(sample_path(format), f"the sample of {format}", format)

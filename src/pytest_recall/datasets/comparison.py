@@ -1,0 +1,190 @@
+"""Bench comparison: two memories asked the same questions of a dataset, by metric, and what that shows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from pytest_recall.datasets.membench import JUDGED, KNOWN, Judged, Line
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.metrics.change import Change, Counts, Shown, changes
+
+COMPARED = (
+    *("evidence_recall_at_k", "evidence_all_at_k", "reciprocal_rank", "contains_at_k"),
+    *("locomo_f1", "answer_contains", "answer_token_f1", "abstention_recall"),
+    *JUDGED,
+)
+"""The metrics that are compared, those of the table. Each further one would take power from the others."""
+_GRID = 100
+"""Differences of scores are taken to the hundredth: signs can be flipped of those as well, and are sooner counted."""
+
+
+class Asked(NamedTuple):
+    """What a journal holds: who was asked what, as plain arguments, and the questions with what models said of them."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    lines: Mapping[str, Line]
+    judged: tuple[Judged, ...] = ()
+
+
+class Paired(NamedTuple):
+    """A metric over the questions that have it in both: the means, and whether they differ by chance.
+
+    Of yes and no the test is McNemar's exact one, of scores that of sign flips; `change` is over both. `fell` and
+    `rose` are the questions, by id, whose value is lower and higher in the second run.
+    """
+
+    base: float
+    head: float
+    change: Change
+    fell: tuple[str, ...]
+    rose: tuple[str, ...]
+
+
+class Left(NamedTuple):
+    """The questions that are not compared: in one of the journals only, or failed in one of them."""
+
+    only_base: int
+    only_head: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchComparison:
+    """Two runs over questions of one dataset. `metrics` by name; their p-values hold together, by Holm's method.
+
+    `pairs` questions were asked in both. `judges` are those whose verdicts are compared, empty without any;
+    `unjudged` says why there are none though both have some.
+    """
+
+    base: Asked
+    head: Asked
+    alpha: float
+    pairs: int
+    left: Left
+    metrics: Mapping[str, Paired]
+    judges: str
+    unjudged: str
+
+    def shown(self, what: Shown) -> list[str]:
+        """Return the metrics of which this is shown."""
+        return [name for name, one in self.metrics.items() if one.change.shown is what]
+
+
+def compare_benches(base: Asked, head: Asked, *, alpha: float, categories: Collection[str] = ()) -> BenchComparison:
+    """Return the comparison of two runs, question by question, of those in `categories` if these are given.
+
+    Raises RecallError for runs over different files, for a category that neither has, and where no question
+    has a value of the same metric in both.
+    """
+    if base.arguments.get("sha256") != head.arguments.get("sha256"):
+        told = [f"{one.arguments.get('file')} in {one.name}" for one in (base, head)]
+        raise RecallError(f"the questions are of different files, {' and '.join(told)}; ask both the same file")
+    known = {line.category for one in (base, head) for line in one.lines.values()}
+    if unknown := [name for name in categories if name not in known]:
+        raise RecallError(*(f"no category {name!r} in these runs{nearest(name, known)}" for name in unknown))
+    first, second = (
+        {id: line for id, line in one.lines.items() if not categories or line.category in categories}
+        for one in (base, head)
+    )
+    shared = [id for id in first if id in second]
+    both = [id for id in shared if not first[id].error and not second[id].error]
+    judges, unjudged = _judges(base, head)
+    values = _values((base, head), both, judges)
+    found = {name: pairs for name in COMPARED if (pairs := _pairs(name, both, *values))}
+    if not found:
+        raise RecallError(
+            f"no question has a value of the same metric in both ({len(first)} are in BASE, {len(second)} in HEAD,"
+            f" {len(shared)} in both); ask the same questions again, such as all of them"
+        )
+    tested = changes({name: _counts(pairs.values(), KNOWN[name].share) for name, pairs in found.items()}, alpha)
+    return BenchComparison(
+        base=base,
+        head=head,
+        alpha=alpha,
+        pairs=len(both),
+        left=Left(len(first) - len(shared), len(second) - len(shared), len(shared) - len(both)),
+        metrics={name: _paired(pairs, tested[name]) for name, pairs in found.items()},
+        judges=judges,
+        unjudged=unjudged,
+    )
+
+
+Pairs = Mapping[str, tuple[float, float]]
+"""The values of a metric in both runs, by question."""
+
+
+def _pairs(name: str, ids: Iterable[str], base: Mapping[str, Line], head: Mapping[str, Line]) -> Pairs:
+    values = {id: (base[id].values.get(name), head[id].values.get(name)) for id in ids}
+    return {id: (one, other) for id, (one, other) in values.items() if one is not None and other is not None}
+
+
+def _counts(pairs: Iterable[tuple[float, float]], share: bool) -> Counts:
+    kept = list(pairs)
+    if share:
+        lost, gained = (sum(one > other for one, other in kept), sum(one < other for one, other in kept))
+        return Counts(len(kept), sum(one == other == 1 for one, other in kept), lost, gained)
+    differences = tuple(Fraction(round(_GRID * (other - one)), _GRID) for one, other in kept)
+    return Counts(
+        pairs=len(kept),
+        both=sum(min(pair) for pair in kept),
+        lost=sum(max(one - other, 0.0) for one, other in kept),
+        gained=sum(max(other - one, 0.0) for one, other in kept),
+        differences=differences,
+    )
+
+
+def _paired(pairs: Pairs, change: Change) -> Paired:
+    return Paired(
+        base=sum(one for one, _ in pairs.values()) / len(pairs),
+        head=sum(other for _, other in pairs.values()) / len(pairs),
+        change=change,
+        fell=tuple(id for id, (one, other) in pairs.items() if other < one),
+        rose=tuple(id for id, (one, other) in pairs.items() if other > one),
+    )
+
+
+def digest_of(answer: str) -> str:
+    """Return what stands for an answer in a judgement of it."""
+    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _judges(base: Asked, head: Asked) -> tuple[str, str]:
+    """Return the judges that are compared, those that judged last of what judged in both, or why there are none."""
+    first, second = ([one.judges for one in asked.judged] for asked in (base, head))
+    common = [name for name in second if name in set(first)]
+    if common:
+        return common[-1], ""
+    if first and second:
+        return "", f"judged by {first[-1]} in BASE and by {second[-1]} in HEAD; let the same judges judge both"
+    return "", ""
+
+
+def _values(runs: tuple[Asked, Asked], ids: Sequence[str], judges: str) -> list[dict[str, Line]]:
+    """Return the questions of each run, with what these judges said by the same prompt of the answers there."""
+    base, head = (_said(one, judges) for one in runs)
+    fits = {id for id in ids if id in base and id in head and base[id].version == head[id].version}
+    return [
+        {id: _judged(asked.lines[id], said[id], asked.arguments) if id in fits else asked.lines[id] for id in ids}
+        for asked, said in zip(runs, (base, head), strict=True)
+    ]
+
+
+def _said(asked: Asked, judges: str) -> dict[str, Judged]:
+    return {
+        one.id: one
+        for one in asked.judged
+        if one.judges == judges
+        and one.passed is not None
+        and (line := asked.lines.get(one.id)) is not None
+        and line.answer is not None
+        and one.answer == digest_of(line.answer)
+    }
+
+
+def _judged(line: Line, said: Judged, arguments: Mapping[str, Any]) -> Line:
+    return line.with_values({f"{arguments['dataset']}_judge": float(bool(said.passed))})

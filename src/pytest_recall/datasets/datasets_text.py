@@ -1,0 +1,426 @@
+"""Datasets and runs over them as terminal lines, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from pytest_recall.datasets.comparison import Asked, BenchComparison, Paired
+from pytest_recall.datasets.dataset import Inventory, Kind
+from pytest_recall.datasets.membench import Arguments, Group, Judged, Line, Summary, plain
+from pytest_recall.datasets.reported import Reported
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.tables import cell, code, grid, markdown_grid
+from pytest_recall.files.wording import listed, p_value, percent, plural
+from pytest_recall.metrics.change import Shown
+from pytest_recall.metrics.intervals import METHOD, Mean
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import Spend
+
+SHOWN = {
+    "evidence_recall_at_k": "evidence",
+    "evidence_all_at_k": "all of it",
+    "reciprocal_rank": "1 / rank",
+    "contains_at_k": "contains",
+    "locomo_f1": "LoCoMo F1",
+    "answer_contains": "answer contains",
+    "answer_token_f1": "answer F1",
+    "abstention_recall": "abstained",
+    "longmemeval_judge": "LongMemEval judge",
+    "locomo_judge": "LoCoMo judge",
+    "dmr_judge": "DMR judge",
+}
+"""The metrics of the table, and its headings. JSON has all."""
+SHOWN_LOST = 5
+"""Answers without a verdict that are told one by one."""
+
+
+def membench_lines(arguments: Arguments, summary: Summary, problems: Sequence[Line] = ()) -> Iterator[str]:
+    """Yield the lines for a terminal; `problems` are some of the questions that failed."""
+    asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
+    left = "" if summary.complete else f" of {summary.total:,}"
+    on = f"{arguments.memory} on {arguments.dataset} ({arguments.file})"
+    yield (f"{on}: {summary.everything.n:,}{left} questions, {asked} each, stored by the {arguments.unit}")
+    yield ""
+    yield from table(summary)
+    yield ""
+    yield _legend([summary])
+    if unjudged := summary.everything.unjudged:
+        yield (
+            f"not judged: {plural(unjudged, 'unanswerable question')}, where passages alone do not say whether"
+            " it would have abstained"
+        )
+    if failures := summary.everything.failures:
+        yield f"failed, and in no mean: {plural(failures, 'question')}"
+        yield from (f"  {one.id}: {one.error}" for one in problems)
+    if summary.latency:
+        told = ", ".join(
+            f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None
+        )
+        yield f"recall: {told}"
+    if summary.ingests:
+        yield (
+            f"ingest: {plural(summary.units, 'unit')} in {plural(summary.ingests, 'conversation')},"
+            f" in {summary.ingest_seconds:.2f}s"
+        )
+
+
+def verdicts(judges: str, judged: Sequence[Judged], spend: Spend) -> Iterator[str]:
+    """Yield the lines on what `judges` said of the answers, and what that took."""
+    yield f"judged by {judges}: {plural(len(judged), 'answer')}"
+    lost = [one for one in judged if one.passed is None]
+    if lost:
+        yield f"no verdict, and in no mean of the judge: {plural(len(lost), 'answer')}"
+        yield from (f"  {one.id}: {one.error}" for one in lost[:SHOWN_LOST])
+    yield from cost_text.cost_lines({"": spend})
+
+
+def verdicts_json(judges: str, judged: Sequence[Judged], spend: Spend) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    undecided = [{"id": one.id, "error": one.error} for one in judged if one.passed is None]
+    told = cost_text.cost_json({"": spend})["total"]
+    return {"models": judges, "answers": len(judged), "undecided": undecided, "cost": told}
+
+
+def table(summary: Summary, *, markdown: bool = False, failed: str = "failed") -> list[str]:
+    """Return the lines of the table; `failed` is what questions that broke are called at its head."""
+    groups = {**summary.categories, "all": summary.everything}
+    names = [name for name in SHOWN if name in summary.everything.means]
+    head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names))
+    rows = [
+        (
+            category,
+            f"{group.n:,}",
+            f"{group.failures:,}",
+            f"{group.unjudged:,}",
+            *(_cell(group, name) for name in names),
+        )
+        for category, group in groups.items()
+    ]
+    return markdown_grid(head, rows) if markdown else list(grid(head, rows))
+
+
+def sections(datasets: Mapping[str, Summary]) -> Iterator[str]:
+    """Yield the lines of a run of pytest over the questions of datasets: for each file a table."""
+    for name, summary in datasets.items():
+        yield f"{name}: {plural(summary.everything.n, 'question')}"
+        yield from table(summary, failed="error")  # A question that failed is another thing in a run.
+    if datasets:
+        yield _legend(datasets.values())
+
+
+def membench_markdown(datasets: Mapping[str, Summary]) -> list[str]:
+    """Return the same in Markdown."""
+    lines: list[str] = []
+    for name, summary in datasets.items():
+        lines += [
+            f"{code(name)}: {plural(summary.everything.n, 'question')}",
+            "",
+            *table(summary, markdown=True, failed="error"),
+            "",
+        ]
+    return [*lines, f"{_legend(datasets.values())}."]
+
+
+def groups(summary: Summary) -> dict[str, Any]:
+    """Return what a summary has of all questions and of each category, with all metrics, as plain JSON types."""
+    return {
+        "all": _group(summary.everything),
+        "categories": {name: _group(group) for name, group in summary.categories.items()},
+    }
+
+
+def _legend(summaries: Iterable[Summary]) -> str:
+    return "mean (95 % interval)" + (", n where it is of fewer" if any(map(_partial, summaries)) else "")
+
+
+def _cell(group: Group, name: str) -> str:
+    mean = group.means.get(name)
+    if mean is None or mean.value is None:
+        return "–"
+    interval = "" if mean.low is None or mean.high is None else f" ({mean.low:.2f}–{mean.high:.2f})"
+    fewer = f", n {mean.n:,}" if mean.n != _judged(group) else ""
+    return f"{mean.value:.2f}{interval}{fewer}"
+
+
+def _judged(group: Group) -> int:
+    return group.n - group.failures - group.unjudged
+
+
+def _partial(summary: Summary) -> bool:
+    groups = (*summary.categories.values(), summary.everything)
+    return any(mean.n != _judged(group) for group in groups for name, mean in group.means.items() if name in SHOWN)
+
+
+def membench_json(arguments: Arguments, summary: Summary) -> dict[str, Any]:
+    """Return the same, with all metrics, as plain JSON types."""
+    return {
+        "version": 1,
+        **plain(arguments),
+        "questions": summary.total,
+        "complete": summary.complete,
+        "confidence": 0.95,
+        **groups(summary),
+        "recall_seconds": {**summary.latency, "method": METHOD},
+        "ingest": {"conversations": summary.ingests, "units": summary.units, "seconds": summary.ingest_seconds},
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    means: Mapping[str, Mean] = group.means
+    return {
+        "n": group.n,
+        "failures": group.failures,
+        "unjudged": group.unjudged,
+        "metrics": {
+            name: {"value": mean.value, "n": mean.n, "low": mean.low, "high": mean.high} for name, mean in means.items()
+        },
+    }
+
+
+def terminal(found: BenchComparison) -> Iterator[str]:
+    """Yield the comparison line by line, for a terminal."""
+    yield from _titles(found)
+    yield ""
+    yield from grid(_head(found), _rows(found))
+    yield ""
+    yield verdict(found)
+    yield from _notes(found)
+
+
+def comparison_markdown(found: BenchComparison) -> str:
+    """Return the comparison as a Markdown page."""
+    lines = [
+        f"# Recall comparison: {headline(found)}",
+        "",
+        *(f"- {cell(text)}" for text in _titles(found)),
+        "",
+    ]
+    lines += [*markdown_grid(_head(found), list(_rows(found))), "", cell(verdict(found)), ""]
+    return "\n".join([*lines, *(f"- {cell(text)}" for text in _notes(found)), ""])
+
+
+def headline(found: BenchComparison) -> str:
+    """Return what is shown, in a few words."""
+    for what in (Shown.DROP, Shown.RISE):
+        if names := found.shown(what):
+            return f"a {what} is shown ({listed(SHOWN[name] for name in names)})"
+    return "nothing is shown"
+
+
+def verdict(found: BenchComparison) -> str:
+    """Return what the comparison shows."""
+    told = [
+        f"A {what} is shown in {listed(SHOWN[name] for name in names)}."
+        for what in (Shown.DROP, Shown.RISE)
+        if (names := found.shown(what))
+    ]
+    if told:
+        return " ".join(told)
+    moved = any(one.fell or one.rose for one in found.metrics.values())
+    return "Could be chance." if moved else "No question differs."
+
+
+def _titles(found: BenchComparison) -> Iterator[str]:
+    for name, one in (("BASE", found.base), ("HEAD", found.head)):
+        yield one_line(f"{name} {one.name}: {_asked(one.arguments)}")
+    names = ("only in BASE", "only in HEAD", "failed in one of them")
+    left = [f"{count:,} {name}" for name, count in zip(names, found.left, strict=True) if count]
+    yield f"{plural(found.pairs, 'question')} in both" + (f"; not compared: {', '.join(left)}" if left else "")
+
+
+def _asked(arguments: Mapping[str, Any]) -> str:
+    asked = "all that it holds" if arguments.get("whole") else f"{arguments.get('k')} passages"
+    on = f"{arguments.get('memory')} on {arguments.get('dataset')} ({arguments.get('file')})"
+    return f"{on}, {asked}, stored by the {arguments.get('unit')}"
+
+
+def _head(found: BenchComparison) -> tuple[str, ...]:
+    level = percent(1 - found.alpha)
+    return ("metric", "n", "BASE", "HEAD", f"difference ({level})", "lower", "higher", "p, Holm")
+
+
+def _rows(found: BenchComparison) -> list[tuple[str, ...]]:
+    return [(SHOWN[name], *_row(one)) for name, one in found.metrics.items()]
+
+
+def _row(one: Paired) -> tuple[str, ...]:
+    low, high = one.change.interval
+    difference = f"{one.head - one.base:+.2f} ({low:+.2f} to {high:+.2f})"
+    p = "too few" if one.change.adjusted is None else p_value(one.change.adjusted)
+    means = (f"{one.change.pairs:,}", f"{one.base:.2f}", f"{one.head:.2f}")
+    return (*means, difference, f"{len(one.fell):,}", f"{len(one.rose):,}", p)
+
+
+def _notes(found: BenchComparison) -> Iterator[str]:
+    tested = sum(one.change.adjusted is not None for one in found.metrics.values())
+    if tested > 1:
+        yield f"p of {tested} metrics, adjusted together: McNemar's exact test of yes and no, sign flips of scores"
+    if found.judges:
+        yield one_line(f"judged by {found.judges}")
+    if found.unjudged:
+        yield one_line(f"what models judged is not compared: {found.unjudged}")
+    yield "questions about one conversation resemble each other, so that less is shown than it seems"
+
+
+def comparison_json(found: BenchComparison) -> dict[str, Any]:
+    """Return the comparison as plain JSON types; `p_holm` is null where so few questions cannot show anything."""
+    return {
+        "version": 1,
+        "base": _run(found.base),
+        "head": _run(found.head),
+        "alpha": found.alpha,
+        "pairs": found.pairs,
+        "not_compared": found.left._asdict(),
+        "judges": found.judges or None,
+        "drops": found.shown(Shown.DROP),
+        "rises": found.shown(Shown.RISE),
+        "metrics": {name: _metric(one) for name, one in found.metrics.items()},
+    }
+
+
+def _run(one: Asked) -> dict[str, Any]:
+    return {"journal": one.name, **one.arguments}
+
+
+def _metric(one: Paired) -> dict[str, Any]:
+    return {
+        "n": one.change.pairs,
+        "base": one.base,
+        "head": one.head,
+        "difference": one.head - one.base,
+        "interval": list(one.change.interval),
+        "test": "sign flips" if one.change.shares else "mcnemar",
+        "p": one.change.p,
+        "p_holm": one.change.adjusted,
+        "shown": one.change.shown.value,
+        "lower": list(one.fell),
+        "higher": list(one.rose),
+    }
+
+
+SHOWN_PLACES = 5
+
+
+class Origin(Protocol):
+    """Where a published file is from."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def digest_by(self) -> str: ...
+
+
+class Checked(NamedTuple):
+    """What was found in a file: its `format`, `how` it was recognised, its size in bytes, and its `inventory`."""
+
+    name: str
+    format: str
+    how: str
+    size: int
+    sha256: str
+    published: Origin | None
+    inventory: Inventory
+
+
+def dataset_lines(checked: Checked) -> Iterator[str]:
+    """Yield the lines for a terminal."""
+    found = checked.inventory
+    yield f"{checked.name}: {checked.format}, {checked.how}"
+    yield f"{checked.size:,} bytes, sha256 {checked.sha256}"
+    if checked.published is not None:
+        origin = checked.published
+        yield f"this is {origin.title} ({origin.source}; its digest was {origin.digest_by})"
+    else:
+        yield "no published file that is known by its digest"
+    yield (
+        f"{plural(found.conversations, 'conversation')}, {plural(found.sessions, 'session')},"
+        f" {plural(found.turns, 'turn')}, {plural(found.questions, 'question')}, {found.unanswerable:,} unanswerable"
+    )
+    yield ""
+    yield from grid(("category", "questions"), [(name, f"{n:,}") for name, n in sorted(found.categories.items())])
+    yield ""
+    if not found.oddities:
+        yield "nothing odd"
+        return
+    yield f"odd ({found.oddities.total():,}):"
+    for kind in Kind:
+        if count := found.oddities[kind]:
+            yield f"  {kind.value}: {count:,}"
+            kept = found.places[kind][:SHOWN_PLACES]
+            yield from (f"    {one.place}: {one.said}" for one in kept)
+            if count > len(kept):
+                yield f"    … and {count - len(kept):,} more"
+
+
+def dataset_json(checked: Checked) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    origin = checked.published
+    return {
+        "file": checked.name,
+        "format": checked.format,
+        "recognised_by": checked.how,
+        "bytes": checked.size,
+        "sha256": checked.sha256,
+        "published": None
+        if origin is None
+        else {"title": origin.title, "source": origin.source, "digest_by": origin.digest_by},
+        **checked.inventory.to_json(),
+    }
+
+
+HEAD = ("reported by others", "model", "category", "of theirs", "theirs", "ours")
+
+
+def reported_lines(reported: Sequence[Reported], summary: Summary, *, same_file: bool) -> Iterator[str]:
+    """Yield the lines for a terminal; `same_file` says that ours was asked of the published file, and all of it."""
+    yield "NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours"
+    rows = [
+        (
+            f"{one.system} [{_number(one, reported)}]",
+            one.model,
+            one.category or "all",
+            one.about,
+            f"{one.value:g}",
+            _ours(one, summary),
+        )
+        for one in reported
+    ]
+    yield from grid(HEAD, rows)
+    if not same_file:
+        yield "ours are of another file, or of a part of it, so that no two figures are of the same questions"
+    for number, source in enumerate(_sources(reported), start=1):
+        yield f"[{number}] {source}"
+
+
+def reported_json(reported: Sequence[Reported], summary: Summary, *, same_file: bool) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    figures = [
+        {**one._asdict(), "category": one.category or None, "measured_here": False, "ours": _plain(_mean(one, summary))}
+        for one in reported
+    ]
+    return {"same_file": same_file, "figures": figures}
+
+
+def _mean(one: Reported, summary: Summary) -> Mean | None:
+    group = summary.categories.get(one.category) if one.category else summary.everything
+    return None if group is None else group.means.get(one.metric)
+
+
+def _ours(one: Reported, summary: Summary) -> str:
+    mean = _mean(one, summary)
+    return "–" if mean is None or mean.value is None else f"{mean.value:.3f}"
+
+
+def _plain(mean: Mean | None) -> dict[str, Any] | None:
+    return None if mean is None else {"value": mean.value, "n": mean.n, "low": mean.low, "high": mean.high}
+
+
+def _sources(reported: Sequence[Reported]) -> list[str]:
+    return list(dict.fromkeys(one.source for one in reported))
+
+
+def _number(one: Reported, reported: Sequence[Reported]) -> int:
+    return _sources(reported).index(one.source) + 1

@@ -1,0 +1,229 @@
+"""Open the file of a public memory benchmark, recognise which one it is, and read it sample by sample."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pytest_recall.datasets import dmr, locomo, longmemeval
+from pytest_recall.datasets.dataset import Sample
+from pytest_recall.datasets.rows import called, opened, rows, whole
+from pytest_recall.files.errors import RecallError, one_line
+
+Format = Literal["locomo", "longmemeval", "dmr"]
+
+
+class Layout(NamedTuple):
+    """How a dataset is laid out: as lines or as an array, by which fields one knows a row, and who reads it."""
+
+    title: str
+    lines: bool
+    marks: frozenset[str]
+    read: Callable[[Any, str, int], Sample]
+
+    @property
+    def shape(self) -> str:
+        """What the file is, in words."""
+        fields = " and ".join(f"`{mark}`" for mark in sorted(self.marks))
+        return f"{'JSON Lines' if self.lines else 'an array'} whose rows have {fields}"
+
+
+LAYOUTS: Mapping[Format, Layout] = {
+    "locomo": Layout("LoCoMo", False, frozenset({"conversation", "qa"}), locomo.sample),
+    "longmemeval": Layout("LongMemEval", False, frozenset({"haystack_sessions", "question_id"}), longmemeval.sample),
+    "dmr": Layout("DMR", True, frozenset({"previous_dialogs", "self_instruct"}), dmr.sample),
+}
+_FIRST = 64 * 1024
+_SESSION = re.compile(r"session_\d+")
+
+
+def recognise(path: Path, name: str) -> Format:
+    """Return which dataset the file is; messages call it `name`.
+
+    Raises RecallError for a file that is none of them, and says which other layout it is, if that is known.
+    """
+    with opened(path, name) as file:
+        start = file.read(_FIRST)
+    said = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start[:2] in (b"\x1f\x8b", b"PK"):
+        raise RecallError(f"{name}: is compressed; unpack it first")
+    if said.startswith(b"version https://git-lfs"):
+        raise RecallError(f"{name}: is a pointer of Git LFS and not the file itself; fetch that")
+    if not said:
+        raise RecallError(f"{name}: is empty; {_known()}")
+    if said[:1] not in (b"[", b"{"):
+        raise RecallError(f"{name}: is neither a JSON array nor JSON Lines; {_known()}")
+    lines = said[:1] == b"{"
+    row = _first(path, name, lines)
+    if row is None:
+        raise RecallError(f"{name}: has no rows; {_known()}")
+    for format, layout in LAYOUTS.items():
+        if layout.marks <= row.keys():
+            if layout.lines != lines:
+                other = "an array" if layout.lines else "an object or JSON Lines"
+                raise RecallError(f"{name}: is {layout.title} as {other}; as published it is {layout.shape}")
+            return format
+    raise RecallError(f"{name}: is {_other(row)}; {_known()}")
+
+
+def _first(path: Path, name: str, lines: bool) -> Mapping[str, Any] | None:
+    """Return the first row, None if there is none. Raises RecallError if it is no object."""
+    # What begins with a brace may be JSON Lines or one object, and one that is indented is no line.
+    try:
+        found = next(rows(path, name, lines=lines), None)
+    except RecallError:
+        if lines and isinstance(value := whole(path, name), dict):
+            return value
+        raise
+    if found is None:
+        return None
+    if not isinstance(found[1], dict):
+        raise RecallError(f"{name}: row {found[0]}: expected an object, found {called(found[1])}; {_known()}")
+    return found[1]
+
+
+def _other(row: Mapping[str, Any]) -> str:
+    """Return what a row seems to be that is of no published file."""
+    values = [value for value in row.values() if isinstance(value, dict)]
+    if any("question_answer_pairs" in value or any(map(_SESSION.fullmatch, value)) for value in values):
+        return "an object of conversations by id, another layout of LoCoMo"
+    if any(map(_SESSION.fullmatch, row)):
+        return "a conversation of LoCoMo with its sessions at the top, its older layout, a file for each"
+    if "question_type" in row or "question_id" in row:
+        return f"{'`sessions`' if 'sessions' in row else 'no `haystack_sessions`'} in the layout of LongMemEval"
+    if "previous_dialogs" in row:
+        return "Multi-Session Chat without the `self_instruct` of DMR"
+    if {"question", "query"} & row.keys() and {"conversation", "turns"} & row.keys():
+        return "questions with a `conversation` each, no layout that a dataset is published in"
+    fields = ", ".join(f"`{one_line(key, 30)}`" for key in list(row)[:5]) or "no fields"
+    return f"no dataset that is known: its first row has {fields}"
+
+
+def _known() -> str:
+    shapes = "; ".join(f"{layout.title} is {layout.shape}" for layout in LAYOUTS.values())
+    return f"known: {shapes}"
+
+
+_SAMPLES: dict[Format, str] = {"locomo": "locomo.json", "longmemeval": "longmemeval.json", "dmr": "dmr.jsonl"}
+
+
+class Dataset(NamedTuple):
+    """A file, and the format in which it is read; messages call it `name`."""
+
+    path: Path
+    name: str
+    format: Format
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield each conversation with its questions, in the order of the file; it is read anew each time.
+
+        Raises RecallError at the first row that does not fit, and for a file that has none.
+        """
+        layout = LAYOUTS[self.format]
+        seen: dict[str, int] = {}
+        for number, row in rows(self.path, self.name, lines=layout.lines):
+            sample = layout.read(row, self.name, number)
+            # Its questions have it in their ids, by which everything that is kept of them is found again.
+            first = seen.setdefault(sample.conversation.id, number)
+            if first != number:
+                id = sample.conversation.id
+                raise RecallError(f"{self.name}: row {number}: `{id}` is already row {first}; choose another id")
+            yield sample
+        if not seen:
+            raise RecallError(f"{self.name}: has no rows; {layout.title} is {layout.shape}")
+
+    def scenario(self, sample: Sample) -> str:
+        """Return the scenario of the sample's questions: the conversation if they share one, else the dataset."""
+        return sample.conversation.id if self.format == "locomo" else self.format
+
+
+class Reader:
+    """Hands out the samples of a dataset by row. It holds one, and reads on from there; going back begins anew."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._rows: Iterator[tuple[int, Any]] = iter(())
+        self._sample: Sample | None = None
+
+    def at(self, row: int) -> Sample:
+        """Return the sample of the row. Raises RecallError."""
+        if self._sample is not None and self._sample.row == row:
+            return self._sample
+        layout = LAYOUTS[self._dataset.format]
+        if self._sample is None or self._sample.row > row:
+            self._rows = rows(self._dataset.path, self._dataset.name, lines=layout.lines)
+        self._sample = None  # What is let go of must not be there beside what is read next.
+        for number, given in self._rows:
+            if number == row:
+                self._sample = layout.read(given, self._dataset.name, number)
+                return self._sample
+        raise RecallError(f"{self._dataset.name}: row {row} is gone; leave the file alone while it is in use")
+
+
+def open_dataset(path: Path, name: str | None = None, format: Format | None = None) -> Dataset:
+    """Return the dataset in the file, which messages call `name`; without a `format` it is recognised.
+
+    Raises RecallError for a file that cannot be read or is of no known format.
+    """
+    shown = name or str(path)
+    if path.exists() and not path.is_file():
+        raise RecallError(f"{shown}: is no regular file; it is read more than once, so write it to one")
+    return Dataset(path, shown, format or recognise(path, shown))
+
+
+class Digest(NamedTuple):
+    """How large a file is, in bytes, and its SHA-256."""
+
+    size: int
+    sha256: str
+
+
+def digest(dataset: Dataset) -> Digest:
+    """Return the digest of the file. Raises RecallError."""
+    with opened(dataset.path, dataset.name) as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        return Digest(file.tell(), found)
+
+
+def sample_path(format: Format) -> Path:
+    """Return where the small file of the format is."""
+    return Path(str(files("pytest_recall").joinpath("datasets", "samples", _SAMPLES[format])))
+
+
+def sample_text(format: Format) -> str:
+    """Return a small file of the format, written for tests and demonstrations; it has nothing of the real one."""
+    return sample_path(format).read_text(encoding="utf-8")
+
+
+class Published(NamedTuple):
+    """A file as it was published. `source` says where, and `digest_by` how its digest is known."""
+
+    title: str
+    source: str
+    digest_by: str
+
+
+_REPORTED = "reported by several of its users"
+
+PUBLISHED = {
+    "79fa87e90f04081343b8c8debecb80a9a6842b76a7aa537dc9fdf651ea698ff4": Published(
+        "LoCoMo, locomo10.json", "snap-research/locomo, commit 3eb6f2c", "taken from the file"
+    ),
+    "821a2034d219ab45846873dd14c14f12cfe7776e73527a483f9dac095d38620c": Published(
+        "LongMemEval, longmemeval_oracle.json", "xiaowu0162/longmemeval-cleaned, revision 98d7416", _REPORTED
+    ),
+    "d6f21ea9d60a0d56f34a05b609c79c88a451d2ae03597821ea3d5a9678c3a442": Published(
+        "LongMemEval, longmemeval_s_cleaned.json", "xiaowu0162/longmemeval-cleaned, revision 98d7416", _REPORTED
+    ),
+    "9d79e5524794a2e6900a3aa9cb7d9152c5a3e8319c9a87c25494ba1eacee495f": Published(
+        "LongMemEval, longmemeval_m_cleaned.json", "xiaowu0162/longmemeval-cleaned, revision 98d7416", _REPORTED
+    ),
+    "d3dbea36848b41dc46c0f1548d0ebf74eeaf6390d6f3fe9318e8480dc984495e": Published(
+        "DMR, msc_self_instruct.jsonl", "MemGPT/MSC-Self-Instruct, revision 5138f416", _REPORTED
+    ),
+}
+"""By SHA-256 of the whole file."""

@@ -1,0 +1,167 @@
+"""Bench: how a dataset is run against a memory: which questions are asked, who judges them, what is measured."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from pytest_recall.cases.case import JudgeCall, Text, WrittenJudge
+from pytest_recall.cases.memory_part import MAX_LIMIT, Unit
+from pytest_recall.datasets.dataset import Question
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.metrics.abstention import abstains
+from pytest_recall.metrics.retrieval import MAX_ANSWER, Retrieval
+from pytest_recall.schedule.selection import shuffle_key
+from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.trial import ANSWERED, Answer
+
+SAMPLE = "sample"
+"""Stands for a path: the small file that is shipped."""
+LIMIT = 10
+PAPER: Literal["paper"] = "paper"
+"""The judge that asks a model by the rule of the dataset's paper."""
+ABSTAINING = frozenset({"longmemeval"})
+"""The datasets whose papers have a rule for unanswerable questions."""
+JUDGE = "benchmark"
+"""The judge that goes by what came back: an answer, or passages alone."""
+
+
+class BenchFile(BaseModel):
+    """A file that runs a dataset as eval cases, as people write it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dataset: Literal["auto", "locomo", "longmemeval", "dmr"] = Field(
+        default="auto", description="What the file is; `auto` goes by its first row."
+    )
+    path: Text = Field(description="The dataset, relative to this file; `sample` is the small one that is shipped.")
+    memory: Text | None = Field(
+        default=None, description="The memory system by its selector; without it, that of other cases with a memory."
+    )
+    limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIMIT)] = Field(
+        default=LIMIT, description="How many passages the memory is asked for: the k of the metrics."
+    )
+    unit: Literal["turn", "session"] = Field(default="turn", description="What the memory is told at a time.")
+    sample: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="Ask so many questions, drawn from each category by its share; all without it."
+    )
+    seed: int | str = Field(default=0, description="What decides the draw; the same one draws the same questions.")
+    questions: Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Ask these questions only, by id."
+    )
+    categories: Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Ask the questions of these categories only."
+    )
+    judges: Annotated[tuple[WrittenJudge, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Who decides on questions that have an answer, in place of `benchmark`."
+    )
+
+
+Asked = tuple[str, str]
+"""A question by its id, and its category."""
+
+
+def chosen(known: Sequence[Asked], asked: BenchFile, where: str) -> set[str]:
+    """Return the ids of the questions that are asked. Raises RecallError for a name that none has."""
+    ids, categories = {id for id, _ in known}, {category for _, category in known}
+    problems = [
+        f"{where}: {field}: {name!r} is not in the dataset{nearest(name, there)}"
+        for field, names, there in (
+            ("questions", asked.questions or (), ids),
+            ("categories", asked.categories or (), categories),
+        )
+        for name in names
+        if name not in there
+    ]
+    if problems:
+        raise RecallError(*problems)
+    left = [
+        (id, category)
+        for id, category in known
+        if (asked.questions is None or id in asked.questions)
+        and (asked.categories is None or category in asked.categories)
+    ]
+    if not left:
+        raise RecallError(f"{where}: no question is of these `categories` and among these `questions`; ask for others")
+    return {id for id, _ in left} if asked.sample is None else draw(left, asked.sample, str(asked.seed))
+
+
+def draw(known: Iterable[Asked], count: int, seed: str) -> set[str]:
+    """Return `count` of the questions, or all if there are fewer, from each category by its share.
+
+    What is left over by rounding down goes to the categories that lost most by it (Hamilton's
+    method). Within a category the questions with the least hash of seed and id are drawn, so that
+    the order of the file does not matter.
+    """
+    by_category: dict[str, list[str]] = defaultdict(list)
+    for id, category in known:
+        by_category[category].append(id)
+    total = sum(map(len, by_category.values()))
+    count = min(count, total)
+    places = {category: count * len(ids) // total for category, ids in by_category.items()}
+    lost = sorted(by_category, key=lambda one: (-(count * len(by_category[one]) % total), one))
+    for category in lost[: count - sum(places.values())]:
+        places[category] += 1
+    return {
+        id
+        for category, ids in by_category.items()
+        for id in sorted(ids, key=lambda one: shuffle_key(seed, one))[: places[category]]
+    }
+
+
+def judges_of(question: Question, dataset: str, evidence: Sequence[str], named: Sequence[JudgeCall]) -> list[JudgeCall]:
+    """Return who judges the question: those that are `named`, as far as it has what they need.
+
+    An unanswerable question is judged by whether the answer abstains, and by nothing else: by the rule of
+    the dataset's paper where that has one and its judge is named, and otherwise by `benchmark`.
+    """
+    arguments: dict[str, JsonValue] = {"dataset": dataset}
+    if question.unanswerable:
+        arguments["unanswerable"] = True
+        asked = {call.name for call in named} & ({JUDGE, PAPER} if dataset in ABSTAINING else {JUDGE})
+        return [JudgeCall(name=name, arguments=arguments) for name in sorted(asked or {JUDGE})]
+    told = {JUDGE: arguments, PAPER: {**arguments, "category": question.category}}
+    calls = [
+        JudgeCall(name=call.name, arguments={**told.get(call.name, {}), **call.arguments})
+        for call in named
+        if call.name != "recall_at_k" or evidence or call.arguments.get("evidence")
+    ]
+    return calls or [JudgeCall(name=JUDGE, arguments=arguments)]
+
+
+def evidence_of(question: Question, unit: str) -> tuple[str, ...]:
+    """Return the ids that have to come back: turns where turns are stored and named, else sessions."""
+    return (question.evidence if unit == "turn" else ()) or question.evidence_sessions
+
+
+def retrieval_of(
+    question: Question, evidence: Sequence[str], units: Sequence[Unit], answer: Answer, dataset: str
+) -> Retrieval | None:
+    """Return what came back as a row of `recall metrics`; None where that cannot be judged.
+
+    An unanswerable question is about the answer alone: what would be retrieved for it is neither right nor wrong.
+    """
+    answered = answer.usage.get(ANSWERED, 1) != 0
+    if question.unanswerable and not answered:
+        return None
+    plain: dict[str, object] = {
+        "id": question.id,
+        "category": question.category,
+        "seconds": float(answer.usage.get("memory_recall_seconds", 0)),
+        "unanswerable": question.unanswerable,
+    }
+    if answered:
+        text = answer.text[:MAX_ANSWER]
+        plain |= {"answer": text, "abstained": abstains(text, dataset)}
+    if not question.unanswerable:
+        if question.answer:
+            plain["ground_truth"] = question.answer
+        if answer.passages or not answered:
+            plain["retrieved"] = tuple(one.text for one in answer.passages)
+            ids = ranked(answer.passages, units, evidence) if evidence else None
+            if ids is not None:
+                plain |= {"retrieved_ids": tuple(ids), "evidence": tuple(evidence)}
+    return Retrieval.model_validate(plain)

@@ -1,0 +1,1 @@
+"""Files and texts: what every feature reads, writes and prints with."""

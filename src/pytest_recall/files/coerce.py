@@ -1,0 +1,81 @@
+"""Check plain values from JSON, YAML or users' code against the types that they are for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from math import isfinite
+from typing import Any
+
+# By annotation, as written. A bool is an int to Python, but not to anybody who wrote `attempt: true`.
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "bool": (bool,),
+    "int": (int,),
+    "int | None": (int, type(None)),
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "bool | None": (bool, type(None)),
+    "tuple[str, ...]": (list, tuple),
+    "list[str]": (list, tuple),
+}
+_SEQUENCES: Mapping[str, Callable[[Any], Any]] = {"tuple[str, ...]": tuple, "list[str]": list}
+# Other spellings of plain values: a field of such a type would be left out, and nothing would say so.
+_UNKNOWN = re.compile(r"(list|tuple|set|frozenset|Sequence|Iterable|Collection|Optional|Union)\[(str|int|float|bool)\b")
+
+
+def values_of(plain: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return numbers by name, as JSON has them; None stays None. Raises TypeError or ValueError for what is none."""
+    values = {str(name): None if value is None else float(value) for name, value in plain.items()}
+    if not all(value is None or isfinite(value) for value in values.values()):
+        raise ValueError(f"{dict(plain)!r}: not all of them are numbers")
+    return values
+
+
+def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the dataclass or named tuple `kind` that `plain` has, without those of a later version.
+
+    Raises TypeError for a value of another type than the field's; fields of types beyond
+    JSON's own are left to the caller.
+    """
+    found: dict[str, Any] = {}
+    for name, annotation in kind.__annotations__.items():
+        if name not in plain:
+            continue
+        value: Any = plain[name]
+        written = str(getattr(annotation, "__forward_arg__", annotation))  # a named tuple's annotations are wrapped
+        allowed = _KINDS.get(written)
+        if allowed is None:
+            if _UNKNOWN.match(written):
+                raise NotImplementedError(f"{kind.__name__}.{name}: {written} is not read; add it to `_KINDS`")
+            continue
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+            raise TypeError(f"{name}: {value!r} is no {written}")
+        if written in _SEQUENCES:
+            if not all(isinstance(part, str) for part in value):
+                raise TypeError(f"{name}: {value!r} is no {written}")
+            value = _SEQUENCES[written](value)
+        found[name] = value
+    return found
+
+
+def field_of(given: Any) -> Callable[..., Any]:
+    """Return what looks up a field of a mapping or an attribute of any other object, None if it is not there."""
+    return given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
+
+
+def well_formed(text: str) -> str:
+    """Return `text` as it can be written as UTF-8 and sent between processes: a lone surrogate becomes a "?"."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def number_of(value: Any) -> float | None:
+    """Return `value` if it is a finite number, and None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # an integer that no float can hold
+        return None

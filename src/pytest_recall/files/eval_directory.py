@@ -1,0 +1,217 @@
+"""Find the eval directory of a run, and the folder `_artifacts` in which runs leave what they did."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.files.disk import make_ignored, write_text
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.find import find_files
+
+FOLDER = "_artifacts"
+_WHY = "# What runs leave behind; nothing here belongs in git.\n"
+
+
+class Artifacts:
+    """The artifacts of one eval directory; `folder` is made when something is written."""
+
+    def __init__(self, eval_dir: Path) -> None:
+        self.folder = eval_dir / FOLDER
+
+    def make(self) -> None:
+        """Make the folder, and let git pass over it. Raises OSError."""
+        make_ignored(self.folder, _WHY)
+
+    def calibration(self, kind: str) -> Path:
+        """Return the file of the replies that calibrations of the judge `kind` have got."""
+        return self.folder / "calibration" / f"{kind}.ndjson"
+
+    def new_run(self, now: datetime) -> Path:
+        """Make and return the folder of a new run, named after the time; no two runs share one."""
+        self.make()
+        stamp = now.strftime("%Y-%m-%dT%H%M%S")
+        for count in range(1, 10_000):
+            run = self.folder / (stamp if count == 1 else f"{stamp}-{count}")
+            try:
+                run.mkdir()
+            except FileExistsError:
+                continue
+            return run
+        raise RecallError(f"{self.folder}: 10,000 runs in one second; empty the folder")
+
+    def runs(self) -> list[Path]:
+        """Return the run folders, oldest first."""
+        return runs_in([self.folder])
+
+    def find(self, run: str) -> Path:
+        """Return the folder of `run`: "latest", "previous", a run's name, or a path to its folder or journal.
+
+        Raises RecallError, naming the nearest runs.
+        """
+        runs = self.runs()
+        if run == "latest":
+            if not runs:
+                raise RecallError(f"{self.folder}: no run yet; run `pytest -p recall` first")
+            return runs[-1]
+        if run == "previous":
+            if len(runs) < 2:
+                raise RecallError(f"{self.folder}: no run before the latest; run `pytest -p recall` again first")
+            return runs[-2]
+        named = Path(run)
+        for path in (self.folder / run, named.parent if named.name == "trials.jsonl" else named):
+            if (path / "trials.jsonl").is_file():
+                return path
+        raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in runs])}")
+
+    def write(self, name: str, text: str) -> None:
+        """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""
+        self.make()
+        write_text(self.folder / name, text)
+
+
+def runs_in(folders: Iterable[Path]) -> list[Path]:
+    """Return the run folders that are in any of `folders`, oldest first. Raises OSError."""
+    found = {
+        path: None
+        for folder in folders
+        if folder.is_dir()
+        for path in folder.iterdir()
+        if (path / "trials.jsonl").is_file()
+    }
+    return sorted(found, key=lambda path: _order(path.name))
+
+
+def _order(name: str) -> tuple[str, int]:
+    day, _, time = name.partition("T")
+    clock, _, count = time.partition("-")
+    return f"{day}T{clock}", int(count) if count.isdigit() else 1
+
+
+def today_yaml(fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text of today.yaml: what a run was asked to do, one line per chosen case."""
+    # Imported here: every pytest session asks where its artifacts would be.
+    from pytest_recall.files import strict_yaml
+
+    head = "".join(f"{key}: {strict_yaml.flow(value)}\n" for key, value in fields.items())
+    rows = "".join(f"  - {strict_yaml.flow(case)}\n" for case in cases)
+    return (
+        "# The slice of the newest run, and why each case is in it. Written by pytest-recall.\n"
+        + head
+        + ("cases:\n" + rows if rows else "cases: []\n")
+    )
+
+
+def relative(path: Path, base: Path) -> str:
+    """Return `path` as messages show it: relative to `base` with `/`, or absolute if elsewhere."""
+    try:
+        return Path(os.path.realpath(path)).relative_to(os.path.realpath(base)).as_posix()
+    except ValueError:
+        return os.fspath(path)
+
+
+SETTLED = ("recall.yaml", "rubric.yaml")
+CASES = ("cases.yaml", "cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The eval directory, and the project root that messages are relative to."""
+
+    root: Path
+    eval_dir: Path
+
+    @property
+    def state(self) -> Path:
+        """The schedule's state file."""
+        return self.eval_dir / "recall.yaml"
+
+    @property
+    def events(self) -> Path:
+        """Where runs write what is not in the state file yet, if the rubric says so."""
+        return self.eval_dir / "events"
+
+    @property
+    def rubric(self) -> Path:
+        """The team's knobs."""
+        return self.eval_dir / "rubric.yaml"
+
+    @property
+    def calibration(self) -> Path:
+        """How well judging models agree with people."""
+        return self.eval_dir / "calibration.yaml"
+
+    @property
+    def lock(self) -> Path:
+        """The lock that writers of the state hold; it lies among the ignored files."""
+        return self.artifacts.folder / ".lock"
+
+    @property
+    def cassettes(self) -> Path:
+        """Where recorded calls are, unless another folder is named."""
+        return self.eval_dir / "cassettes"
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Where runs leave what they did."""
+        return Artifacts(self.eval_dir)
+
+    def name(self, path: Path) -> str:
+        """Return `path` as messages show it."""
+        return relative(path, self.root)
+
+
+def settled(root: Path, named: Iterable[Path]) -> Path | None:
+    """Return the nearest directory at or above one of `named`, up to `root`, with a state or a rubric."""
+    for path in named:
+        for folder in _up_to(root, path):
+            if any((folder / name).is_file() for name in SETTLED):
+                return folder
+    return None
+
+
+def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | None = None) -> Place:
+    """Return the place of a run over the paths `named` on the command line.
+
+    In order: the directory that was `given`; the nearest directory at or above a named
+    path, up to `root`, that holds a state or a rubric; the only one below that holds one, and case files; the nearest
+    above that holds case files;
+    `eval` under `cwd`; `eval` under `root`.
+    """
+    if given is not None:
+        return Place(root, given)
+    paths = list(named)
+    if (folder := settled(root, paths)) is not None or (folder := _below(paths)) is not None:
+        return Place(root, folder)
+    for path in paths:
+        for folder in _up_to(root, path):
+            if any(next(folder.glob(kind), None) for kind in CASES):
+                return Place(root, folder)
+    for folder in (cwd / "eval", root / "eval"):
+        if folder.is_dir():
+            return Place(root, folder)
+    return Place(root, root / "eval")
+
+
+def _below(named: Iterable[Path]) -> Path | None:
+    """Return the one eval directory below the paths, such as that of a service whose folder is named."""
+    found = {
+        path.parent
+        for folder in named
+        if folder.is_dir()
+        for path in find_files(folder, lambda path: path.name in SETTLED)
+        if any(next(path.parent.glob(kind), None) for kind in CASES)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _up_to(root: Path, path: Path) -> Iterator[Path]:
+    for folder in (path, *path.parents):
+        if folder.is_dir():
+            yield folder
+        if folder == root:
+            return

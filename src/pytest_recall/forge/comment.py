@@ -1,0 +1,209 @@
+"""The text of a comment and of an issue about a run, within the host's limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from pytest_recall.files.errors import RecallError
+
+LIMIT = 65_536
+"""The most characters that GitHub takes in a comment or an issue."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])(?!/?(?:details|summary|br)\s*/?>)", re.IGNORECASE)
+_LINE_START = re.compile(r"^([ \t>*+-]*)/", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_APART = "\u200b"
+# What a host turns into a notice to somebody, a backlink or a command, and between what it is taken apart.
+_LOUD = (
+    (re.compile(rf"@(?!{_APART})"), f"@{_APART}"),
+    (re.compile(r"([#!])(?=\\?\w)"), rf"\1{_APART}"),
+    (re.compile(r"\b(GH|GL)(\\?-)(?=\d)", re.IGNORECASE), rf"\1{_APART}\2"),
+    (re.compile(r"://"), f":{_APART}//"),
+    (re.compile(r"\](?=[(:\[])"), f"]{_APART}"),
+    (re.compile(r"\bwww\.", re.IGNORECASE), f"www{_APART}."),
+    (re.compile(r"&(?!(?:amp|lt|gt|quot);)(?=[#A-Za-z0-9])"), f"&{_APART}"),
+)
+
+
+def marker(name: str) -> str:
+    """Return the first line of the pages called `name`, which no reader sees. Raises RecallError for a bad name."""
+    if not _NAME.fullmatch(name):
+        raise RecallError(f"name: {name!r} is none; write letters, digits, dots, `-` and `_`, 60 at most")
+    return f"<!-- recall:{name} -->"
+
+
+def is_marked(body: str, name: str) -> bool:
+    """Return whether a page begins with the marker of `name`; what stands further down is somebody's text."""
+    return body.partition("\n")[0].rstrip("\r") == marker(name)
+
+
+def same(body: str, other: str) -> bool:
+    """Return whether two pages are one to their readers: hosts change line ends, and what stands at the end."""
+    return body.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
+
+
+def quiet(text: str) -> str:
+    """Return Markdown that calls nobody: no mention, reference, link, HTML, hidden comment or command works in it.
+
+    Looks as it did, but for HTML, which shows. `<details>`, `<summary>` and `<br>` stay what they are.
+    """
+    text = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+    text = _TAG.sub("&lt;", text)
+    for pattern, apart in _LOUD:
+        text = pattern.sub(apart, text)
+    return _LINE_START.sub(rf"\1{_APART}/", text)
+
+
+def page(head: str, text: str, foot: str, *, rest: str, limit: int = LIMIT) -> str:
+    """Return `head`, as much of `text` as fits, and `foot`, in at most `limit` characters.
+
+    `text` is made quiet. It is cut after a line, and then `rest` says so and where the rest is. `head`, `foot` and
+    `rest` are ours, and have to fit.
+    """
+    text = quiet(text).strip("\n")
+    whole = _joined(head, text, foot)
+    if size(whole) <= limit:
+        return whole
+    room = limit - size(_joined(head, "", rest, foot))
+    lines = _head(text, room).split("\n")
+    while lines:
+        kept = "\n".join([*lines, *_closers(lines)])
+        if size(kept) <= room:
+            return _joined(head, kept, rest, foot)
+        lines.pop()
+    return _joined(head, "", rest, foot)
+
+
+def size(text: str) -> int:
+    """Return the length of a text as hosts may count it: UTF-16 units, never fewer than characters."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _joined(*parts: str) -> str:
+    # An empty part in the middle still takes its place, which the text has to be reckoned with.
+    return (f"{parts[0]}\n" + "\n\n".join(parts[1:])).rstrip("\n")
+
+
+def _head(text: str, room: int) -> str:
+    """Return the whole lines of `text` that fit into `room`, or of a first line that does not a part."""
+    room = max(0, room)
+    kept = text[:room]
+    while size(kept) > room:
+        kept = kept[: len(kept) - (size(kept) - room + 1) // 2]
+    if len(kept) == len(text):
+        return kept
+    return kept[: kept.rfind("\n")] if "\n" in kept else kept
+
+
+def _closers(lines: list[str]) -> list[str]:
+    """Return the lines that end what `lines` leave open: a fence, and folded parts."""
+    fence, folded = "", 0
+    for line in lines:
+        found = re.match(r" {0,3}(`{3,}|~{3,})", line)
+        if fence:
+            if found and found[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif found:
+            fence = found[1]
+        else:
+            folded += len(re.findall("<details>", line, re.IGNORECASE))
+            folded -= len(re.findall("</details>", line, re.IGNORECASE))
+    return [*([fence] if fence else []), *["</details>"] * max(0, folded)]
+
+
+MOST = 20_000
+"""The most characters for the names that an issue keeps, hidden in its text."""
+_MEMORY = re.compile(r"^<!-- recall-failing: (.*) -->$", re.MULTILINE)
+
+
+class Move(Enum):
+    """What is done with the issue."""
+
+    NOTHING = "nothing"
+    OPEN = "open"
+    UPDATE = "update"
+    REOPEN = "reopen"
+    CLOSE = "close"
+
+
+class Known(NamedTuple):
+    """An issue as it is: `declined` if somebody closed it as not planned.
+
+    `failing` are the cases that it says fail; None if they were too many to be kept.
+    """
+
+    is_open: bool
+    declined: bool
+    failing: frozenset[str] | None
+
+
+class Verdicts(NamedTuple):
+    """What a run knows of the cases: ids. `gone` are those that no case file has any more.
+
+    `troubles` say why the run shows less than it should, a phrase each: no case answers for them.
+    """
+
+    passed: frozenset[str]
+    failed: frozenset[str]
+    gone: frozenset[str] = frozenset()
+    troubles: tuple[str, ...] = ()
+
+
+class Decision(NamedTuple):
+    """What to do: `news` are cases that did not fail by the issue, `failing` all that do now."""
+
+    move: Move
+    failing: frozenset[str] | None
+    news: tuple[str, ...] = ()
+
+
+def decide(known: Known | None, run: Verdicts) -> Decision:
+    """Return what a run does to the issue, None if there is no issue yet.
+
+    A case fails until it passes or is gone: a run that did not ask it, or came to no verdict, is no news of it. An
+    issue that was closed is opened again only by a case that it did not know to fail, and never if it was declined.
+    Where the names were too many to be kept, a run does not know what is new, and closes nothing. A run that shows less
+    than it should opens the issue and closes none.
+    """
+    if known is None:
+        news = tuple(sorted(run.failed))
+        return Decision(Move.OPEN if news or run.troubles else Move.NOTHING, run.failed, news)
+    if known.declined:
+        return Decision(Move.NOTHING, known.failing)
+    if known.failing is None:
+        return Decision(Move.UPDATE if known.is_open else Move.NOTHING, None)
+    failing = (known.failing - run.passed - run.gone) | run.failed
+    news = tuple(sorted(failing - known.failing))
+    if not known.is_open:
+        if news or run.troubles:
+            return Decision(Move.REOPEN, failing, news)
+        # Nobody is told, but a case that has passed since and fails again is then news.
+        return Decision(Move.NOTHING if failing == known.failing else Move.UPDATE, failing)
+    return Decision(Move.UPDATE if failing or run.troubles else Move.CLOSE, failing, news)
+
+
+def remembered(failing: Iterable[str] | None) -> str:
+    """Return the hidden line with the failing cases; no id in it can end it."""
+    text = json.dumps(None if failing is None else sorted(failing))
+    if len(text) > MOST:
+        text = "null"
+    return f"<!-- recall-failing: {text.replace('-', chr(92) + 'u002d').replace('>', chr(92) + 'u003e')} -->"
+
+
+def recollect(body: str, name: str) -> frozenset[str] | None:
+    """Return the failing cases in the text of the issue `name`. Raises RecallError if somebody has edited them."""
+    line = [*body.replace("\r\n", "\n").split("\n", 2), ""][1]
+    found = _MEMORY.fullmatch(line)
+    try:
+        ids = json.loads(found[1]) if found else 0
+    except (ValueError, RecursionError):
+        ids = 0
+    if ids is None:
+        return None
+    if not isinstance(ids, list) or not all(isinstance(case_id, str) for case_id in ids):
+        raise RecallError(f"{name}: its second line, which is hidden, was edited; delete the text or close the issue")
+    return frozenset(ids)

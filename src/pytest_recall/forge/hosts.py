@@ -1,0 +1,207 @@
+"""GitHub and GitLab: comments, issues and statuses by their REST APIs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.forge.client import Client, Clock, RefusedError
+
+
+class Comment(NamedTuple):
+    """A comment on a pull request or an issue. `by_app` if a program's account wrote it."""
+
+    id: int
+    body: str
+    author: str
+    by_app: bool
+
+
+class Issue(NamedTuple):
+    """An issue; `declined` if it was closed as not planned."""
+
+    number: int
+    body: str
+    author: str
+    by_app: bool
+    is_open: bool
+    declined: bool
+
+
+class Host(Protocol):
+    """A repository at a code host. Every method raises what `Client.send` does."""
+
+    def login(self) -> str | None:
+        """Return whose the token is; None if it is an app's, which is not told."""
+        ...
+
+    def comments(self, number: int) -> list[Comment]:
+        """Return the comments on a pull request or an issue, the oldest first."""
+        ...
+
+    def add_comment(self, number: int, body: str) -> None:
+        """Write a comment."""
+        ...
+
+    def edit_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace the text of a comment."""
+        ...
+
+    def delete_comment(self, number: int, comment: int) -> None:
+        """Delete a comment."""
+        ...
+
+
+class Tracker(Host, Protocol):
+    """A repository with issues."""
+
+    def issues(self, label: str) -> list[Issue]:
+        """Return the issues with a label, open and closed, the oldest first."""
+        ...
+
+    def open_issue(self, title: str, body: str, label: str) -> int:
+        """Open an issue and return its number. Raises RecallError if the label was not put on it."""
+        ...
+
+    def edit_issue(self, number: int, *, body: str | None = None, state: str | None = None) -> None:
+        """Replace the text, and the state: "open", "completed" or "declined"."""
+        ...
+
+
+VERSION = "2022-11-28"
+
+
+class GitHub:
+    """The repository `repo`, `owner/name`, with the API at `url`. Close it."""
+
+    def __init__(self, url: str, repo: str, token: str, *, patience: float, clock: Clock | None = None) -> None:
+        headers = {
+            "accept": "application/vnd.github+json",
+            "authorization": f"Bearer {token}",
+            "user-agent": "pytest-recall",
+            "x-github-api-version": VERSION,
+        }
+        self._client = Client(url, headers, token, patience=patience, clock=clock)
+        self._repo = f"/repos/{quote(repo)}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def login(self) -> str | None:
+        """Return whose the token is; None if it is an app's, as a workflow's is, since those may not ask."""
+        try:
+            return str(self._client.send("GET", "/user")["login"])
+        except RefusedError as error:
+            if error.status == 403:
+                return None
+            raise
+
+    def comments(self, number: int) -> list[Comment]:
+        """Return the comments on a pull request or an issue, the oldest first."""
+        found = self._client.pages(f"{self._repo}/issues/{number}/comments?per_page=100")
+        return sorted(Comment(one["id"], one["body"] or "", *_author(one)) for one in found)
+
+    def add_comment(self, number: int, body: str) -> None:
+        """Write a comment."""
+        self._client.send("POST", f"{self._repo}/issues/{number}/comments", {"body": body})
+
+    def edit_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace the text of a comment."""
+        self._client.send("PATCH", f"{self._repo}/issues/comments/{comment}", {"body": body})
+
+    def delete_comment(self, number: int, comment: int) -> None:
+        """Delete a comment."""
+        self._client.send("DELETE", f"{self._repo}/issues/comments/{comment}")
+
+    def issues(self, label: str) -> list[Issue]:
+        """Return the issues with a label, open and closed, the oldest first."""
+        found = self._client.pages(f"{self._repo}/issues?state=all&labels={quote(label, safe='')}&per_page=100")
+        return sorted(
+            Issue(
+                one["number"],
+                one["body"] or "",
+                *_author(one),
+                is_open=one["state"] == "open",
+                declined=one["state"] == "closed" and one.get("state_reason") == "not_planned",
+            )
+            for one in found
+            if "pull_request" not in one  # To this API a pull request is an issue.
+        )
+
+    def open_issue(self, title: str, body: str, label: str) -> int:
+        """Open an issue and return its number. Raises RecallError if the label was not put on it."""
+        made = self._client.send("POST", f"{self._repo}/issues", {"title": title, "body": body, "labels": [label]})
+        if label.lower() not in [one["name"].lower() for one in made["labels"]]:
+            # GitHub drops what the token may not do, in silence; the next run would then open another one.
+            raise RecallError(
+                f"issue {made['number']}: it has no label `{label}`; give the token the right to write it"
+            )
+        return int(made["number"])
+
+    def edit_issue(self, number: int, *, body: str | None = None, state: str | None = None) -> None:
+        """Replace the text, and the state: "open", "completed" or "declined"."""
+        change: dict[str, Any] = {} if body is None else {"body": body}
+        if state is not None:
+            reason = {"open": "reopened", "completed": "completed", "declined": "not_planned"}[state]
+            change |= {"state": "open" if state == "open" else "closed", "state_reason": reason}
+        self._client.send("PATCH", f"{self._repo}/issues/{number}", change)
+
+    def status(self, commit: str, context: str) -> tuple[str, str] | None:
+        """Return the newest state and description of a commit under a name, None if there is none."""
+        for one in self._client.pages(f"{self._repo}/commits/{quote(commit)}/statuses?per_page=100"):
+            if one["context"] == context:
+                return one["state"], one["description"] or ""
+        return None
+
+    def set_status(self, commit: str, context: str, state: str, description: str, url: str | None) -> None:
+        """Give a commit a status: `state` is "success" or "failure"."""
+        body = {"context": context, "state": state, "description": description, "target_url": url}
+        self._client.send("POST", f"{self._repo}/statuses/{quote(commit)}", body)
+
+
+def _author(one: Any) -> tuple[str, bool]:
+    user = one.get("user") or {}  # Accounts that are gone are null.
+    return str(user.get("login", "")), user.get("type") == "Bot"
+
+
+class GitLab:
+    """The project `project`, an id or a path, with the API at `url`. Close it."""
+
+    def __init__(self, url: str, project: str, token: str, *, patience: float, clock: Clock | None = None) -> None:
+        headers = {"private-token": token, "user-agent": "pytest-recall"}
+        self._client = Client(url, headers, token, patience=patience, clock=clock)
+        self._project = f"/projects/{quote(project, safe='')}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def login(self) -> str | None:
+        """Return whose the token is; that of a project is a user's too."""
+        return str(self._client.send("GET", "/user")["username"])
+
+    def comments(self, number: int) -> list[Comment]:
+        """Return the notes on a merge request, the oldest first, without those that GitLab writes itself."""
+        found = self._client.pages(f"{self._notes(number)}?per_page=100")
+        return sorted(
+            Comment(one["id"], one["body"] or "", str((one.get("author") or {}).get("username", "")), False)
+            for one in found
+            if not one.get("system")
+        )
+
+    def add_comment(self, number: int, body: str) -> None:
+        """Write a note."""
+        self._client.send("POST", self._notes(number), {"body": body})
+
+    def edit_comment(self, number: int, comment: int, body: str) -> None:
+        """Replace the text of a note."""
+        self._client.send("PUT", f"{self._notes(number)}/{comment}", {"body": body})
+
+    def delete_comment(self, number: int, comment: int) -> None:
+        """Delete a note."""
+        self._client.send("DELETE", f"{self._notes(number)}/{comment}")
+
+    def _notes(self, number: int) -> str:
+        return f"{self._project}/merge_requests/{number}/notes"

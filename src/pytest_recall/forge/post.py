@@ -1,0 +1,191 @@
+"""Post: one comment that is kept up to date, and one issue for the cases that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeVar
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.tables import code
+from pytest_recall.files.wording import plural
+from pytest_recall.forge.client import RefusedError
+from pytest_recall.forge.comment import (
+    LIMIT,
+    Decision,
+    Known,
+    Move,
+    Verdicts,
+    decide,
+    is_marked,
+    marker,
+    page,
+    quiet,
+    recollect,
+    remembered,
+    same,
+)
+from pytest_recall.forge.hosts import Comment, Host, Issue, Tracker
+
+SHOWN = 50
+"""Cases that a list names at the most."""
+_Ours = TypeVar("_Ours", Comment, Issue)
+
+
+class Sheet(NamedTuple):
+    """What is posted: the `name` of the marker, Markdown that nobody vouches for, and whence it comes."""
+
+    name: str
+    text: str
+    commit: str | None = None
+    url: str | None = None
+
+    def page(self, head: str = "", above: str = "") -> str:
+        """Return the page, with a hidden line `head` below the marker, and text `above` the rest."""
+        foot = " ".join(
+            part
+            for part in (
+                f"For commit {self.commit[:12]}." if self.commit else "",
+                f"[The run that wrote this]({self.url})." if self.url else "",
+            )
+            if part
+        )
+        where = f"is in [the files of the run]({self.url})" if self.url else "is in `scorecard.md` of the run"
+        rest = f"_This is not all: the page is longer than a comment may be, and the rest {where}._"
+        first = marker(self.name) + (f"\n{head}" if head else "")
+        return page(first, f"{above}\n\n{self.text}" if above else self.text, foot, rest=rest, limit=LIMIT)
+
+
+def comment(host: Host, number: int, name: str, body: str, *, dry: bool = False) -> str:
+    """Make `body` the one comment called `name` on a pull request or an issue; return what was done.
+
+    Of several, which runs at the same time may have written, the oldest stays. A comment of somebody else is no
+    comment of ours, whatever it begins with. Raises what the host does.
+    """
+    login = host.login()
+    found = _ours(host.comments(number), name, login)
+    if not found:
+        if dry:
+            return "would write a comment"
+        host.add_comment(number, body)
+        # Another run may have done the same since we looked.
+        written = _ours(host.comments(number), name, login)
+        if len(written) > 1:
+            _keep_first(host, number, written, body)
+        return "wrote a comment"
+    if same(found[0].body, body) and len(found) == 1:
+        return "the comment says so already"
+    if dry:
+        return f"would update comment {found[0].id}"
+    return _keep_first(host, number, found, body)
+
+
+def _keep_first(host: Host, number: int, found: Sequence[Comment], body: str) -> str:
+    first, *others = found
+    if not same(first.body, body):
+        host.edit_comment(number, first.id, body)
+    for other in others:
+        try:
+            host.delete_comment(number, other.id)
+        except RefusedError as error:
+            if error.status != 404:  # Another run was faster.
+                raise
+    return f"updated comment {first.id}" + (f" and deleted {plural(len(others), 'other')}" if others else "")
+
+
+def _ours(found: Iterable[_Ours], name: str, login: str | None) -> list[_Ours]:
+    """Return what has the marker and was written by us: by an app where the token's is not told."""
+    return [
+        one for one in found if is_marked(one.body, name) and (one.by_app if login is None else one.author == login)
+    ]
+
+
+def issue(host: Tracker, sheet: Sheet, run: Verdicts, label: str, title: str, news: str, dry: bool = False) -> str:
+    """Make the issue called `sheet.name` say what fails after a run; return what was done.
+
+    `news` names the run, so that a comment about it is written once. Raises what the host does.
+    """
+    login = host.login()
+    found = _one(host, _ours(host.issues(label), sheet.name, login), dry)
+    known = None
+    if found is not None:
+        known = Known(found.is_open, found.declined, recollect(found.body, f"issue {found.number}"))
+    told = decide(known, run)
+    body = sheet.page(remembered(told.failing), _standing(told, run))
+    if found is None:
+        if told.move is Move.NOTHING:
+            return "no case fails, and there is no issue"
+        if dry:
+            return f"would open an issue about {_about(told, run)}"
+        number = host.open_issue(title, body, label)
+        _one(host, _ours(host.issues(label), sheet.name, login), dry)
+        return f"opened issue {number} about {_about(told, run)}"
+    if told.move is Move.NOTHING:
+        return f"issue {found.number} is closed" + (" as not planned, and stays so" if found.declined else "")
+    return _changed(host, found, told, body, f"news.{news}", dry)
+
+
+def _about(told: Decision, run: Verdicts) -> str:
+    return plural(len(told.news), "case") if told.news or not run.troubles else run.troubles[0]
+
+
+def _changed(host: Tracker, found: Issue, told: Decision, body: str, name: str, dry: bool) -> str:
+    says = _news(told)
+    done = {Move.CLOSE: "closed", Move.REOPEN: "reopened", Move.UPDATE: "updated"}[told.move]
+    if told.move is Move.UPDATE and not says and same(found.body, body):
+        return f"issue {found.number} says so already"
+    if dry:
+        return f"would have {done} issue {found.number}" + (f": {says}" if says else "")
+    # The comment comes first: whoever dies between the two says it once, and not never.
+    if says:
+        comment(host, found.number, name, f"{marker(name)}\n{says}")
+    state = {Move.CLOSE: "completed", Move.REOPEN: "open"}.get(told.move)
+    host.edit_issue(found.number, body=body, state=state)
+    return f"{done} issue {found.number}"
+
+
+def _one(host: Tracker, found: list[Issue], dry: bool) -> Issue | None:
+    """Return the oldest, and let go of the others, which runs at the same time may have opened."""
+    for other in () if dry else found[1:]:
+        host.edit_issue(other.number, body=f"The same as #{found[0].number}.", state="declined")
+    return found[0] if found else None
+
+
+def _standing(told: Decision, run: Verdicts) -> str:
+    """Return why the run shows less than it should, and the cases that fail, as the issue lists them."""
+    if run.troubles:
+        lines = ["The newest run shows less than it should:", "", *(f"- {quiet(trouble)}" for trouble in run.troubles)]
+        rest = _standing(told, run._replace(troubles=())) if told.failing else ""
+        return "\n".join([*lines, "", rest] if rest else lines)
+    if told.failing is None:
+        return "More cases fail than can be named here. Close this issue by hand when they no longer do."
+    if not told.failing:
+        return "Every case that failed has passed since."
+    waiting = told.failing - run.failed
+    lines = [f"Failing: {plural(len(told.failing), 'case')}."]
+    lines += [
+        f"- {code(case_id)}" + (" (no verdict in the newest run)" if case_id in waiting else "")
+        for case_id in sorted(told.failing)[:SHOWN]
+    ]
+    return "\n".join([*lines, *_more(len(told.failing))])
+
+
+def _news(told: Decision) -> str:
+    """Return what changed, as a comment says it; empty if nothing did."""
+    if told.move is Move.CLOSE:
+        return "All clear: every case that failed has passed since."
+    if not told.news:
+        return ""
+    lines = [f"{plural(len(told.news), 'case')} that did not fail before:", ""]
+    lines += [f"- {code(case_id)}" for case_id in told.news[:SHOWN]]
+    return quiet("\n".join([*lines, *_more(len(told.news))]))
+
+
+def _more(count: int) -> list[str]:
+    return [f"- and {count - SHOWN} more"] if count > SHOWN else []
+
+
+def status_words(state: str) -> str:
+    """Return what a commit's status says."""
+    if state not in ("success", "failure"):
+        raise RecallError(f"state: {state!r} is none; write success or failure")
+    return "no regression" if state == "success" else "a case failed, or the run was not finished"

@@ -1,0 +1,259 @@
+"""Fold a run into the newest state of a branch, commit it and push it, until no other push came first."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.eval_directory import FOLDER, Place
+from pytest_recall.files.wording import plural
+from pytest_recall.runs import finish
+from pytest_recall.schedule.state import KEEP_DAYS, compact
+from pytest_recall.trials.journal import NAME
+from pytest_recall.trials.record import Record
+
+AUTHOR = "eval-bot"
+EMAIL = "eval-bot@users.noreply.github.com"
+ROLES = ("AUTHOR", "COMMITTER")
+DEPTH = 100
+"""Commits of the branch that are looked at; a clone that is whole stays whole."""
+SECONDS = 300
+
+
+class GitError(RecallError):
+    """git said no."""
+
+
+class Remote:
+    """The branch `branch` of `remote`, else the current one, seen from the repository around `folder`.
+
+    Raises RecallError if there is none.
+
+    A `token` for `server` is given to git in its environment, so that neither a command line nor a file has it;
+    `user` is whom the server expects beside it.
+    """
+
+    def __init__(
+        self, folder: Path, remote: str, branch: str | None, token: str = "", server: str = "", user: str = ""
+    ) -> None:
+        self._folder, self._remote, self._token = folder, remote, token
+        # In the environment names come before those of any configuration.
+        names = {f"GIT_{role}_{what}": value for role in ROLES for what, value in (("NAME", AUTHOR), ("EMAIL", EMAIL))}
+        more = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **names, **_credentials(token, server, user)}
+        self._env = {**os.environ, **more}
+        self.top = Path(self.git("rev-parse", "--show-toplevel"))
+        self._shallow = self.git("rev-parse", "--is-shallow-repository") == "true"
+        self.branch = branch or self.git("branch", "--show-current")
+        if not self.branch:
+            raise RecallError("git: no branch is checked out; give --branch")
+
+    def tip(self) -> str:
+        """Fetch the branch and return its newest commit."""
+        depth = [f"--depth={DEPTH}"] if self._shallow else []
+        try:
+            self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"refs/heads/{self.branch}")
+        except GitError as error:
+            raise GitError(self._advice(str(error))) from None
+        return self.git("rev-parse", "FETCH_HEAD")
+
+    def _advice(self, said: str) -> str:
+        """Return what to do about a fetch that failed, where git's words are known; else these words."""
+        if "couldn't find remote ref" in said:
+            return f"git: {self._remote} has no branch `{self.branch}`; push it first, or name another with --branch"
+        if "does not appear to be a git repository" in said:
+            return f"git: `{self._remote}` is no remote of this clone; add it (`git remote add`), or give --remote"
+        return said
+
+    @contextmanager
+    def worktree(self, commit: str) -> Iterator[Path]:
+        """Check a commit out into a folder of its own, as long as it is needed."""
+        folder = Path(tempfile.mkdtemp(prefix="recall-push-"))
+        try:
+            self.git("worktree", "add", "--quiet", "--detach", "--force", str(folder / "tree"), commit)
+            yield folder / "tree"
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            self.git("worktree", "prune")
+
+    def author(self, commit: str) -> str:
+        """Return the e-mail address of a commit's author."""
+        return self.git("log", "-1", "--format=%ae", commit)
+
+    def lines(self, commit: str, start: str) -> list[str]:
+        """Return the rest of the lines in the messages of a commit, and of those before it, that begin so."""
+        found = self.git("log", f"--max-count={DEPTH}", "--format=%B", commit)
+        return [line.removeprefix(start) for line in found.split("\n") if line.startswith(start)]
+
+    def commit(self, tree: Path, folder: str, but: str, message: str) -> str | None:
+        """Commit what has changed in a folder of a worktree as eval-bot; return the commit, None if nothing has.
+
+        What lies in its folder `but` is left out, and so is what the repository ignores.
+        """
+        asked = ("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard", "--", folder)
+        listed = dict.fromkeys(self.git("--literal-pathspecs", *asked, at=tree).split("\0"))
+        changed = [path for path in listed if path and not path.startswith(f"{folder}/{but}/")]
+        if not changed:
+            return None
+        # A folder that is left out by a pathspec would be an error wherever .gitignore names it.
+        self.git("--literal-pathspecs", "add", "--all", "--", *changed, at=tree)
+        if not self.git("diff", "--cached", "--name-only", at=tree):
+            return None
+        self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--message", message, at=tree)
+        return self.git("rev-parse", "HEAD", at=tree)
+
+    def push(self, commit: str) -> None:
+        """Make a commit the newest of the branch. Raises GitError if others were faster, or a rule forbids it."""
+        self.git("push", "--quiet", "--no-verify", self._remote, f"{commit}:refs/heads/{self.branch}")
+
+    def git(self, *arguments: str, at: Path | None = None) -> str:
+        """Return what a git command prints. Raises GitError with the last line that it says."""
+        try:
+            done = subprocess.run(
+                ["git", *arguments],
+                cwd=at or self._folder,
+                env=self._env,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise RecallError("git: is not installed; install it") from None
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {_verb(arguments)}: no end after {SECONDS} s; look at the connection") from None
+        if done.returncode:
+            said = done.stderr.replace(self._token, "***") if self._token else done.stderr
+            raise GitError(f"git {_verb(arguments)}: {_cause(said) or f'exit code {done.returncode}'}")
+        return done.stdout.strip("\n")
+
+
+def _verb(arguments: tuple[str, ...]) -> str:
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "-c":
+            next(rest)
+        elif not argument.startswith("-"):
+            return argument
+    return ""
+
+
+def _cause(said: str) -> str:
+    """Return what of git's errors says why: the line that is marked as that, or else all of it."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("hint:")]
+    telling = [line for line in lines if line.startswith(("remote: error:", "fatal:", "! [", "error:"))]
+    return one_line(telling[0] if telling else " ".join(lines), 300)
+
+
+def _credentials(token: str, server: str, user: str) -> Mapping[str, str]:
+    """Return git's environment with a header for the server, in place of one that a checkout has left."""
+    if not token or not server.startswith(("http://", "https://")):
+        return {}
+    key = f"http.{server.rstrip('/')}/.extraheader"
+    basic = base64.b64encode(f"{user}:{token}".encode()).decode("ascii")
+    given = [(key, ""), (key, f"AUTHORIZATION: basic {basic}")]  # The empty one forgets those before it.
+    settings = {f"GIT_CONFIG_KEY_{number}": name for number, (name, _) in enumerate(given)}
+    settings |= {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in enumerate(given)}
+    return {"GIT_CONFIG_COUNT": str(len(given)), **settings}
+
+
+TRIES = 8
+TRAILER = "Recall-Run"
+
+
+class Pushed(NamedTuple):
+    """What came of it: the commit if there is one, and a sentence."""
+
+    commit: str | None
+    said: str
+
+
+def push(
+    remote: Remote,
+    place: Place,
+    run: Path,
+    record: Record,
+    *,
+    once: bool = False,
+    dry: bool = False,
+    sleep: Callable[[float], object] = time.sleep,
+) -> Pushed:
+    """Fold the run in the folder `run` into the state at the tip of the branch, and push that as eval-bot.
+
+    The checkout at hand stays as it is. If somebody else pushes first, the run is folded into what they pushed, so
+    that nothing of either is lost. The commit says which trials are in it, and no trial is folded into a branch again.
+    With `once`, nothing is done on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run
+    is then as it was, and can be pushed later.
+    """
+    inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
+    line = f"{TRAILER}: {run.name} {_digest(run)} "
+    seen = ""
+    count = 0
+    while True:
+        count += 1
+        tip = remote.tip()
+        if once and remote.author(tip) == EMAIL:
+            return Pushed(None, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
+        folded = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
+        if folded and folded >= len(record.trials):
+            return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
+        with remote.worktree(tip) as tree:
+            rows = _fold(Place(tree, tree / inside), run, record, folded)
+            message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
+            commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
+            if commit is None:
+                return Pushed(None, f"{run.name}: no row of {remote.branch} changes; nothing was pushed")
+            if dry:
+                return Pushed(None, f"{run.name}: would change {plural(rows, 'row')} of {remote.branch}")
+            try:
+                remote.push(commit)
+            except GitError:
+                # The tip has not moved, and still has not a while later: this is no race.
+                if tip == seen or count == TRIES:
+                    raise
+                seen = tip
+                sleep(0.2 * count)
+                continue
+        return Pushed(commit, f"{run.name}: {plural(rows, 'row')} changed; pushed {commit[:12]} to {remote.branch}")
+
+
+def _digest(run: Path) -> str:
+    """Return what tells runs of one name apart: two checkouts may have begun theirs in the same second."""
+    with (run / NAME).open("rb") as file:
+        return sha256(file.readline()).hexdigest()[:12]
+
+
+def _fold(place: Place, run: Path, record: Record, folded: int) -> int:
+    """Fold a run into the state at `place`, which has the first `folded` trials, and return how many rows changed."""
+    # Whether it is in the state of the checkout at hand says nothing of this one.
+    copy = place.artifacts.folder / run.name
+    shutil.copytree(run, copy, dirs_exist_ok=True)
+    (copy / finish.APPLIED).unlink(missing_ok=True)
+    if folded:
+        write_text(copy / finish.APPLIED, json.dumps({"trials": folded}) + "\n")
+    rows = len(finish.apply(place, copy, record) or ())
+    if record.header.mode == "nightly" and read_rubric(place.rubric, place.name(place.rubric)).state == "events":
+        # The night is the one writer that moves older event files into the state file.
+        with locked(place.lock):
+            compact(place, date.fromisoformat(record.header.date), KEEP_DAYS, write=True)
+    return rows
+
+
+def _counts(record: Record, rows: int) -> str:
+    header = record.header
+    told = f"{header.mode} {header.date}: {plural(len(record.trials), 'trial')}, {plural(rows, 'row')} changed"
+    return told if header.pr is None else f"{told}, for pull request {header.pr}"

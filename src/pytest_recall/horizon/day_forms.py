@@ -1,0 +1,89 @@
+"""A day in other forms: as a conversation, and as calls of a memory tool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.horizon.salvage import Unreadable, object_in, objects_in
+
+TOOL = "memorySave"
+
+
+class SavedCall(NamedTuple):
+    """One call: in which session, and what is to be kept."""
+
+    session: str
+    content: str
+
+
+class Calls(NamedTuple):
+    """The calls of a day, in the order of its sessions, and why others are not taken."""
+
+    taken: tuple[SavedCall, ...]
+    dropped: tuple[str, ...]
+
+
+def read_calls(reply: str, sessions: Sequence[str]) -> Calls:
+    """Return the calls in a reply that belong to one of the sessions of the day. Raises Unreadable for none."""
+    found = object_in(reply).get("calls")
+    if not isinstance(found, list):
+        raise Unreadable("has an object without a list `calls`")
+    taken, dropped = list[SavedCall](), list[str]()
+    for item in found:
+        if not isinstance(item, dict):
+            dropped.append(f"is no call: {one_line(str(item), 60)}")
+            continue
+        session, content, tool = item.get("session"), item.get("content"), item.get("tool", TOOL)
+        if tool != TOOL:
+            dropped.append(f"calls {one_line(str(tool), 40)!r}, and the tool is {TOOL}")
+        elif not isinstance(content, str) or not content.strip():
+            dropped.append("has nothing to keep")
+        elif not isinstance(session, str) or session not in sessions:
+            dropped.append(f"is in {one_line(str(session), 40)!r}, which is no session of the day")
+        else:
+            taken.append(SavedCall(session, content.strip()))
+    if not taken:
+        raise Unreadable("has no call that can be taken" + (f": the first {dropped[0]}" if dropped else ""))
+    return Calls(tuple(sorted(taken, key=lambda call: sessions.index(call.session))), tuple(dropped))
+
+
+Form = Literal["markdown", "json"]
+FEWEST = 2
+ROLES = ("user", "assistant")
+ENDINGS: dict[Form, str] = {"markdown": "md", "json": "json"}
+STEM = "conv"
+
+
+class Turn(NamedTuple):
+    """What one of them says; `role` is `user`, or `assistant` for the agent."""
+
+    role: str
+    content: str
+
+
+def read_turns(reply: str) -> tuple[Turn, ...]:
+    """Return the conversation in a reply. Raises Unreadable unless all of it is there, and both say something."""
+    found = objects_in(reply)
+    if not found.whole:
+        raise Unreadable(f"breaks off after {len(found.items)} turns")
+    turns = []
+    for place, item in enumerate(found.items, start=1):
+        role, content = item.get("role"), item.get("content")
+        if role not in ROLES or not isinstance(content, str) or not content.strip():
+            raise Unreadable(f"has a turn {place} that is none: {one_line(str(item), 60)}")
+        turns.append(Turn(role, content.strip()))
+    if len(turns) < FEWEST or {turn.role for turn in turns} != set(ROLES):
+        raise Unreadable(f"has {len(turns)} turns, and not both of them speak")
+    if turns[0].role != "user":
+        raise Unreadable("begins with the agent, and not with whom it works for")
+    return tuple(turns)
+
+
+def written(turns: Sequence[Turn], form: Form) -> str:
+    """Return the text of a conversation's file."""
+    if form == "json":
+        return json.dumps([turn._asdict() for turn in turns], indent=2, ensure_ascii=False) + "\n"
+    return "\n".join(f"**{turn.role.capitalize()}**:\n\n{turn.content}\n" for turn in turns)

@@ -1,0 +1,404 @@
+"""The page of a long-horizon run, or of two side by side, as a self-contained HTML file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_recall.files.wording import plural
+from pytest_recall.horizon import report_text as told
+from pytest_recall.horizon.aggregates import usd
+from pytest_recall.horizon.evaluation import MOST, Points
+from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, Line, Sizes, State, heatmap, sizes
+from pytest_recall.horizon.published import Run, Stop
+from pytest_recall.horizon.question import CATEGORIES
+from pytest_recall.horizon.report_text import value
+from pytest_recall.horizon.result import facts, judged_alike, unfinished
+from pytest_recall.horizon.statistics import NO_POINTS, Asked, History, Report, Scores, histories, pairing, report
+from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.results.report_page.data import Chart
+from pytest_recall.results.report_page.frame import document, present, well_formed
+from pytest_recall.results.report_page.run_page import EXCERPT, Facet
+
+_EMPTY: Mapping[State, tuple[str, str]] = {
+    "unsampled": ("○", "could be asked, and was not"),
+    "impossible": ("–", "no question is possible here"),
+    "unknown": ("?", "nothing, and no file says why"),
+    "failed": ("×", "asked, and no answer got points"),
+    "unmeasured": ("n/m", "not measured"),
+}
+"""What stands in a square without a number, and what it says."""
+
+
+def charts(report: Report, heatmap: Heatmap, sizes: Sizes) -> list[Chart]:
+    """Return the charts of a run that have something to show."""
+    return [*_heatmaps(heatmap), *_sizes(sizes), *_categories(report), *_shares(report)]
+
+
+def _heatmaps(found: Heatmap) -> Iterator[Chart]:
+    names = [label for label, _ in found.columns]
+    if not names:
+        return
+    every = [*found.categories, found.overall]
+    states = {cell.state for line in every for cell in line.cells}
+    signs = [f"{sign} {meaning}" for state, (sign, meaning) in _EMPTY.items() if state in states]
+    if "few" in states:
+        signs.insert(0, f"a dot: of fewer than {FEW_CELL} answers")
+    if "filled" in states:
+        signs.insert(0, "striped: not asked here, the value before")
+    told = f"Mean points, from blue for 0 to yellow for {MOST}{'; ' if signs else ''}{'; '.join(signs)}."
+    if found.left_out:
+        told += f" Not asked, since the memory is not told of sessions: {', '.join(found.left_out)}."
+    yield _grid("Points by category and checkpoint", told, "category", names, every, MOST)
+    made_up = "Of 100 answers, those with something made up: from pale for none to dark for half of them or more."
+    if all(cell.value is None for cell in found.hallucination.cells):
+        return
+    yield _grid("Hallucination by checkpoint", made_up, "", names, [found.hallucination], 1)
+
+
+def _grid(title: str, told: str, head: str, names: Sequence[str], lines: Sequence[Line], most: int) -> Chart:
+    return Chart(
+        kind="heatmap",
+        title=title,
+        told=told,
+        head=(head, *names),
+        rows=[(line.name, *(_cell(cell, most) for cell in line.cells)) for line in lines],
+        points=[
+            {
+                "name": line.name,
+                "column": name,
+                "value": cell.value,
+                "state": cell.state,
+                "told": _cell(cell, most),
+                "sign": _EMPTY.get(cell.state, ("",))[0],
+            }
+            for line in lines
+            for name, cell in zip(names, line.cells, strict=True)
+        ],
+        options={"most": most},
+    )
+
+
+def _cell(cell: Cell, most: int) -> str:
+    """Return what a cell holds in words."""
+    if cell.value is None:
+        return _EMPTY[cell.state][1]
+    number = f"{cell.value:.2f}" if most > 1 else f"{100 * cell.value:.1f} %"
+    if cell.state == "filled":
+        return f"not asked here ({number} before)"
+    return f"{number} of {plural(cell.n, 'answer')}"
+
+
+def _sizes(found: Sizes) -> Iterator[Chart]:
+    told = "After so many days, with 95 % intervals by question. Later checkpoints ask other questions: no trend."
+    if found.points:
+        yield _line("Points against days", told, found.days, found.points, MOST)
+    if any(one.value is not None for one in found.hallucination):
+        yield _line("Hallucination against days", told, found.days, found.hallucination, 1)
+
+
+def _line(title: str, told: str, days: Sequence[int], values: Sequence[Clustered], most: int) -> Chart:
+    unit, digits = (1, 2) if most > 1 else (100, 1)
+    return Chart(
+        kind="against",
+        title=title,
+        told=told,
+        head=("days", f"points of {MOST}" if most > 1 else "%", "answers", "questions"),
+        rows=[
+            (f"{day:,}", value(one, unit, digits), f"{one.n:,}", f"{one.clusters:,}")
+            for day, one in zip(days, values, strict=True)
+        ],
+        points=[{"name": f"day {day}", "day": day, **_interval(one)} for day, one in zip(days, values, strict=True)],
+        options={"most": most, "unit": "days told to the memory"},
+    )
+
+
+def _categories(report: Report) -> Iterator[Chart]:
+    known = {name: one.points for name, one in report.categories.items() if one.points.value is not None}
+    if known:
+        yield Chart(
+            kind="points",
+            title="Points by category",
+            told=f"Mean of {MOST}, with the 95 % interval by question. Few questions make it wide.",
+            head=("category", f"points of {MOST}", "answers", "questions"),
+            rows=[(name, value(one, 1, 2), f"{one.n:,}", f"{one.clusters:,}") for name, one in known.items()],
+            points=[{"name": name, **_interval(one)} for name, one in known.items()],
+            options={"most": MOST},
+        )
+
+
+def _shares(report: Report) -> Iterator[Chart]:
+    every = report.everything
+    shares = {"all points": every.perfect, "failing": every.failing, "hallucination": every.hallucination}
+    told = "With 95 % intervals by question."
+    if report.disclosures is not None:
+        told += " Leaks are of the questions to refuse, refusals of those to answer."
+        shares |= {"leaked": report.disclosures.leak, "over-refused": report.disclosures.over_refusal}
+    known = {name: one for name, one in shares.items() if one.value is not None}
+    if known:
+        yield Chart(
+            kind="rates",
+            title="Shares of answers",
+            told=told,
+            head=("share", "%", "answers", "questions"),
+            rows=[(name, value(one, 100, 1), f"{one.n:,}", f"{one.clusters:,}") for name, one in known.items()],
+            points=[{"name": name, **_interval(one)} for name, one in known.items()],
+        )
+
+
+def _interval(one: Clustered) -> dict[str, Any]:
+    return {"value": one.value, "low": one.low, "high": one.high}
+
+
+_BETWEEN = "\n\n"
+_TEXTS = ("snippet", "text", "content")
+"""What files call the text of a passage, and of what they call its source, the first that is there counts."""
+_SOURCES = ("path", "source", "id")
+
+
+class Texts:
+    """Texts by number, and their paragraphs by number: what a memory finds again and again is there once.
+
+    An entry of `entries` has the paragraphs of a text, and behind them a negative number where it is cut: how long
+    it is.
+    """
+
+    def __init__(self, length: int | None) -> None:
+        self._length = length
+        self._paragraphs: dict[str, int] = {}
+        self._entries: dict[tuple[int, ...], int] = {}
+
+    def number(self, text: str) -> int:
+        """Return the number of a text, cut if it is longer than others may be."""
+        cut = self._length is not None and len(text) > self._length
+        kept = text[: self._length] if cut else text
+        parts = [self._paragraphs.setdefault(one, len(self._paragraphs)) for one in kept.split(_BETWEEN)]
+        return self._entries.setdefault((*parts, -len(text)) if cut else tuple(parts), len(self._entries))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return both tables."""
+        return {"paragraphs": list(self._paragraphs), "entries": [list(one) for one in self._entries]}
+
+
+def questions(histories: Sequence[History], labels: Sequence[str], length: int | None = None) -> dict[str, Any]:
+    """Return every question in the order given, with texts of at most `length` characters.
+
+    `labels` are the names of all checkpoints. What is empty or unknown is left out.
+    """
+    texts = Texts(length)
+    places = {label: place for place, label in enumerate(labels)}
+    found = [_question(one, places, texts) for one in histories]
+    return {"questions": found, "labels": list(labels), "texts": texts.to_json()}
+
+
+def _question(one: History, places: Mapping[str, int], texts: Texts) -> dict[str, Any]:
+    asked = one.question
+    return present(
+        {
+            "id": well_formed(one.id),
+            "persona": one.persona,
+            "category": asked.category,
+            "difficulty": asked.difficulty,
+            "question": texts.number(asked.question),
+            "reference": texts.number(asked.answer),
+            "days": list(asked.relevant_days),
+            "session": asked.query_session,
+            "forbidden": list(asked.forbidden_sessions),
+            "expected": asked.expected_disclosure,
+            "until": asked.irrelevant_after,
+            "asked": [_asked(each, places[each.label], texts) for each in one.asked],
+        }
+    )
+
+
+def _asked(one: Asked, place: int, texts: Texts) -> dict[str, Any]:
+    found = one.evaluation
+    return present(
+        {
+            "at": place,
+            "day": found.day,
+            "kinds": list(one.kinds),
+            "judge": one.judge,
+            "points": _horizon_data_points(found.points),
+            "reason": _text(found.points.reasoning if found.points else "", texts),
+            "first": _horizon_data_points(found.primary),
+            "firstReason": _text(found.primary.reasoning if found.primary else "", texts),
+            "before": None if one.before is None else one.before.composite,
+            "change": one.change,
+            "answer": texts.number(found.answer),
+            "by": found.answered_by,
+            "error": _text(found.error, texts),
+            "seconds": found.seconds,
+            "usd": found.usd,
+            "excerpts": found.context or None,
+            "passages": [_passage(each, texts) for each in found.retrieval],
+            "calls": [texts.number(_plain(each)) for each in found.tool_calls],
+        }
+    )
+
+
+def _horizon_data_points(points: Points | None) -> list[int] | None:
+    return None if points is None else [points.correctness, points.completeness, points.hallucination]
+
+
+def _passage(plain: Mapping[str, Any], texts: Texts) -> list[Any]:
+    """Return a passage: its text, what it is from, and its score, None where the memory gave none."""
+    text = next((plain[name] for name in _TEXTS if isinstance(plain.get(name), str)), None)
+    source = next((plain[name] for name in _SOURCES if isinstance(plain.get(name), str)), "")
+    score = plain.get("score")
+    return [texts.number(_plain(plain) if text is None else text), source, _number(score)]
+
+
+def _number(value: Any) -> float | None:
+    return round(value, 4) if isinstance(value, int | float) and abs(value) < 1e15 else None
+
+
+def _plain(plain: Mapping[str, Any]) -> str:
+    return "\n".join(f"{name}: {value}" for name, value in plain.items())
+
+
+def _text(text: str, texts: Texts) -> int | None:
+    return texts.number(text) if text else None
+
+
+_STRIP = 12
+"""Up to so many checkpoints, their names stand above the points of a question."""
+SYMBOLS = {"passing": "✓", "failing": "✗", NO_POINTS: "!"}
+"""How an outcome looks, beside its name."""
+
+
+def page(run: Run, journal: str, base: Run | None = None, stamp: str = "") -> str:
+    """Return the page of a run that has answers, compared with `base` if that is given.
+
+    `journal` is where its texts are whole, as messages name it; `stamp` tells this page from a later one, where a
+    server has both. Raises RecallError where Jinja is not installed.
+    """
+    found, every = report(run), histories(run, base)
+    drawn = charts(found, heatmap(run), sizes(run))
+    labels = list(dict.fromkeys(stop.label for stop in sorted(run.stops, key=lambda stop: stop.days)))
+    data: dict[str, Any] = {
+        "charts": [chart.to_json() for chart in drawn],
+        "journal": journal,
+        "measured": run.measured,
+        "judgeVersion": run.config.get("judgeVersion"),
+    }
+    return document(
+        "horizon.html",
+        data,
+        lambda length: questions(every, labels, length),
+        count=len(every),
+        journal=journal,
+        stamp=stamp,
+        charts=drawn,
+        **_values(run, found, every, labels, base),
+    )
+
+
+def verdict(found: Report) -> str:
+    """Return what came of the run in a few words."""
+    points = found.everything.points
+    lost = sum(found.failures.values())
+    without = f", {plural(lost, 'answer')} without points" if lost else ""
+    if points.value is None:
+        return f"No answer came to points{without}"
+    interval = "" if points.low is None else f" (95 %: {points.low:.2f} to {points.high:.2f})"
+    return f"{points.value:.2f} of {MOST} points{interval}{without}"
+
+
+def _values(
+    run: Run, found: Report, every: Sequence[History], labels: Sequence[str], base: Run | None
+) -> dict[str, Any]:
+    partial = unfinished(run)
+    stopped = run.about.get("stopped")
+    counts = Counter(asked.outcome for one in every for asked in one.asked)
+    return {
+        "title": f"{run.name}: {verdict(found)}",
+        "verdict": verdict(found),
+        "subtitle": ", ".join(filter(None, (run.name, found.adapter, " and ".join(run.personas)))),
+        "partial": partial and f"Partial: {partial}" + (f", since {stopped}" if stopped else ""),
+        "unmeasured": "" if found.measured else told.UNMEASURED,
+        "lost": list(told.lost(found)),
+        "facts": [(name, value) for name, value in facts(run) if name != "not over"],
+        "counts": [(name, SYMBOLS[name], counts[name]) for name in SYMBOLS if counts[name]],
+        "answers": f"{plural(sum(counts.values()), 'answer')} to {plural(len(every), 'question')}",
+        "symbols": SYMBOLS,
+        "head": told.HEAD,
+        "table": told.table(found),
+        "star": told.STAR if any(one.few for one in (found.everything, *found.categories.values())) else "",
+        "by_question": told.BY_QUESTION,
+        "findings": list(told.findings(found)),
+        "checkpoints": [_checkpoint(stop, of) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)],
+        "third": [(one, asked) for one in every for asked in one.asked if asked.outcome == NO_POINTS],
+        "leaks": [(name, _those(every, name)) for name in ("leaked", "refused")],
+        "facets": list(_facets(every, labels)),
+        "strip": labels if len(labels) <= _STRIP else [],
+        "rows": [_row(one, labels) for one in every],
+        "against": _against(run, base),
+    }
+
+
+def _checkpoint(stop: Stop, of: Scores) -> tuple[str, ...]:
+    cost = usd(stop.evaluations)
+    lost = sum(one.points is None for one in stop.evaluations)
+    label, *rest = told.row(stop.label, of, stop.measured)
+    price = "unknown" if cost is None or not stop.evaluations else f"${cost:,.4f}"
+    return (label, f"{stop.days:,}", *rest, f"{lost:,}", price)
+
+
+def _those(every: Iterable[History], kind: str) -> list[tuple[History, str]]:
+    """Return the questions that count as something, with the checkpoints at which they do."""
+    found = [(one, [asked.label for asked in one.asked if kind in asked.kinds]) for one in every]
+    return [(one, ", ".join(labels)) for one, labels in found if labels]
+
+
+def _facets(every: Sequence[History], labels: Sequence[str]) -> Iterator[Facet]:
+    """Yield what tells these questions apart, with how many of them have it at one checkpoint at least."""
+    found: dict[tuple[str, str], list[set[str]]] = {
+        ("outcome", "Outcome"): [{kind for asked in one.asked for kind in asked.kinds} for one in every],
+        ("change", "Change"): [{asked.change or "" for asked in one.asked} for one in every],
+        ("checkpoint", "Checkpoint"): [{asked.label for asked in one.asked} for one in every],
+        ("category", "Category"): [{one.question.category} for one in every],
+        ("difficulty", "Difficulty"): [{one.question.difficulty} for one in every],
+        ("judge", "Judge"): [{asked.judge for asked in one.asked} for one in every],
+        ("persona", "Persona"): [{one.persona} for one in every],
+    }
+    order = [*labels, *CATEGORIES, "easy", "medium", "hard", *SYMBOLS]
+    for (name, label), values in found.items():
+        counts = Counter(value for some in values for value in some if value)
+        if len(counts) > 1:
+            yield Facet(name, label, sorted(counts.items(), key=lambda one: (_place(order, one[0]), one[0])))
+
+
+def _place(order: Sequence[str], value: str) -> int:
+    return order.index(value) if value in order else len(order)
+
+
+def _row(one: History, labels: Sequence[str]) -> dict[str, Any]:
+    at = {asked.label: asked for asked in one.asked}
+    asked = one.question.question
+    return {
+        "id": one.id,
+        "kind": one.last.outcome,
+        "symbol": SYMBOLS[one.last.outcome],
+        "asked": asked if len(asked) <= EXCERPT // 4 else f"{asked[: EXCERPT // 4]}…",
+        "category": one.question.category,
+        "days": ", ".join(map(str, one.question.relevant_days[:4])) + ("…" if one.question.relevant_days[4:] else ""),
+        "points": [_points(at.get(label)) for label in labels],
+        "change": ", ".join(dict.fromkeys(each.change for each in one.asked if each.change)),
+    }
+
+
+def _points(asked: Asked | None) -> tuple[str, str]:
+    """Return points as a row shows them, and the class of how they look."""
+    if asked is None:
+        return "–", "muted"
+    points = asked.evaluation.points
+    return (SYMBOLS[NO_POINTS] if points is None else str(points.composite)), asked.outcome.replace(" ", "-")
+
+
+def _against(run: Run, base: Run | None) -> dict[str, Any] | None:
+    if base is None:
+        return None
+    both = pairing(base, run)
+    return {"base": base.name, "head": run.name, "told": list(told.pairing(both, judged_alike(base, run)))}

@@ -1,0 +1,165 @@
+"""Pictures: what a picture of a run shows, cell by cell; drawing them is `horizon.pictures`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from pytest_recall.horizon.aggregates import aggregates
+from pytest_recall.horizon.published import Run, Stop
+from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
+from pytest_recall.horizon.regrade import Audited
+from pytest_recall.horizon.result import facts
+from pytest_recall.horizon.statistics import Scores, scores
+from pytest_recall.metrics.clustered import Clustered
+
+State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
+"""What a cell holds: a mean, one of fewer than `FEW_CELL` answers, the last mean before since nothing was asked here,
+nothing though questions were possible, nothing since none was, nothing and no file says why, third outcomes only, or
+answers of which nobody has measured it."""
+FEW_CELL = 5
+"""Of fewer answers a cell is marked."""
+
+BARS = 20
+"""Of more causes, the rest is one bar."""
+_OTHERS = {
+    "judge-false-negative": "judge false negative",
+    "judge-false-positive": "judge false positive",
+    "qa-defect": "question defect",
+}
+
+
+class Cell(NamedTuple):
+    """One square: `value` is points, 0 to 6, or a share, 0 to 1; of `n` answers at this very checkpoint."""
+
+    state: State
+    value: float | None
+    n: int
+
+
+class Line(NamedTuple):
+    """A row of squares."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+
+class Heatmap(NamedTuple):
+    """Categories by checkpoint, and below them all answers, and hallucination as a share.
+
+    `left_out` are categories that the run could not ask, since its memory was not told of sessions.
+    """
+
+    adapter: str
+    columns: tuple[tuple[str, int], ...]
+    categories: tuple[Line, ...]
+    overall: Line
+    hallucination: Line
+    left_out: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+
+
+class Sizes(NamedTuple):
+    """How a run does as the days add up: after each checkpoint's `days` its mean points, and its hallucination."""
+
+    adapter: str
+    days: tuple[int, ...]
+    points: tuple[Clustered, ...]
+    hallucination: tuple[Clustered, ...]
+
+
+def heatmap(run: Run) -> Heatmap:
+    """Return the heatmap of a run, from its answers, or where its files hold none, from what they came to."""
+    columns: dict[str, list[Stop]] = {}
+    for stop in sorted(run.stops, key=lambda stop: stop.days):
+        columns.setdefault(stop.label, []).append(stop)
+    rows = {label: [_row(stop) for stop in stops] for label, stops in columns.items()}
+    failed = {
+        label: {one.question.category for stop in stops for one in stop.evaluations if one.points is None}
+        for label, stops in columns.items()
+    }
+    lines = [
+        Line(name, _filled([_category(rows[label], name, name in failed[label]) for label in columns]))
+        for name in CATEGORIES
+    ]
+    off = run.about.get("groupsEnabled") is False
+    shown = [line for line in lines if not (off and line.name in GROUP_CATEGORIES) or any(one.n for one in line.cells)]
+    return Heatmap(
+        adapter=run.adapter,
+        columns=tuple((label, max(stop.days for stop in stops)) for label, stops in columns.items()),
+        categories=tuple(shown),
+        overall=Line("overall", tuple(_mean(rows[label], "overallScore", 1) for label in columns)),
+        hallucination=Line("hallucination", tuple(_mean(rows[label], "hallucinationRate", 100) for label in columns)),
+        left_out=tuple(line.name for line in lines if line not in shown),
+        facts=tuple(facts(run)),
+    )
+
+
+def sizes(run: Run) -> Sizes:
+    """Return how a run does as the days add up; checkpoints after the same day are one."""
+    by_day: dict[int, list[Stop]] = {}
+    for stop in run.stops:
+        by_day.setdefault(stop.days, []).append(stop)
+    found: list[tuple[int, Scores]] = []
+    for day, stops in sorted(by_day.items()):
+        scored = scores((one for stop in stops for one in stop.evaluations), measured=run.measured)
+        if scored.points.value is not None:
+            found.append((day, scored))
+    return Sizes(
+        adapter=run.adapter,
+        days=tuple(day for day, _ in found),
+        points=tuple(one.points for _, one in found),
+        hallucination=tuple(one.hallucination for _, one in found),
+    )
+
+
+def _row(stop: Stop) -> Mapping[str, Any]:
+    return aggregates(stop) if stop.evaluations or stop.written is None else stop.written
+
+
+def _category(rows: Sequence[Mapping[str, Any]], name: str, failed: bool) -> Cell:
+    found = [one for row in rows for one in row.get("categoryScores", ()) if one.get("category") == name]
+    n = sum(one["questionCount"] for one in found)
+    if n:
+        value = sum(one["meanScore"] * one["questionCount"] for one in found) / n
+        return Cell("few" if n < FEW_CELL else "measured", value, n)
+    if failed:
+        return Cell("failed", None, 0)
+    counts = [one.get("eligibleCount") for one in found]
+    if None in counts or not counts:
+        return Cell("unknown", None, 0)
+    return Cell("unsampled" if sum(counts) else "impossible", None, 0)
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], name: str, unit: float) -> Cell:
+    n = sum(row.get("questionsEvaluated") or 0 for row in rows)
+    if not n:
+        return Cell("unknown", None, 0)
+    if any(row.get("questionsEvaluated") and name in row and row[name] is None for row in rows):
+        return Cell("unmeasured", None, n)
+    value = sum((row.get(name) or 0) * (row.get("questionsEvaluated") or 0) for row in rows) / n / unit
+    return Cell("few" if n < FEW_CELL else "measured", value, n)
+
+
+def _filled(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return the cells, with the last value before in those that were possible and not asked."""
+    found: list[Cell] = []
+    last: float | None = None
+    for cell in cells:
+        last = cell.value if cell.value is not None else last
+        found.append(Cell("filled", last, 0) if cell.state == "unsampled" and last is not None else cell)
+    return tuple(found)
+
+
+def causes(found: Audited) -> dict[str, list[tuple[str, int, int]]]:
+    """Return the bars of what an audit found, by the kind of verdict: a name, the answers, the distinct questions."""
+    groups: dict[str, list[tuple[str, int, int]]] = {}
+    if found.causes:
+        groups["system failure"] = [(one.cause, one.answers, one.questions) for one in found.causes[:BARS]]
+        if rest := found.causes[BARS:]:
+            # Questions of several causes may be the same ones, so that they cannot be added up.
+            groups["system failure"].append((f"{len(rest):,} other causes", sum(one.answers for one in rest), 0))
+    for verdict, name in _OTHERS.items():
+        if found.verdicts[verdict]:
+            groups[name] = [(name, found.verdicts[verdict], found.asked[verdict])]
+    return groups

@@ -1,0 +1,409 @@
+"""Draw the pictures of a long-horizon run and of a simulation with matplotlib."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.wording import plural
+from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, Sizes, State
+from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.metrics.intervals import Mean
+from pytest_recall.schedule.simulated import WEEK, Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+
+Colors = Literal["safe", "published"]
+Format = Literal["png", "svg"]
+_DPI = 100
+_NUMBERS = 36
+"""Up to so many columns, each square has room for its number."""
+_MOST_SHARE = 0.5
+"""Hallucination from here on has one colour: rates above are rare, and those below should be told apart."""
+
+_KEYS: tuple[tuple[str, Cell], ...] = (
+    (f"of fewer than {FEW_CELL} answers", Cell("few", 4.5, 1)),
+    ("not asked here: the value before", Cell("filled", 4.5, 0)),
+    ("could be asked, and was not", Cell("unsampled", None, 0)),
+    ("no question is possible here", Cell("impossible", None, 0)),
+    ("asked, and no answer got points", Cell("failed", None, 0)),
+    ("nothing, and no file says why", Cell("unknown", None, 0)),
+    ("not measured", Cell("unmeasured", None, 0)),
+)
+
+
+class _Theme(NamedTuple):
+    paper: str
+    ink: str
+    quiet: str
+    empty: str
+    unsampled: str
+    points: Any
+    share: Any
+
+
+def draw_heatmap(found: Heatmap, colors: Colors = "safe", format: Format = "png") -> bytes:
+    """Return the heatmap as a picture. Raises RecallError without matplotlib."""
+    return drawn(lambda: _heatmap(found, _theme(colors)), format)
+
+
+def draw_sizes(found: Sizes, format: Format = "png") -> bytes:
+    """Return mean points and hallucination against days, with bands. Raises RecallError without matplotlib."""
+    return drawn(lambda: _sizes(found), format)
+
+
+def draw_causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]], format: Format = "png") -> bytes:
+    """Return bars of what was found in an audit. Raises RecallError without matplotlib.
+
+    `groups` are kinds of verdicts, each with its causes, and of these the answers and the distinct questions.
+    """
+    return drawn(lambda: _causes(title, groups), format)
+
+
+def drawn(draw: Callable[[], Figure], format: Format) -> bytes:
+    """Return the picture that `draw` gives as bytes. Raises RecallError without matplotlib."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError:
+        raise RecallError("pictures need matplotlib; run `pip install 'pytest-recall[pictures]'`") from None
+    # Neither a matplotlibrc nor the fonts of this machine decide: the font comes with matplotlib.
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # A name in a script that the font lacks is drawn as boxes.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(
+            {
+                "font.family": "DejaVu Sans",
+                "font.size": 9,
+                "svg.hashsalt": "recall",
+                "hatch.linewidth": 0.6,
+                "text.parse_math": False,
+            }
+        )
+        figure = draw()
+        FigureCanvasAgg(figure)
+        out = io.BytesIO()
+        nothing: dict[str, Any] = {"Software": None} if format == "png" else {"Date": None, "Creator": None}
+        figure.savefig(out, format=format, dpi=_DPI, facecolor=figure.get_facecolor(), metadata=nothing)
+    return out.getvalue()
+
+
+def _theme(colors: Colors) -> _Theme:
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if colors == "published":
+        ramp = [(220, 60, 60), (245, 180, 50), (56, 195, 100)]
+        points = LinearSegmentedColormap.from_list("points", [tuple(c / 255 for c in one) for one in ramp])
+        return _Theme("#13131f", "#e8e8f0", "#9a9ab0", "#0f0f14", "#3c3c44", points, points.reversed())
+    return _Theme("#ffffff", "#1a1a1a", "#5f5f5f", "#f1f1f1", "#cfcfcf", colormaps["cividis"], colormaps["PuRd"])
+
+
+def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
+    from matplotlib.figure import Figure
+
+    count = len(found.columns)
+    wide = min(max(11.0 / max(count, 1), 0.11), 0.5)
+    high, gap = 0.34, 0.22
+    left, right = 2.15, 0.35
+    lines = [*found.categories, found.overall, found.hallucination]
+    facts = [f"{name}: {one_line(value, 110)}" for name, value in found.facts]
+    if found.left_out:
+        facts.append(f"not asked, since the memory is not told of sessions: {', '.join(found.left_out)}")
+    head, foot = 0.62 + 0.19 * len(facts), 1.85
+    width = max(left + count * wide + right, 9.2)
+    height = head + len(lines) * high + gap + foot
+    figure = Figure(figsize=(width, height), facecolor=theme.paper)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.axis("off")
+    axes.text(
+        0.25, 0.3, one_line(found.adapter or "a memory", 90), color=theme.ink, size=13, weight="bold", va="center"
+    )
+    for place, fact in enumerate(facts):
+        axes.text(0.25, 0.6 + 0.19 * place, fact, color=theme.quiet, size=8.5, va="center")
+    top = head
+    for place, line in enumerate(lines):
+        if line is found.overall:
+            top += gap
+            middle = top + place * high - gap / 2
+            axes.plot([0.25, left + count * wide], [middle] * 2, color=theme.quiet, lw=0.6)
+        y = top + place * high
+        last = line is found.overall or line is found.hallucination
+        name = "hallucination %" if line is found.hallucination else line.name
+        axes.text(
+            left - 0.1,
+            y + high / 2,
+            name,
+            color=theme.ink,
+            ha="right",
+            va="center",
+            weight="bold" if last else "normal",
+        )
+        share = line is found.hallucination
+        for column, cell in enumerate(line.cells):
+            _square(axes, left + column * wide, y, wide, high, cell, theme, share, count <= _NUMBERS)
+    _days(axes, found, left, top + len(lines) * high, wide, theme)
+    states = {cell.state for line in lines for cell in line.cells}
+    _legend(figure, axes, width, height, theme, states)
+    return figure
+
+
+def _square(
+    axes: Axes, x: float, y: float, wide: float, high: float, cell: Cell, theme: _Theme, share: bool, numbers: bool
+) -> None:
+    from matplotlib.patches import Rectangle
+
+    def box(color: Any, **more: Any) -> None:
+        axes.add_patch(Rectangle((x + 0.01, y + 0.015), wide - 0.02, high - 0.03, facecolor=color, lw=0, **more))
+
+    middle = (x + wide / 2, y + high / 2)
+    if cell.value is None:
+        hatched = {"hatch": "xxxx", "edgecolor": theme.unsampled} if cell.state == "unmeasured" else {}
+        box({"unsampled": theme.unsampled}.get(cell.state, theme.empty), **hatched)
+        if cell.state in ("failed", "unknown"):
+            axes.text(
+                *middle, "×" if cell.state == "failed" else "?", color=theme.quiet, ha="center", va="center_baseline"
+            )
+        return
+    color = _color(cell.value, theme, share)
+    if cell.state == "filled":
+        box(theme.unsampled)
+        box((*color[:3], 0.4), hatch="/////", edgecolor=theme.paper)
+        return
+    box(color)
+    ink = _ink(color)
+    if numbers:
+        told = f"{100 * cell.value:.0f}" if share else f"{cell.value:.1f}"
+        axes.text(*middle, told, color=ink, size=7.5 if wide > 0.33 else 6.5, ha="center", va="center_baseline")
+    if cell.state == "few":
+        at = (x + wide - 0.055, y + 0.06) if numbers else middle
+        axes.plot(*at, marker="o", ms=2.6, color=ink, mew=0)
+
+
+def _days(axes: Axes, found: Heatmap, left: float, y: float, wide: float, theme: _Theme) -> None:
+    step = max(1, -(-45 // max(int(wide * 100), 1)))
+    for column in range(0, len(found.columns), step):
+        label, days = found.columns[column]
+        x = left + (column + 0.5) * wide
+        axes.plot([x, x], [y + 0.03, y + 0.08], color=theme.quiet, lw=0.6)
+        plain = label.removesuffix("d") == str(days)
+        axes.text(
+            x, y + 0.12, str(days) if plain else one_line(label, 12), color=theme.quiet, size=7.5, ha="center", va="top"
+        )
+    middle = left + len(found.columns) * wide / 2
+    axes.text(middle, y + 0.42, "days told to the memory", color=theme.quiet, size=8.5, ha="center", va="center")
+
+
+def _legend(figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[State]) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    scales = (
+        (0.25, theme.points, 6.0, [0, 1, 2, 3, 4, 5, 6], "points: 6 is right, whole, nothing made up", None),
+        (3.65, theme.share, 50.0, [0, 10, 20, 30, 40, 50], "answers with something made up, %", "50+"),
+    )
+    for x, colors, most, ticks, title, end in scales:
+        bar = figure.add_axes((x / width, 0.52 / height, 3.0 / width, 0.13 / height))
+        scale = figure.colorbar(
+            ScalarMappable(Normalize(0, most), colors), cax=bar, orientation="horizontal", ticks=ticks
+        )
+        if end:
+            scale.set_ticks(ticks, labels=[*map(str, ticks[:-1]), end])
+        scale.outline.set_visible(False)
+        scale.ax.tick_params(colors=theme.quiet, labelsize=7.5, length=2)
+        axes.text(x, height - 0.82, title, color=theme.ink, size=8.5, va="center")
+    shown = [key for key in _KEYS if key[1].state in states]
+    for place, (told, cell) in enumerate(shown):
+        y = height - 0.98 - 0.21 * max(len(shown) - 4, 0) + 0.21 * place
+        _square(axes, 7.0, y, 0.3, 0.19, cell, theme, False, False)
+        axes.text(7.38, y + 0.095, told, color=theme.ink, size=7.5, va="center")
+
+
+def _color(value: float, theme: _Theme, share: bool) -> tuple[float, float, float, float]:
+    colors: Colormap = theme.share if share else theme.points
+    red, green, blue, alpha = colors(min(value / (_MOST_SHARE if share else 6), 1.0))
+    return float(red), float(green), float(blue), float(alpha)
+
+
+def _ink(color: tuple[float, float, float, float]) -> str:
+    """Return black or white, whichever stands out: by the relative luminance of WCAG 2.1."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#ffffff"
+
+
+def _sizes(found: Sizes) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.2, 5.6), facecolor="white")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    figure.suptitle(one_line(found.adapter or "a memory", 80), x=0.09, y=0.965, ha="left", size=13, weight="bold")
+    _band(above, found.days, found.points, 1, "#00336f")
+    above.set_ylim(0, 6.15)
+    above.set_ylabel("mean points of 6")
+    if any(one.value is not None for one in found.hallucination):
+        _band(below, found.days, found.hallucination, 100, "#a8246c")
+    else:
+        below.text(0.5, 0.5, "not measured", color="#5f5f5f", ha="center", va="center", transform=below.transAxes)
+        below.set_yticks([])
+    top = max((100 * one.high for one in found.hallucination if one.high is not None), default=100)
+    below.set_ylim(0, min(100, max(20, top * 1.05)))
+    below.set_ylabel("hallucination, %")
+    below.set_xlabel("days told to the memory (bands: 95 % intervals of each checkpoint's own questions)")
+    for axes in (above, below):
+        axes.grid(axis="y", color="#e4e4e4", lw=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_axisbelow(True)
+    figure.subplots_adjust(left=0.09, right=0.97, top=0.9, bottom=0.11, hspace=0.14)
+    return figure
+
+
+def _band(axes: Axes, days: Sequence[int], values: Sequence[Clustered], unit: float, color: str) -> None:
+    means = [unit * one.value for one in values if one.value is not None]
+    # Where nothing shows how far off a mean may be there is no band, which is not one without width.
+    low = [float("nan") if one.low is None else unit * one.low for one in values]
+    high = [float("nan") if one.high is None else unit * one.high for one in values]
+    axes.fill_between(days, low, high, color=color, alpha=0.18, lw=0)
+    axes.plot(days, means, color=color, lw=1.6, marker="o", ms=3.2)
+
+
+_BARS = {
+    "system failure": ("#00336f", ""),
+    "judge false negative": ("#c8b25a", "///"),
+    "judge false positive": ("#c8b25a", "..."),
+    "question defect": ("#8a8a8a", "xxx"),
+}
+
+
+def _causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]]) -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+    from matplotlib.ticker import MaxNLocator
+
+    bars = [(kind, *one) for kind, causes in groups.items() for one in causes]
+    longest = max((len(one_line(name, 60)) for _, name, _, _ in bars), default=10)
+    left, width, height = 0.5 + 0.075 * longest, 9.2, 1.5 + 0.32 * max(len(bars), 1)
+    figure = Figure(figsize=(width, height), facecolor="white")
+    axes = figure.add_axes((left / width, 0.55 / height, (width - left - 1.7) / width, (height - 1.45) / height))
+    for place, (kind, _, answers, questions) in enumerate(bars):
+        color, hatch = _BARS.get(kind, ("#444444", ""))
+        axes.barh(place, answers, 0.66, color=color, hatch=hatch, edgecolor="white", lw=0)
+        told = plural(answers, "answer") + (f", {plural(questions, 'question')}" if questions else "")
+        axes.text(answers, place, f"  {told}", va="center", size=8)
+    axes.set_yticks(range(len(bars)), [one_line(name, 60) for _, name, _, _ in bars])
+    axes.set_ylim(len(bars) - 0.5, -0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("answers looked at again")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.text(0.25 / width, 1 - 0.3 / height, one_line(title, 80), size=13, weight="bold", va="center")
+    keys = [Patch(facecolor=_BARS[kind][0], hatch=_BARS[kind][1], edgecolor="white", label=kind) for kind in groups]
+    figure.legend(
+        handles=keys,
+        loc="upper left",
+        bbox_to_anchor=(0.2 / width, 1 - 0.42 / height),
+        ncols=4,
+        frameon=False,
+        fontsize=8.5,
+    )
+    return figure
+
+
+_QUIET = "#5f5f5f"
+# Two of Okabe and Ito's colours, which differ in lightness as well; lines and bars differ in dash and hatch, too.
+_LOOKS = (("#d55e00", (0, (5, 2)), "///"), ("#0072b2", "-", ""))
+
+
+def draw_schedules(found: Sequence[Summary], title: str, note: str) -> bytes:
+    """Return the figures of policies as a PNG, with a title and a note below. Raises RecallError without matplotlib."""
+    return drawn(lambda: _figure(found, title, note), "png")
+
+
+def _figure(found: Sequence[Summary], title: str, note: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.4, 5.4), facecolor="white")
+    figure.text(0.065, 0.955, title, size=12.5, weight="bold", va="center")
+    figure.text(0.065, 0.025, note, size=8, color=_QUIET, va="center")
+    grid = figure.add_gridspec(
+        2, 2, width_ratios=(5, 4), left=0.065, right=0.975, top=0.82, bottom=0.15, wspace=0.3, hspace=0.75
+    )
+    _curve(figure.add_subplot(grid[:, 0]), found)
+    _bars(
+        figure.add_subplot(grid[0, 1]),
+        found,
+        "pull requests that break something\nand fail by their own slice, %",
+        [_scaled(one.caught, 100) for one in found],
+        "{:.0f} %",
+        100,
+    )
+    known = all(one.usd.value is not None for one in found)
+    _bars(
+        figure.add_subplot(grid[1, 1]),
+        found,
+        "US dollars a day" if known else "trials a day",
+        [one.usd if known else one.a_day for one in found],
+        "${:.2f}" if known else "{:.0f}",
+        None,
+    )
+    return figure
+
+
+def _curve(axes: Axes, found: Sequence[Summary]) -> None:
+    end = max([WEEK * 2, *(one.longest or 0 for one in found)])
+    for one, (color, dash, _) in zip(found, _LOOKS, strict=True):
+        if one.found_by:
+            days, shares = zip(*one.found_by, strict=True)
+            told = [100 * share for share in (0, *shares, shares[-1])]
+            axes.step([0, *days, end], told, where="post", color=color, ls=dash, lw=2.2, label=one.policy)
+    axes.axvline(WEEK, color=_QUIET, lw=0.8, ls=":")
+    axes.text(WEEK, 103, "a week", color=_QUIET, size=8, ha="center", va="bottom")
+    axes.set_xlim(0, end * 1.02)
+    axes.set_ylim(0, 102)
+    axes.set_xlabel("days since the case broke")
+    axes.set_ylabel("found, %")
+    axes.set_title(
+        "cases that break by themselves: how many are found within how many days", loc="left", size=9.5, pad=18
+    )
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(loc="lower right", frameon=False, fontsize=9.5, handlelength=3)
+    else:
+        axes.text(0.5, 0.5, "no case broke", color=_QUIET, ha="center", transform=axes.transAxes)
+    axes.grid(color="#e4e4e4", lw=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bars(
+    axes: Axes, found: Sequence[Summary], title: str, means: Sequence[Mean], form: str, most: float | None
+) -> None:
+    ends = [mean.high if mean.high is not None else mean.value or 0 for mean in means]
+    top = most or max([*ends, 1e-9])
+    for place, (mean, end, (color, _, hatch)) in enumerate(zip(means, ends, _LOOKS, strict=True)):
+        told = "not known" if mean.value is None else form.format(mean.value)
+        if mean.value is not None:
+            axes.barh(place, mean.value, 0.55, color=color, hatch=hatch, edgecolor="white", lw=0)
+            if mean.low is not None and mean.high is not None:
+                span = [[mean.value - mean.low], [mean.high - mean.value]]
+                axes.errorbar(mean.value, place, xerr=span, color="#1a1a1a", capsize=3, lw=1.1)
+        axes.text(end + 0.02 * top, place, told, va="center", size=9)
+    axes.set_yticks(range(len(found)), [one.policy for one in found])
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_xlim(0, top * 1.22)
+    if most == 100:
+        axes.set_xticks([0, 25, 50, 75, 100])
+    axes.set_title(title, loc="left", size=9.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _scaled(mean: Mean, unit: float) -> Mean:
+    value, low, high = (None if one is None else unit * one for one in (mean.value, mean.low, mean.high))
+    return mean._replace(value=value, low=low, high=high)

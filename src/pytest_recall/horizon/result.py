@@ -1,0 +1,247 @@
+"""The result of a run: its configuration, who judged, and `result.json`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pytest_recall.horizon.aggregates import result_json
+from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.profile import RunPart
+from pytest_recall.horizon.published import Run, Stop
+from pytest_recall.horizon.question import Checkpoint
+
+LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
+"""Published names of what a person may say of a memory, for display alone."""
+LEXICAL = "lexical"
+"""Stands for a model that judges: the points come from the reference's words, and what is made up is not measured."""
+VERSION = 1
+"""The version of our keys in a run's files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A run's persona, memory, models and settings. Models and the memory are selectors.
+
+    `judge` is `lexical` where no model judges, and `judge_version` tells its prompts apart. `hashes` are SHA-256
+    of what was read, by name. `labels` are published names that a profile gives for display, and decide nothing.
+    `replayed` says that the models were not asked: their replies are from recordings.
+    """
+
+    memory: str
+    persona: str
+    arcs: str
+    dates: str
+    run: RunPart
+    judge: str
+    judge_version: str
+    appellate: str | None = None
+    answer: str | None = None
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    replayed: bool = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether somebody looks for what is made up."""
+        return self.judge != LEXICAL
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Return what headers and results say of it by the published names."""
+        plain: dict[str, Any] = {}
+        if self.run.sample is not None:
+            plain["sample"] = self.run.sample
+        if self.run.judge_memory_window:
+            plain["judgeMemoryWindow"] = self.run.judge_memory_window
+        plain |= {"groupsEnabled": self.run.groups_enabled, **self.labels, "judgeModel": self.judge}
+        if not self.measured:
+            plain["hallucinationMeasured"] = False
+        if self.appellate is not None:
+            plain["appellateJudgeModel"] = self.appellate
+        if self.replayed:
+            plain["replayed"] = True
+        return plain
+
+    @property
+    def recordings(self) -> str:
+        """Return what tells the recordings of such runs apart from those of others: who is asked, and about whom."""
+        told = json.dumps([self.memory, self.arcs, self.judge, self.appellate, self.answer])
+        return f"{self.persona}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+
+    def header(self, timestamp: str) -> dict[str, Any]:
+        """Return the first line of `progress.jsonl`."""
+        return {
+            "type": "header",
+            "timestamp": timestamp,
+            "adapterName": self.memory,
+            "ranges": [one._asdict() for one in self.run.ranges],
+            **self.metadata,
+            "version": VERSION,
+            "personaId": self.persona,
+            "arcs": self.arcs,
+            "dates": self.dates,
+            "seed": self.run.seed,
+            "sampler": self.run.sampler,
+            "timeout": self.run.timeout,
+            "unit": self.run.unit,
+            "k": self.run.k,
+            "answerModel": self.answer,
+            "judgeVersion": self.judge_version,
+            "hashes": dict(self.hashes),
+        }
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Return what two headers differ in, in words.
+
+    When it was, labels for display, and what follows from the judge make no difference.
+    """
+    passed = {"timestamp", "version", "type", "hallucinationMeasured", *LABELS}
+    found = []
+    for name in sorted({*before, *after} - passed):
+        was, is_ = before.get(name), after.get(name)
+        if was == is_:
+            continue
+        if name == "hashes" and isinstance(was, Mapping) and isinstance(is_, Mapping):
+            found += [f"the {one} have changed" for one in sorted({*was, *is_}) if was.get(one) != is_.get(one)]
+        elif name == "ranges" and isinstance(was, list) and isinstance(is_, list):
+            found.append(f"`ranges` was {_labels(was)} and is {_labels(is_)}")
+        else:
+            found.append(f"`{name}` was {was!r} and is {is_!r}")
+    return found
+
+
+def _labels(ranges: list[Any]) -> str:
+    shown = [str(one.get("label") if isinstance(one, Mapping) else one) for one in ranges]
+    return ", ".join(shown if len(shown) <= 6 else [*shown[:3], "…", shown[-1]])
+
+
+class Reached(NamedTuple):
+    """A checkpoint all of whose questions were asked, and what came of each, in the order in which they are asked."""
+
+    checkpoint: Checkpoint
+    evaluations: Sequence[Evaluation]
+
+
+def result(
+    configuration: Configuration,
+    reached: Sequence[Reached],
+    *,
+    timestamp: str,
+    pairs: int,
+    ingest_ms: Mapping[str, float | None],
+    duration_ms: float,
+    unasked: int = 0,
+    stopped: str = "",
+) -> dict[str, Any]:
+    """Return the result of the checkpoints that were `reached`; `pairs` counts all questions of the persona.
+
+    `ingest_ms` is how long it took to tell the days of each, by label, None where that is not known any more.
+    `unasked` questions were not asked, and `stopped` says what keeps the run from asking them.
+    """
+    stops = tuple(
+        Stop(
+            persona=configuration.persona,
+            label=checkpoint.range.label,
+            days=checkpoint.days,
+            evaluations=tuple(evaluations),
+            eligible=checkpoint.eligible,
+            written={
+                "range": checkpoint.range._asdict(),
+                "ingestMs": ingest_ms.get(checkpoint.range.label),
+                "queryMs": query_ms(evaluations),
+            },
+            measured=configuration.measured,
+        )
+        for checkpoint, evaluations in reached
+    )
+    about = {
+        "ranges": [one._asdict() for one in configuration.run.ranges],
+        "durationMs": duration_ms,
+        **configuration.metadata,
+        "version": VERSION,
+        "seed": configuration.run.seed,
+        "unit": configuration.run.unit,
+        "k": configuration.run.k,
+        "answerModel": configuration.answer,
+    }
+    about |= {name: value for name, value in (("unasked", unasked), ("stopped", stopped)) if value}
+    memory = configuration.memory
+    run = Run(name="", adapter=memory, timestamp=timestamp, stops=stops, about=about, config={}, pairs=pairs)
+    return result_json(run)
+
+
+def query_ms(evaluations: Sequence[Evaluation]) -> float:
+    """Return how long the memory took for all of them, in milliseconds."""
+    return round(1000 * sum(one.seconds or 0 for one in evaluations), 3)
+
+
+def duration(starts: Sequence[str], stamps: Sequence[str]) -> float:
+    """Return the milliseconds that a run took, without those between a stop and the next start.
+
+    `starts` are the times at which it was begun and gone on with, `stamps` those of its evaluations.
+    """
+    begins, ends = sorted(map(datetime.fromisoformat, starts)), sorted(map(datetime.fromisoformat, stamps))
+    found = 0.0
+    for begin, following in zip(begins, [*begins[1:], None], strict=True):
+        within = [end for end in ends if end >= begin and (following is None or end < following)]
+        if within:
+            found += (within[-1] - begin).total_seconds() * 1000
+    return round(found, 3)
+
+
+_JUDGING = ("judgeModel", "appellateJudgeModel", "judgeMemoryWindow")
+
+
+def facts(run: Run) -> Iterable[tuple[str, str]]:
+    """Yield what a stranger wants to know of a run, as pairs of words."""
+    about = run.about
+    if about.get("synthesisModel"):
+        yield "answered by", str(about["synthesisModel"])
+    if about.get("embeddingModel"):
+        yield "embeddings", str(about["embeddingModel"])
+    if about.get("judgeModel"):
+        window = about.get("judgeMemoryWindow")
+        yield "judge", f"{about['judgeModel']}" + (f", with the days ±{window}" if window else "")
+    if about.get("appellateJudgeModel"):
+        yield "second judge", str(about["appellateJudgeModel"])
+    if about.get("replayed"):
+        yield "models", "not asked: their replies are from recordings"
+    answers = sum(_scored(stop) for stop in run.stops)
+    pairs = f", of {run.pairs:,} questions that there are" if run.pairs is not None else ""
+    sample = about.get("sample")
+    drawn = f", at most {sample:,} older ones at a checkpoint" if isinstance(sample, int) else ""
+    yield "answers with points", f"{answers:,}{pairs}{drawn}"
+    if told := unfinished(run):
+        yield "not over", told + (f", since {about['stopped']}" if about.get("stopped") else "")
+
+
+def unfinished(run: Run) -> str:
+    """Return in words how far a run has got that has not reached all of its checkpoints; else, or if unknown, empty."""
+    ranges = run.about.get("ranges")
+    personas = {stop.persona for stop in run.stops}
+    planned = len(ranges) * len(personas) if isinstance(ranges, list) else 0
+    return f"{len(run.stops):,} of {planned:,} checkpoints were reached" if len(run.stops) < planned else ""
+
+
+def judged_alike(first: Run, second: Run) -> bool:
+    """Whether the same models have judged two runs, with the same prompts, and were shown as much.
+
+    Published runs say no version of their prompts, which are not ours.
+    """
+    said = [
+        (*(run.about.get(name) or None for name in _JUDGING), run.config.get("judgeVersion")) for run in (first, second)
+    ]
+    return said[0] == said[1]
+
+
+def _scored(stop: Stop) -> int:
+    if stop.evaluations:
+        return sum(one.points is not None for one in stop.evaluations)
+    written = (stop.written or {}).get("questionsEvaluated")
+    return written if isinstance(written, int) else 0

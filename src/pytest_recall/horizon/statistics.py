@@ -1,0 +1,379 @@
+"""What the answers of a run show, what chance may have done, and each question over the checkpoints.
+
+A question that is asked at several checkpoints is one question: intervals are by question, as in
+`metrics.clustered`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from pytest_recall.horizon.disclosure import crossings
+from pytest_recall.horizon.evaluation import MOST, Evaluation, Failure, Points, Quartiles, quartiles
+from pytest_recall.horizon.published import TIMED_OUT, Run
+from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
+from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, clustered_slope
+
+FEW = 10
+"""Of fewer distinct questions an interval says less than its level, and the reader is told."""
+DAYS = 100
+"""The unit of a slope: change for each 100 days that are told."""
+_SAID = 5
+"""Points for what an answer says: correctness and completeness."""
+
+
+class Scores(NamedTuple):
+    """What some answers come to: mean `points` 0 to 6, and shares 0 to 1.
+
+    `recall` is the share of the points for correctness and completeness; `hallucination` of answers with something
+    made up, which is of no answers where it was not measured; `perfect` of those with all points, `failing` of those
+    that a stronger judge is asked about.
+    """
+
+    points: Clustered
+    recall: Clustered
+    hallucination: Clustered
+    perfect: Clustered
+    failing: Clustered
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few distinct questions for the intervals to be believed."""
+        return self.points.clusters < FEW
+
+
+class Appeals(NamedTuple):
+    """What the second judge changed: points `raised`, `lowered` or neither, a fail `overturned`, the bit `flipped`.
+
+    `known` of the `asked` say what the first one had given.
+    """
+
+    asked: int
+    known: int
+    raised: int
+    lowered: int
+    overturned: int
+    flipped: int
+
+
+class Repeatability(NamedTuple):
+    """Answers that were given word for word more than once: `groups` of them, of which some were judged apart."""
+
+    groups: int
+    points_differ: int
+    hallucination_differs: int
+
+
+class Disclosures(NamedTuple):
+    """Questions that ask for what must not be said, or that only seem to. Shares, 0 to 1, by question.
+
+    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and it was refused.
+    """
+
+    leak: Clustered
+    over_refusal: Clustered
+
+
+class Report(NamedTuple):
+    """What a run shows. Points of answers alone are in the means; `failures` counts what gave none.
+
+    `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
+    shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
+    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where nobody has
+    looked for what is made up, it is not `measured`, and all about it is of no answers.
+    """
+
+    name: str
+    adapter: str
+    everything: Scores
+    categories: Mapping[str, Scores]
+    stops: tuple[tuple[str, str, int, Scores], ...]
+    quartiles: Quartiles | None
+    hallucination_quartiles: Quartiles | None
+    slope: Clustered
+    hallucination_slope: Clustered
+    appeals: Appeals
+    repeatability: Repeatability
+    disclosures: Disclosures | None
+    failures: Mapping[str, int]
+    timed_out: int
+    hollow: tuple[str, ...]
+    measured: bool
+
+
+class Pairing(NamedTuple):
+    """Two runs on what both were asked: the same question after the same day.
+
+    `points` and `hallucination` are the second's less the first's, of `pairs` of `questions` distinct ones.
+    `measured` says whether both looked for what is made up.
+    `changed` pairs have another text or reference in one run, and are left out; `apart` counts questions that both
+    were asked, but never after the same day.
+    """
+
+    first: str
+    second: str
+    points: Clustered
+    hallucination: Clustered
+    pairs: int
+    questions: int
+    better: int
+    worse: int
+    changed: int
+    apart: int
+    measured: bool
+
+
+def report(run: Run) -> Report:
+    """Return what a run shows."""
+    every = run.evaluations
+    scored = _scored(every)
+    stops = tuple(
+        (stop.persona, stop.label, stop.days, scores(stop.evaluations, measured=stop.measured)) for stop in run.stops
+    )
+    means = [one.points.value for *_, one in stops if one.points.value is not None]
+    shares = [one.hallucination.value for *_, one in stops if one.hallucination.value is not None]
+    by_day = [(key(one), one.day / DAYS, points) for one, points in scored if one.day is not None]
+    return Report(
+        name=run.name,
+        adapter=run.adapter,
+        everything=scores(every, measured=run.measured),
+        categories={
+            name: scores(those, measured=run.measured)
+            for name in CATEGORIES
+            if (those := [o for o in every if o.question.category == name])
+        },
+        stops=stops,
+        quartiles=quartiles(means),
+        hallucination_quartiles=quartiles(shares),
+        slope=clustered_slope((one, day, points.composite) for one, day, points in by_day),
+        hallucination_slope=clustered_slope(
+            (one, day, 1 - points.hallucination) for one, day, points in by_day if run.measured
+        ),
+        appeals=appeals(every),
+        repeatability=repeatability(every),
+        disclosures=disclosures(every),
+        failures=Counter(one.failure for one in every if one.failure is not None),
+        timed_out=sum(one.answer == TIMED_OUT for one, _ in scored),
+        hollow=tuple(run.hollow),
+        measured=run.measured,
+    )
+
+
+def scores(evaluations: Iterable[Evaluation], *, measured: bool = True) -> Scores:
+    """Return what some evaluations come to, without those that have no points."""
+    scored = _scored(evaluations)
+
+    def share(of: Callable[[Points], bool]) -> Clustered:
+        return clustered_share((key(one), of(points)) for one, points in scored)
+
+    return Scores(
+        points=clustered_mean(((key(one), points.composite) for one, points in scored), within=(0, MOST)),
+        recall=clustered_mean(
+            ((key(one), (points.correctness + points.completeness) / _SAID) for one, points in scored), within=(0, 1)
+        ),
+        hallucination=clustered_share((key(one), points.hallucination == 0) for one, points in scored if measured),
+        perfect=share(lambda points: points.composite == MOST),
+        failing=share(lambda points: points.fails),
+    )
+
+
+def appeals(evaluations: Iterable[Evaluation]) -> Appeals:
+    """Return what the second judge changed."""
+    asked = [one for one in evaluations if one.appealed]
+    known = [(one.primary, one.points) for one in asked if one.primary is not None and one.points is not None]
+    return Appeals(
+        asked=len(asked),
+        known=len(known),
+        raised=sum(second.composite > first.composite for first, second in known),
+        lowered=sum(second.composite < first.composite for first, second in known),
+        overturned=sum(first.fails and not second.fails for first, second in known),
+        flipped=sum(first.hallucination != second.hallucination for first, second in known),
+    )
+
+
+def repeatability(evaluations: Iterable[Evaluation]) -> Repeatability:
+    """Return how often the same answer to the same question got other points."""
+    groups: dict[tuple[str, str, str], list[Points]] = {}
+    for one, points in _scored(evaluations):
+        groups.setdefault((*key(one), one.answer), []).append(points)
+    repeated = [those for those in groups.values() if len(those) > 1]
+    return Repeatability(
+        groups=len(repeated),
+        points_differ=sum(len({one.composite for one in those}) > 1 for those in repeated),
+        hallucination_differs=sum(len({one.hallucination for one in those}) > 1 for those in repeated),
+    )
+
+
+def disclosures(evaluations: Iterable[Evaluation]) -> Disclosures | None:
+    """Return the rates of boundary questions, by what `disclosure.crossings` finds; None where none came to points."""
+    found = crossings(evaluations)
+    if not found:
+        return None
+    return Disclosures(
+        leak=clustered_share((key(one.evaluation), one.leaked) for one in found if one.leaked is not None),
+        over_refusal=clustered_share(
+            (key(one.evaluation), one.over_refused) for one in found if one.over_refused is not None
+        ),
+    )
+
+
+def pairing(first: Run, second: Run) -> Pairing:
+    """Return how the second run does on what the first was asked too."""
+    found, changed = pairs_of(first, second)
+    pairs = [(key(b), a.points, b.points) for a, b in found if a.points is not None and b.points is not None]
+    measured = first.measured and second.measured
+    known = {(*key(one), one.day) for one, _ in _scored(first.evaluations)}
+    both = {one[:2] for one in known} & {key(one) for one in second.evaluations}
+    met = {key(one) for one in second.evaluations if (*key(one), one.day) in known}
+    return Pairing(
+        first=first.name,
+        second=second.name,
+        points=clustered_mean((one, b.composite - a.composite) for one, a, b in pairs),
+        hallucination=clustered_mean(
+            (one, float(a.hallucination - b.hallucination)) for one, a, b in pairs if measured
+        ),
+        pairs=len(pairs),
+        questions=len({one for one, _, _ in pairs}),
+        better=sum(b.composite > a.composite for _, a, b in pairs),
+        worse=sum(b.composite < a.composite for _, a, b in pairs),
+        changed=changed,
+        apart=len(both - met),
+        measured=measured,
+    )
+
+
+def pairs_of(first: Run, second: Run) -> tuple[list[tuple[Evaluation, Evaluation]], int]:
+    """Return what both runs were asked after the same day and gave points for, and how many of these are left out.
+
+    Those are left out whose question or reference is another one by now.
+    """
+    known = {(*key(one), one.day): one for one, _ in _scored(first.evaluations)}
+    pairs, changed = [], 0
+    for one, _ in _scored(second.evaluations):
+        before = known.get((*key(one), one.day))
+        if before is None:
+            continue
+        asked, other = one.question, before.question
+        if (asked.question, asked.answer) == (other.question, other.answer):
+            pairs.append((before, one))
+        else:
+            changed += 1
+    return pairs, changed
+
+
+def key(one: Evaluation) -> tuple[str, str]:
+    """Return which question it is: the persona's id and its own."""
+    return one.persona, one.question.id
+
+
+def _scored(evaluations: Iterable[Evaluation]) -> list[tuple[Evaluation, Points]]:
+    return [(one, one.points) for one in evaluations if one.points is not None]
+
+
+Change = Literal["better", "worse", "equal"]
+NO_POINTS = "no points"
+_WHY: Mapping[Failure, str] = {
+    "memory": "memory broke",
+    "timeout": "too late",
+    "answer": "no model answered",
+    "judge": "no verdict",
+}
+
+
+class Asked(NamedTuple):
+    """A question at a checkpoint; `kinds` are what it counts as, the outcome first.
+
+    The outcome is `failing` where a stronger judge would be asked, `no points` for a third outcome, else `passing`.
+    `judge` is whose points count, empty if no file says it. `before` is what an earlier run gave for the same
+    question after the same day.
+    """
+
+    evaluation: Evaluation
+    label: str
+    kinds: tuple[str, ...]
+    judge: str
+    before: Points | None = None
+
+    @property
+    def outcome(self) -> str:
+        """What it counts as first."""
+        return self.kinds[0]
+
+    @property
+    def change(self) -> Change | None:
+        """Whether the points are more than before; None where one of both has none."""
+        now = self.evaluation.points
+        if self.before is None or now is None:
+            return None
+        difference = now.composite - self.before.composite
+        return "equal" if not difference else "better" if difference > 0 else "worse"
+
+
+class History(NamedTuple):
+    """A question, and what it came to, checkpoint by checkpoint. Its `id` is unique in the run."""
+
+    id: str
+    persona: str
+    question: BenchQuestion
+    asked: tuple[Asked, ...]
+
+    @property
+    def last(self) -> Asked:
+        """What it came to at the last of these checkpoints."""
+        return self.asked[-1]
+
+
+def histories(run: Run, base: Run | None = None) -> list[History]:
+    """Return all questions of a run, beside an earlier one if that is given; first those that have to be looked at.
+
+    These are the ones without points, then those that got worse since `base`, then those with the fewest points.
+    """
+    several = len(run.personas) > 1
+    before = {id(one): old.points for old, one in pairs_of(base, run)[0]} if base is not None else {}
+    found: dict[tuple[str, str], list[Asked]] = {}
+    for stop in sorted(run.stops, key=lambda stop: stop.days):
+        for one in stop.evaluations:
+            asked = Asked(one, stop.label, tuple(_kinds(one, stop.measured)), _judge(run, one), before.get(id(one)))
+            found.setdefault((one.persona, one.question.id), []).append(asked)
+    every = [
+        History(f"{persona}/{name}" if several else name, persona, asked[-1].evaluation.question, tuple(asked))
+        for (persona, name), asked in found.items()
+    ]
+    return sorted(every, key=_urgency)
+
+
+def _kinds(one: Evaluation, measured: bool) -> Iterable[str]:
+    points = one.points
+    if points is None:
+        yield NO_POINTS
+        if one.failure is not None:
+            yield _WHY[one.failure]
+        return
+    yield "failing" if points.fails else "passing"
+    if points.composite == MOST:
+        yield "all points"
+    if measured and points.hallucination == 0:
+        yield "something made up"
+    for crossing in crossings([one]):
+        if crossing.leaked:
+            yield "leaked"
+        if crossing.over_refused:
+            yield "refused"
+    if one.appealed:
+        yield "appealed"
+    if one.answer == TIMED_OUT:
+        yield "never answered"
+
+
+def _judge(run: Run, one: Evaluation) -> str:
+    name = "appellateJudgeModel" if one.appealed else "judgeModel"
+    return "" if one.points is None else str(run.about.get(name) or "")
+
+
+def _urgency(one: History) -> tuple[bool, bool, int, str]:
+    points = one.last.evaluation.points
+    lost = any(asked.evaluation.points is None for asked in one.asked)
+    worse = any(asked.change == "worse" for asked in one.asked)
+    return not lost, not worse, -1 if points is None else points.composite, one.id

@@ -1,0 +1,349 @@
+"""The built-in judges that ask no model: on text, numbers, schemas, passages and similarity."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import re
+import threading
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.memory_part import Unit
+from pytest_recall.files.errors import ArgumentError, RecallError, one_line
+from pytest_recall.metrics import answers as metrics
+from pytest_recall.metrics.abstention import abstains
+from pytest_recall.metrics.answers import CATEGORIES, locomo_f1
+from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Passage, Verdict
+
+
+def exact(answer: str, expected: Any, *, ignore_case: bool = False) -> Verdict:
+    """Pass if the answer is `expected`, white space trimmed and collapsed.
+
+    ignore_case: take `A` for `a`. `expected` may be a list; one of it is enough.
+    """
+    accepted = [folded(text, ignore_case) for text in texts(expected)]
+    if folded(answer, ignore_case) in accepted:
+        return Verdict(passed=True, score=1.0)
+    return Verdict(passed=False, score=0.0, reason=f"expected {_shown(expected)}, got {_quoted(answer)}")
+
+
+def contains(
+    answer: str,
+    expected: Any = None,
+    *,
+    any: bool = False,
+    ignore_case: bool = True,
+    absent: str | list[str] | None = None,
+) -> Verdict:
+    """Pass if the answer contains every text of `expected` (one text or a list), white space collapsed.
+
+    any: one of them is enough. ignore_case: take `A` for `a`. absent: texts that must not occur.
+    """
+    wanted = [] if expected is None else texts(expected)
+    unwanted = [] if absent is None or absent == [] else texts(absent)
+    if not all(text.strip() for text in (*wanted, *unwanted)):
+        raise ArgumentError("an empty text is in every answer; remove it")
+    if not wanted and not unwanted:
+        raise ArgumentError("has nothing to look for; give `expected` or `absent`")
+    given = folded(answer, ignore_case)
+    missing = [text for text in wanted if folded(text, ignore_case) not in given]
+    present = [text for text in unwanted if folded(text, ignore_case) in given]
+    found = len(wanted) - len(missing)
+    enough = not missing or (any and found > 0)
+    if enough and not present:
+        return Verdict(passed=True, score=1.0)
+    problems = [] if enough else ["no " + (" or " if any else ", no ").join(_quoted(text) for text in missing)]
+    problems += [f"{_quoted(text)} must not occur" for text in present]
+    return Verdict(passed=False, score=0.0, reason=f"{'; '.join(problems)} in {_quoted(answer)}")
+
+
+def regex(answer: str, expected: str, *, ignore_case: bool = False, full: bool = False) -> Verdict:
+    """Pass if the regular expression `expected` (Python's `re`) is found in the answer.
+
+    ignore_case: take `A` for `a`. full: the whole answer must fit.
+    """
+    if not isinstance(expected, str):
+        raise ArgumentError(f"`expected` must be a regular expression as text, not {expected!r}")
+    try:
+        pattern = re.compile(expected, re.IGNORECASE if ignore_case else 0)
+    except re.error as error:
+        raise ArgumentError(f"{expected!r} is not a regular expression: {error}") from None
+    if pattern.fullmatch(answer.strip()) if full else pattern.search(answer):
+        return Verdict(passed=True, score=1.0)
+    return Verdict(passed=False, score=0.0, reason=f"/{expected}/ does not fit {_quoted(answer)}")
+
+
+def token_f1(answer: str, expected: Any) -> Verdict:
+    """Score the words that the answer shares with `expected` (the best of a list), as F1 in 0..1.
+
+    The threshold decides: of the call, the case, or the rubric; 0.5 where none is given.
+    """
+    references = texts(expected)
+    if not all(metrics.tokens(reference) for reference in references):
+        raise ArgumentError("the reference has no words of `a-z0-9'` to compare; use another judge")
+    score, reference = max((metrics.token_f1(answer, reference), reference) for reference in references)
+    return Verdict(passed=None, score=score, reason=f"F1 {score:.2f} with {_quoted(reference)}, got {_quoted(answer)}")
+
+
+def texts(expected: Any) -> list[str]:
+    """Return `expected` as a list of texts; numbers become text. Raises ValueError for anything else."""
+    values = list(expected) if isinstance(expected, list | tuple) else [expected]
+    if not values:
+        raise ArgumentError("`expected` is an empty list; give at least one text")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ArgumentError(f"`expected` must be text or a list of texts, not {value!r}")
+    return [str(value) for value in values]
+
+
+def folded(text: str, ignore_case: bool = True) -> str:
+    """Return `text` with its white space collapsed, and without case if that is to be ignored."""
+    collapsed = " ".join(text.split())
+    return collapsed.casefold() if ignore_case else collapsed
+
+
+def _quoted(text: str) -> str:
+    return f"“{one_line(text, 120)}”"
+
+
+def _shown(expected: Any) -> str:
+    return " or ".join(_quoted(text) for text in texts(expected))
+
+
+MODEL = "l2_supercat"
+DIMENSIONS = 256
+NEEDS = "needs wordllama; run `pip install 'pytest-recall[similarity]'`"
+_LOADING = threading.Lock()
+
+
+def similarity(answer: str, expected: Any) -> Verdict:
+    """Score how near the answer is in meaning to `expected` (the best of a list): the cosine of embeddings, 0..1.
+
+    A small model compares words, not facts: `$2` and `$20`, or a sentence and its denial, are near.
+    Needs `pytest-recall[similarity]`. The threshold decides; 0.5 where none is given.
+    """
+    references = _references(expected)
+    words = model()
+    score, reference = max((max(0.0, min(1.0, words.similarity(answer, one))), one) for one in references)
+    near, got = f"“{one_line(reference, 120)}”", f"“{one_line(answer, 120)}”"
+    return Verdict(passed=None, score=score, reason=f"similarity {score:.2f} with {near}, got {got}")
+
+
+def rehearsed(answer: str, expected: Any) -> Verdict:
+    """Score nothing, without loading the model. Raises ArgumentError for what `similarity` cannot judge by."""
+    _references(expected)
+    if find_spec("wordllama") is None:
+        raise ArgumentError(NEEDS)
+    return Verdict(passed=None, score=0.0)
+
+
+def _references(expected: Any) -> list[str]:
+    references = texts(expected)
+    if not all(reference.strip() for reference in references):
+        raise ArgumentError("`expected` is empty, and nothing is near to it; write some text")
+    return references
+
+
+def model() -> Any:
+    """Return the embedding model of this process. Raises RecallError where it is not installed."""
+    with _LOADING:  # Cases may be judged in several threads; it is loaded once.
+        return _load()
+
+
+@cache
+def _load() -> Any:
+    """Return the model, from the weights in the installed package alone. Raises RecallError without it."""
+    root, ours = logging.getLogger(), logging.NullHandler()
+    root.addHandler(ours)  # It sets up the logging of whoever imports it, unless there is a handler.
+    try:
+        import wordllama
+    except ImportError:
+        raise RecallError(NEEDS) from None
+    finally:
+        root.removeHandler(ours)
+    # Named as the folder of what was fetched before, the package's own has all that is needed;
+    # left to itself it looks for the tokenizer elsewhere, and would fetch it.
+    folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(MODEL, cache_dir=folder, dim=DIMENSIONS, disable_download=True)
+
+
+# Thousands are grouped by commas: 1,250.50. A minus counts where no word or number precedes it.
+_NUMBER = re.compile(
+    r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|(?<![\w.])[-−]?\.\d+|\d+(?:\.\d+)?"
+)
+MAX_DIGITS = 300
+
+
+def numeric(
+    answer: str,
+    expected: float | str,
+    *,
+    tolerance: float = 0.0,
+    relative: float = 0.0,
+    pick: Literal["any", "first", "last"] = "any",
+) -> Verdict:
+    """Pass if a number in the answer equals `expected`, `1,250` and `1250` being the same.
+
+    tolerance: how far off it may be. relative: the same as a share of `expected`.
+    pick: which number of the answer counts, `any`, the `first` or the `last`.
+    """
+    if isinstance(expected, bool):
+        raise ArgumentError(f"`expected` must be a number, not {expected!r}")
+    try:
+        wanted = float(expected)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"`expected` must be a number, not {expected!r}") from None
+    if not math.isfinite(wanted):
+        raise ArgumentError(f"`expected` must be a finite number, not {expected!r}")
+    if pick not in ("any", "first", "last"):
+        raise ArgumentError(f"pick: {pick!r} is unknown; known: any, first, last")
+    found = numbers(answer)
+    candidates = found if pick == "any" else found[:1] if pick == "first" else found[-1:]
+    for name, value in (("tolerance", tolerance), ("relative", relative)):
+        if value < 0:
+            raise ArgumentError(f"{name}: {value!r} is below 0; give 0 or more")
+    allowed = max(tolerance, relative * abs(wanted))
+    if any(_within(abs(number - wanted), allowed) for number in candidates):
+        return Verdict(passed=True, score=1.0)
+    got = f"numbers {', '.join(f'{n:g}' for n in found[:8])}" if found else "no number"
+    return Verdict(passed=False, score=0.0, reason=f"expected {wanted:g}, got {got} in “{one_line(answer, 120)}”")
+
+
+def _within(distance: float, allowed: float) -> bool:
+    # 1.1 - 1.0 is a little more than 0.1 in binary; nobody means that.
+    return distance <= allowed or math.isclose(distance, allowed, rel_tol=1e-9)
+
+
+def numbers(text: str) -> list[float]:
+    """Return the numbers in `text`, in their order."""
+    found = (match.group().replace(",", "").replace("−", "-") for match in _NUMBER.finditer(text))
+    return [float(digits) for digits in found if len(digits) <= MAX_DIGITS]
+
+
+_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+
+
+def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | None = None) -> Verdict:
+    """Pass if the answer is JSON that fits the JSON Schema `expected` (or `schema`), 2020-12 unless it says.
+
+    A Markdown code fence around the JSON is taken off. References are resolved within the
+    schema only: nothing is fetched.
+    """
+    try:
+        from jsonschema import validators
+        from jsonschema.exceptions import SchemaError, best_match
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
+    except ModuleNotFoundError:
+        raise ArgumentError("needs the jsonschema package; install `pytest-recall[jsonschema]`") from None
+    wanted = schema if schema is not None else expected
+    if not isinstance(wanted, dict | bool):
+        raise ArgumentError("needs a JSON Schema; give a mapping as `expected` or `schema`")
+    kind = validators.validator_for(wanted, default=validators.Draft202012Validator)
+    try:
+        kind.check_schema(wanted)  # type: ignore[arg-type]  # a bool is a schema too
+    except SchemaError as error:
+        raise ArgumentError(f"the schema is not valid: {error.message}") from None
+    fenced = _FENCE.match(answer)
+    try:
+        value = json.loads(fenced[1] if fenced else answer)
+    except (ValueError, RecursionError) as error:
+        return Verdict(passed=False, score=0.0, reason=f"not JSON ({error}): “{one_line(answer, 120)}”")
+    try:
+        # An empty registry: without one, the validator would fetch what a reference points to.
+        problem = best_match(kind(wanted, registry=Registry()).iter_errors(value))
+    except Unresolvable as error:
+        raise ArgumentError(f"the schema refers to {error.ref!r}, which is not in it; write it out") from None
+    if problem is None:
+        return Verdict(passed=True, score=1.0)
+    return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")
+
+
+def recall_at_k(
+    answer: Answer, case: Case, *, k: int | None = None, evidence: str | list[str] | None = None
+) -> Verdict:
+    """Score the fraction of the case's `evidence` that is found among the first `k` passages, 0..1.
+
+    An id of what the case stores, of a fact, a turn or a session, is found by a passage with that source, or
+    by one that contains the whole text of that fact or turn; for a session one turn is enough. Another id is
+    found by a passage with that source. Any other text is found by a passage that contains it, white space
+    collapsed and case ignored. k: how many passages count; without it, all. The threshold decides.
+    """
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+        raise ArgumentError(f"`k` is {k!r}; give a number of passages from 1 up")
+    wanted = texts(evidence) if evidence is not None else list(case.evidence or ())
+    if not wanted or not all(one.strip() for one in wanted):
+        raise ArgumentError("needs `evidence`; list ids or texts in the case or as an argument")
+    units = () if case.memory is None else case.memory.units
+    first = answer.passages[:k]
+    missing = [one for one in wanted if not _is_found(one, first, units)]
+    score = (len(wanted) - len(missing)) / len(wanted)
+    reason = f"{len(wanted) - len(missing)} of {len(wanted)} pieces of evidence in {len(first)} passages"
+    if missing:
+        reason += f", without “{one_line(missing[0], 80)}”"
+    return Verdict(passed=None, score=score, reason=reason)
+
+
+def _is_found(wanted: str, passages: Sequence[Passage], units: Sequence[Unit]) -> bool:
+    known = {unit.id: unit.content for unit in units if wanted in (unit.id, unit.metadata.get("session"))}
+    if known:
+        wholes = [folded(content) for content in known.values()]
+        return any(
+            passage.source in known
+            or passage.source == wanted
+            or any(whole in folded(passage.text) for whole in wholes)
+            for passage in passages
+        )
+    sought = folded(wanted)
+    return any(passage.source == wanted or sought in folded(passage.text) for passage in passages)
+
+
+_NUMBERS = {name: number for number, name in CATEGORIES.items()}
+LOWEST_F1 = 0.5
+
+
+def benchmark(
+    answer: Answer, case: Case, *, dataset: str = "", unanswerable: bool = False, threshold: float | None = None
+) -> Verdict:
+    """Score a memory on a question of a dataset, 0..1: by its answer, or, if it hands out passages alone, by these.
+
+    An answer to LoCoMo by its F1 for the category, which has to be 0.5; to another dataset by whether it
+    contains the `expected` one. Passages by the fraction of the `evidence` among them, which has to be all
+    of it; without evidence by whether they contain what is expected. Of an `unanswerable` question, whether the
+    answer abstains. threshold: the lowest passing score in place of these.
+    """
+    answered = answer.usage.get(ANSWERED, 1) != 0
+    if unanswerable:
+        if not answered:
+            raise ArgumentError(UNJUDGED)
+        did = abstains(answer.text, dataset)
+        return Verdict(passed=did, score=float(did), reason="" if did else "it should have said that it does not know")
+    if answered:
+        if case.expected is None:
+            raise ArgumentError("the dataset has no answer to compare with; leave the question out")
+        if dataset == "locomo" and case.dimension in _NUMBERS:
+            number = _NUMBERS[case.dimension]
+            score = max(locomo_f1(answer.text, gold, number) for gold in texts(case.expected))
+            return _decided(score, LOWEST_F1 if threshold is None else threshold, f"LoCoMo's F1 is {score:.2f}")
+        return contains(answer.text, case.expected)
+    if not case.evidence:
+        if case.expected is None:
+            raise ArgumentError("the dataset has neither an answer nor evidence; leave the question out")
+        return contains(answer.text, case.expected)
+    units = () if case.memory is None else case.memory.units
+    if answer.passages and ranked(answer.passages, units, case.evidence) is None:
+        raise ArgumentError("no passage names the text that it is from, so that evidence cannot be told; return its id")
+    found = recall_at_k(answer, case)
+    return _decided(found.score or 0.0, 1.0 if threshold is None else threshold, found.reason)
+
+
+def _decided(score: float, threshold: float, reason: str) -> Verdict:
+    passed = score >= threshold
+    return Verdict(passed=passed, score=score, reason=reason if passed else f"{reason}, below {threshold:g}")

@@ -1,0 +1,284 @@
+"""Ask one judging model until its reply can be read, and read it strictly."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
+
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.models.model import Ask, Message, Model, Reply
+from pytest_recall.trials.trial import Vote
+
+Range = tuple[int, int]
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+MAX_REPLY = 100_000
+
+
+class Unreadable(Exception):  # noqa: N818 - it is what the reply is, and no error of ours
+    """A reply that is no judgement; the message goes on after "the reply"."""
+
+
+class Scored(NamedTuple):
+    """What a judge wrote: the reasoning, then whole numbers by criterion."""
+
+    reasoning: str
+    scores: Mapping[str, int]
+
+
+def scored(reply: str, ranges: Mapping[str, Range]) -> Scored:
+    """Return the judgement `{"reasoning": text, "scores": {name: number}}` with exactly these names.
+
+    A number is whole and in its range, and the reasoning stands before the scores. Raises Unreadable.
+    """
+    found = _fields(reply, "scores")
+    scores = found["scores"]
+    if not isinstance(scores, dict):
+        raise Unreadable("has `scores` that are no object")
+    _check_names(list(scores), list(ranges), "the score")
+    return Scored(_reasoning(found), {name: _number(name, scores[name], ranges[name]) for name in ranges})
+
+
+def chosen(reply: str, name: str, choices: Sequence[str]) -> tuple[str, str]:
+    """Return reasoning and choice of the judgement `{"reasoning": text, name: one of choices}`. Raises Unreadable."""
+    found = _fields(reply, name)
+    choice = found[name]
+    if choice not in choices:
+        raise Unreadable(f"has `{name}` {_shown(choice)}, which is none of {', '.join(choices)}")
+    return _reasoning(found), choice
+
+
+def _fields(reply: str, last: str) -> dict[str, Any]:
+    """Return the object in the reply, which has a reasoning and then `last`."""
+    if not reply.strip():
+        raise Unreadable("is empty")
+    if len(reply) > MAX_REPLY:
+        raise Unreadable(f"has more than {MAX_REPLY:,} characters")
+    fenced = _FENCE.match(reply)
+    text = (fenced[1] if fenced else reply).strip()
+    try:
+        found = _load(text)
+    except ValueError:
+        found = _first_object(text)
+    if not isinstance(found, dict):
+        raise Unreadable("is JSON, but no object")
+    _check_names(list(found), ["reasoning", last], "the field")
+    if list(found) != ["reasoning", last]:
+        raise Unreadable(f"has `{last}` before `reasoning`; the reasoning comes first")
+    return found
+
+
+def _first_object(text: str) -> Any:
+    """Return the first balanced object in prose; what stands in a string does not count as a brace."""
+    spans = _objects(text)
+    if not spans:
+        raise Unreadable("has no JSON object")
+    try:
+        found = _load(spans[0])
+    except ValueError as error:
+        raise Unreadable(f"has an object that is not JSON ({error})") from None
+    if len(spans) > 1:
+        # One of them may be quoted from the answer, whose author would then be the judge.
+        raise Unreadable("has several objects; write one and nothing else")
+    return found
+
+
+def _objects(text: str) -> list[str]:
+    """Return the balanced objects in `text` that lie in no other."""
+    spans: list[str] = []
+    place = text.find("{")
+    while place >= 0:
+        depth, end = 0, -1
+        for token in _STRING_OR_BRACE.finditer(text, place):
+            depth += {"{": 1, "}": -1}.get(token[0], 0)
+            if depth == 0:
+                end = token.end()
+                break
+        if end < 0:
+            break
+        spans.append(text[place:end])
+        place = text.find("{", end)
+    return spans
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError("a field is there twice")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _check_names(given: list[str], wanted: list[str], what: str) -> None:
+    missing = [name for name in wanted if name not in given]
+    if missing:
+        raise Unreadable(f"lacks {what} {', '.join(f'`{name}`' for name in missing)}")
+    unknown = [name for name in given if name not in wanted]
+    if unknown:
+        raise Unreadable(f"has {what} {_shown(unknown[0])}, which was not asked for")
+
+
+def _reasoning(found: Mapping[str, Any]) -> str:
+    reasoning = found["reasoning"]
+    if not isinstance(reasoning, str) or not reasoning.strip():
+        raise Unreadable("has no reasoning in words")
+    return one_line(reasoning.encode("utf-8", "replace").decode("utf-8"), 400)
+
+
+def _number(name: str, value: Any, allowed: Range) -> int:
+    low, high = allowed
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unreadable(f"has {_shown(value)} for `{name}`, which is no number")
+    if value != value or not low <= value <= high:
+        raise Unreadable(f"has {_shown(value)} for `{name}`, which is not from {low} to {high}")
+    if value != int(value):
+        raise Unreadable(f"has {value!r} for `{name}`, which is not whole")
+    return int(value)
+
+
+def _shown(value: object) -> str:
+    return one_line(repr(value).encode("utf-8", "replace").decode("utf-8"), 60)
+
+
+MAX_TOKENS = 1024
+SAMPLED = 0.7
+"""The temperature where a model is asked several times; one that is asked once is asked at 0."""
+
+T = TypeVar("T")
+
+
+class Undecided(RecallError):  # noqa: N818 - it is what became of the judgement
+    """A judgement that could not be had: the third outcome, and never a score."""
+
+
+class Prompt(NamedTuple):
+    """What is put to a judging model: who it is, the material, and the shape of its reply."""
+
+    system: str
+    material: str
+    schema: Mapping[str, Any]
+
+
+class Inquiry(Protocol):
+    """What is to be found out about one answer; the same for each model that is asked.
+
+    `version` is eight hex digits over the prompt's template, the schema and the settings.
+    """
+
+    @property
+    def version(self) -> str:
+        """Return the version."""
+        ...
+
+    def hear(self, seat: Seat) -> Vote:
+        """Return what the judge at `seat` decides. Raises Undecided or ModelError."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Seat:
+    """A model with how it is asked. It counts the replies that could not be used."""
+
+    model: Model
+    attempts: int = 3
+    temperature: float = 0.0
+    seed: int | None = None
+    retried: int = 0
+    replied: str | None = None
+    ignored: set[str] = field(default_factory=set)
+
+    def put(self, prompt: Prompt, read: Callable[[str], T]) -> T:
+        """Return what `read` makes of the reply, asking again while it is refused, cut off or unreadable.
+
+        Each further ask says what was wrong. Raises Undecided after the last one, and ModelError
+        where the model could not be asked at all.
+        """
+        ask = Ask(
+            messages=(Message("user", prompt.material),),
+            system=prompt.system,
+            max_tokens=MAX_TOKENS,
+            temperature=self.temperature,
+            seed=self.seed,
+            schema=prompt.schema,
+        )
+        problems: list[str] = []
+        for _ in range(self.attempts):
+            reply = self.model.ask(_once_more(ask, prompt, problems))
+            self.replied = reply.model or self.replied
+            self.ignored.update(reply.ignored)
+            try:
+                return read(_whole(reply))
+            except Unreadable as error:
+                problems.append(str(error))
+                self.retried += 1
+            if reply.stop == "length":
+                ask = replace(ask, max_tokens=2 * ask.max_tokens)
+        # The last one was not followed by another.
+        self.retried -= 1
+        times = "once" if self.attempts == 1 else f"{self.attempts} times"
+        raise Undecided(f"{self.model.name}: asked {times}, and the reply {problems[-1]}")
+
+    def signed(self, vote: Vote) -> Vote:
+        """Return the vote with who gave it, and how often the model had to be asked again."""
+        return vote._replace(
+            model=self.model.name, replied=self.replied, retried=self.retried, ignored=tuple(sorted(self.ignored))
+        )
+
+
+def _once_more(ask: Ask, prompt: Prompt, problems: list[str]) -> Ask:
+    """Return the ask, with what was wrong with the reply before.
+
+    That reply is not shown again: whatever made it go astray would be repeated in it.
+    """
+    if not problems:
+        return ask
+    told = (
+        f"{prompt.material}\n\nYour earlier reply could not be used: it {problems[-1]}."
+        " Reply with the JSON object alone, and keep the reasoning short."
+    )
+    return replace(ask, messages=(Message("user", told),))
+
+
+def _whole(reply: Reply) -> str:
+    if reply.stop == "refused":
+        raise Unreadable("is a refusal to judge")
+    if reply.stop == "length":
+        raise Unreadable("was cut off at the limit of tokens")
+    return reply.text
+
+
+def version_of(*parts: Any) -> str:
+    """Return eight hex digits over what decides a judgement apart from the case: template, schema, settings."""
+    text = json.dumps(parts, sort_keys=True, default=list)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def reply_schema(name: str, shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply: the reasoning first, so that it is written before what follows from it."""
+    return {
+        "type": "object",
+        "properties": {"reasoning": {"type": "string"}, name: dict(shape)},
+        "required": ["reasoning", name],
+        "additionalProperties": False,
+    }
+
+
+def score_schema(ranges: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply with scores. Levels are listed: not every provider knows bounds."""
+    levels = {name: {"type": "integer", "enum": list(range(low, high + 1))} for name, (low, high) in ranges.items()}
+    shape = {"type": "object", "properties": levels, "required": list(levels), "additionalProperties": False}
+    return reply_schema("scores", shape)

@@ -1,0 +1,280 @@
+"""Judges, calibrations and audits as terminal lines, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.tables import cell, code
+from pytest_recall.files.wording import percent, plural
+from pytest_recall.judges.audit import Confusion, Regraded
+from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Panels, Reviews, Share
+from pytest_recall.metrics.intervals import Interval
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import Spend
+
+MAX_SHOWN = 50
+
+
+def left_line(left: Sequence[str], why: str) -> str:
+    """Return which answers were not judged, and `why`."""
+    more = f" and {len(left) - MAX_SHOWN} more" if len(left) > MAX_SHOWN else ""
+    return f"not judged ({len(left)}): {', '.join(left[:MAX_SHOWN])}{more}; {why}"
+
+
+def terminal(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> Iterator[str]:
+    """Yield the report line by line; the answers `left` were not judged, and `why` says the reason."""
+    for one in found:
+        yield one.name
+        yield f"  {_figures(one)}"
+        yield f"  {_mistakes(one)}"
+        yield from (f"  {sentence}" for sentence in _rest(one))
+        for what, opinions in _lists(one):
+            yield f"  {what} ({len(opinions)}):"
+            yield from (f"    {each.id}: {one_line(each.reason, 140)}" for each in opinions[:MAX_SHOWN])
+            if len(opinions) > MAX_SHOWN:
+                yield f"    and {len(opinions) - MAX_SHOWN} more, which --json lists"
+    if left:
+        yield one_line(left_line(left, why), 10_000)
+    yield from cost_text.cost_lines({"": spend}) or ["no calls were made: every reply was kept from before"]
+
+
+def calibration_markdown(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> str:
+    """Return the report as Markdown."""
+    every = list(found)
+    lines = ["# Judges beside people", ""]
+    lines += ["| judge | model | version | answers | agreement | kappa (95 %) | false passes | false fails |"]
+    lines += ["| --- | --- | --- | ---: | ---: | --- | --- | --- |"]
+    for one in every:
+        cells = (*map(cell, one.key), str(one.n), _agreed(one), cell(_kappa(one)), _share(one.false_passes))
+        lines.append(f"| {' | '.join(cells)} | {_share(one.false_fails)} |")
+    for one in every:
+        if listed := _lists(one):
+            lines += ["", f"## {cell(one.name)}", ""]
+            for what, opinions in listed:
+                lines += [f"{what[0].upper()}{what[1:]}:", ""]
+                lines += [f"- {code(each.id)}: {cell(each.reason)}" for each in opinions[:MAX_SHOWN]]
+                lines += [f"- and {len(opinions) - MAX_SHOWN} more"] if len(opinions) > MAX_SHOWN else []
+                lines += [""]
+    if left:
+        lines += ["", cell(left_line(left, why))]
+    return "\n".join([*lines, "", *cost_text.cost_lines({"": spend})]).rstrip("\n")
+
+
+def calibration_json(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the report as plain JSON types; what is undefined or unknown is null."""
+    return {
+        "version": 1,
+        "judges": [
+            {
+                **one.key._asdict(),
+                "role": one.role,
+                "n": one.n,
+                "agreement": one.percent,
+                "kappa": one.kappa and one.kappa.value,
+                "interval": one.kappa and one.kappa.interval,
+                "false_passes": _counted(one.false_passes),
+                "false_fails": _counted(one.false_fails),
+                "score_distance": one.distance,
+                "wrong": [_opinion(each) for each in one.wrong],
+                "unjudged": [_opinion(each) for each in one.unjudged],
+            }
+            for one in found
+        ],
+        "not_judged": list(left),
+        "cost": cost_text.cost_json({"": spend})["total"],
+    }
+
+
+def _figures(one: Agreement) -> str:
+    """Return how far the judge agrees, in one line."""
+    return f"{plural(one.n, 'answer')}, agreement {_agreed(one)}, kappa {_kappa(one)}"
+
+
+def _mistakes(one: Agreement) -> str:
+    """Return how often the judge was wrong each way, in one line."""
+    return f"false passes {_share(one.false_passes)}; false fails {_share(one.false_fails)}"
+
+
+def _agreed(one: Agreement) -> str:
+    return "undefined" if one.percent is None else percent(one.percent)
+
+
+def _kappa(one: Agreement) -> str:
+    if one.kappa is None:
+        return "undefined, as both always said the same" if one.n else "undefined"
+    interval = one.kappa.interval
+    told = f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "interval unknown, as one always said the same"
+    return f"{one.kappa.value:.2f} ({told})"
+
+
+def _share(share: Share) -> str:
+    if share.interval is None:
+        return "none could be: no such label"
+    low, high = share.interval
+    return f"{share.times} of {share.of} ({percent(low)} to {percent(high)})"
+
+
+def _rest(one: Agreement) -> Iterator[str]:
+    if one.distance is not None:
+        yield f"scores are {one.distance:.2f} apart in the mean"
+    if one.role == "whole":
+        yield "what the judges come to together; a verdict names the one whose word stands"
+
+
+def _lists(one: Agreement) -> list[tuple[str, list[Opinion]]]:
+    lists = [
+        ("false passes", [each for each in one.wrong if each.passed]),
+        ("false fails", [each for each in one.wrong if not each.passed]),
+        ("no judgement, which counts for nothing", list(one.unjudged)),
+    ]
+    return [(what, opinions) for what, opinions in lists if opinions]
+
+
+def _counted(share: Share) -> dict[str, Any]:
+    interval: Interval | None = share.interval
+    return {"count": share.times, "of": share.of, "interval": interval}
+
+
+def _opinion(one: Opinion) -> dict[str, Any]:
+    return {"id": one.id, "label": one.label, "passed": one.passed, "score": one.score, "reason": one.reason}
+
+
+def judges_lines(panels: Panels) -> Iterator[str]:
+    """Yield what models judged, a line for each judge and for what happened; nothing if no model did."""
+    if not panels.total:
+        return
+    yield f"judged by models: {plural(panels.total, 'verdict')}, {_uncalibrated(panels)}"
+    for key, count in panels.verdicts.items():
+        yield f"  {key.judge}, {key.model}, version {key.version}: {count}, {_standing(panels, key)}"
+    yield from (f"  {sentence}" for sentence in _happened(panels))
+
+
+def judges_markdown(panels: Panels) -> list[str]:
+    """Return the same as lines of Markdown."""
+    if not panels.total:
+        return []
+    rows = [
+        f"| {cell(key.judge)} | {cell(key.model)} | {cell(key.version)} | {count} | {_standing(panels, key)} |"
+        for key, count in panels.verdicts.items()
+    ]
+    return [
+        f"{plural(panels.total, 'verdict')}, {_uncalibrated(panels)}.",
+        "",
+        "| judge | model | version | verdicts | calibration |",
+        "| --- | --- | --- | ---: | --- |",
+        *rows,
+        "",
+        *(f"- {cell(sentence)}" for sentence in _happened(panels)),
+    ]
+
+
+def judges_json(panels: Panels) -> dict[str, Any] | None:
+    """Return the same as plain JSON types; None if no model judged."""
+    if not panels.total:
+        return None
+    calibrations = panels.calibrations
+    return {
+        "verdicts": panels.total,
+        "uncalibrated_share": panels.uncalibrated / panels.total,
+        "judges": [
+            {
+                **key._asdict(),
+                "verdicts": count,
+                "calibration": calibrations[key]._asdict() if key in calibrations else None,
+            }
+            for key, count in panels.verdicts.items()
+        ],
+        "appeals": panels.appeals._asdict(),
+        "audited_passes": panels.audits._asdict(),
+        "retried": panels.retried,
+        "split_votes": panels.split,
+        "comparisons": panels.compared,
+        "position_flips": panels.flips,
+        "preflights": [
+            {"judge": judge, "model": model, **result._asdict()} for (judge, model), result in panels.preflights.items()
+        ],
+    }
+
+
+def _uncalibrated(panels: Panels) -> str:
+    if not panels.uncalibrated:
+        return "all of them by judges that are calibrated"
+    share = percent(panels.uncalibrated / panels.total)
+    return f"{panels.uncalibrated} of them ({share}) by judges that nobody has calibrated"
+
+
+def _standing(panels: Panels, key: JudgeKey) -> str:
+    found = panels.calibrations.get(key)
+    return "not calibrated" if found is None else f"kappa {found.kappa:.2f} over {plural(found.n, 'answer')}"
+
+
+def _happened(panels: Panels) -> Iterator[str]:
+    flown = panels.preflights.values()
+    if flown:
+        asked, wrong = sum(one.asked for one in flown), sum(one.wrong for one in flown)
+        yield f"preflight: {asked - wrong} of {plural(asked, 'known answer')} judged right"
+    for (judge, model), one in panels.preflights.items():
+        if one.wrong > one.allowed:
+            yield f"{judge}, {model}: {one.wrong} of them wrong, and {one.allowed} may be: trust its verdicts little"
+    if panels.appeals.asked:
+        yield f"appeals: {_reviews(panels.appeals)}"
+    if panels.audits.asked:
+        yield f"audited passes: {_reviews(panels.audits)}; an overturned one was a false pass"
+    if panels.split:
+        yield f"votes differed on {plural(panels.split, 'verdict')}"
+    if panels.compared:
+        yield f"{panels.flips} of {plural(panels.compared, 'comparison')} followed the position"
+    if panels.retried:
+        yield f"replies that could not be used, so that another was asked for: {panels.retried}"
+
+
+def _reviews(reviews: Reviews) -> str:
+    unheard = f", {reviews.unheard} came to nothing" if reviews.unheard else ""
+    return f"{reviews.asked} asked, {reviews.overturned} overturned{unheard}"
+
+
+def audit_lines(found: Regraded) -> Iterator[str]:
+    """Yield both numbers, and a line for each judge."""
+    yield from _numbers(found)
+    for key, confusion in found.confusions.items():
+        yield f"  {_name(key)}: {_told(confusion)}"
+
+
+def audit_markdown(found: Regraded) -> list[str]:
+    """Return the same as lines of Markdown."""
+    rows = [
+        f"| {cell(_name(key))} | {one.right_passes} | {one.false_passes} | {one.right_fails} | {one.false_fails} |"
+        for key, one in found.confusions.items()
+    ]
+    head = ["| judge | right passes | false passes | right fails | false fails |", "| --- |" + " ---: |" * 4]
+    return [*(f"- {cell(line)}" for line in _numbers(found)), *(["", *head, *rows] if rows else [])]
+
+
+def audit_json(found: Regraded) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    count = found.verdicts - found.defects
+    return {
+        "as_judged": {"passed": found.judged, "failed": found.verdicts - found.judged},
+        "as_regraded": {"passed": found.passed, "failed": count - found.passed, "case_defects": found.defects},
+        "grades": dict(found.grades),
+        "judges": [{**key._asdict(), **confusion._asdict()} for key, confusion in found.confusions.items()],
+    }
+
+
+def _numbers(found: Regraded) -> Iterator[str]:
+    count = found.verdicts - found.defects
+    graded = sum(found.grades.values())
+    out = f", {plural(found.defects, 'defective case')} out of the count" if found.defects else ""
+    yield f"as judged: {found.judged} of {found.verdicts} passed"
+    yield f"as re-graded: {found.passed} of {count} passed{out}; {graded} of {found.verdicts} verdicts looked at again"
+
+
+def _name(key: JudgeKey) -> str:
+    return f"{key.judge}, {key.model}, version {key.version}" if key.model else key.judge
+
+
+def _told(one: Confusion) -> str:
+    passes, fails = one.right_passes + one.false_passes, one.right_fails + one.false_fails
+    return f"false passes {one.false_passes} of {passes}, false fails {one.false_fails} of {fails}"

@@ -1,0 +1,150 @@
+"""Own: a memory system that the user wrote in Python, or wrapped."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryContext
+from pytest_recall.files.errors import nearest
+from pytest_recall.memory.client import Client, patience
+from pytest_recall.models.model import ModelError
+from pytest_recall.models.python_model import load
+
+TIMEOUT = 120.0
+"""Seconds that one call of an async client may take."""
+_METHODS = ("reset", "store", "recall")
+
+
+class Own(Client):
+    """An object with the methods of `MemoryClient`, sync or async.
+
+    What it raises is not caught here: whoever looks at the trial wants the traceback.
+    """
+
+    def __init__(self, name: str, found: Any, timeout: float | None = None) -> None:
+        super().__init__(name)
+        self._found = found
+        self._timeout = timeout or TIMEOUT
+
+    @property
+    def private(self) -> bool:  # type: ignore[override]
+        """Whether the object says that it lives in this process, and was empty when it was made."""
+        return getattr(self._object(), "private", False) is True
+
+    def ready(self) -> None:
+        """Import it."""
+        self._object()
+
+    def reset(self) -> Any:
+        """Forget everything."""
+        return self._limited(self._object().reset())
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> Any:
+        """Keep a text."""
+        return self._limited(self._object().store(content, metadata))
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> Any:
+        """Return what it recalls."""
+        return self._limited(self._object().recall(query, limit, context))
+
+    def answer(self, query: str, limit: int, context: QueryContext) -> Any:
+        """Return its own answer, None if it has no such method."""
+        return self._optional("answer", query, limit, context)
+
+    def finalize(self) -> Any:
+        """Tell it that all is stored."""
+        return self._optional("finalize")
+
+    def count(self) -> Any:
+        """Return how many units it holds, None if it has no such method."""
+        return self._optional("count")
+
+    def healthcheck(self) -> Any:
+        """Let it say whether it can be used."""
+        return self._optional("healthcheck")
+
+    @property
+    def concurrent(self) -> bool:  # type: ignore[override]
+        """Whether the object says that several threads may ask it at once."""
+        return getattr(self._object(), "concurrent", False) is True
+
+    def close(self) -> Any:
+        """Let it close, if it was ever used."""
+        return self._optional("close") if self._is_there else None
+
+    @property
+    def _is_there(self) -> bool:
+        return True
+
+    def _object(self) -> MemoryClient:
+        return checked(self._found)
+
+    def _optional(self, name: str, *given: Any) -> Any:
+        method = getattr(self._object(), name, None)
+        return self._limited(method(*given)) if callable(method) else None
+
+    def _limited(self, given: Any) -> Any:
+        return _within(given, patience(self._timeout)) if inspect.isawaitable(given) else given
+
+
+class Imported(Own):
+    """An object named by `python:MODULE:NAME`, a class or a factory of one; it is imported at the first use."""
+
+    def __init__(self, name: str, place: str, attribute: str, root: Path, timeout: float | None) -> None:
+        super().__init__(name, None, timeout)
+        self._place, self._attribute, self._root = place, attribute, root
+        self._lock = Lock()
+
+    @property
+    def _is_there(self) -> bool:
+        return self._found is not None
+
+    def _object(self) -> MemoryClient:
+        with self._lock:
+            if self._found is None:
+                try:
+                    found = load(self._place, self._attribute, self._root)
+                except ModelError as error:
+                    raise MemoryFault(str(error)) from error
+                if isinstance(found, type) or not all(hasattr(found, name) for name in _METHODS):
+                    found = made(found)
+                self._found = checked(found)
+        return checked(self._found)
+
+
+def made(found: Any) -> Any:
+    """Return what a class or a factory makes."""
+    if not callable(found):
+        return found
+    given = found()
+    if inspect.isawaitable(given):
+        if inspect.iscoroutine(given):
+            given.close()
+        raise MemoryFault("the factory is async; let it return the client, and connect at the first call")
+    return given
+
+
+def checked(found: Any) -> MemoryClient:
+    """Return `found`, which has the methods of a memory. Raises MemoryFault if it has not."""
+    missing = [name for name in _METHODS if not callable(getattr(found, name, None))]
+    if missing:
+        known = [name for name in dir(found) if not name.startswith("_") and callable(getattr(found, name, None))]
+        close = nearest(missing[0], known).partition("; known")[0]
+        raise MemoryFault(f"{type(found).__name__} has no method `{missing[0]}`{close or '; add it'}")
+    client: MemoryClient = found
+    return client
+
+
+async def _within(awaitable: Awaitable[Any], seconds: float) -> Any:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await awaitable
+    except TimeoutError:
+        if not limit.expired():
+            raise  # It is the user's own.
+        raise MemoryFault(f"no reply within {seconds:g} s; add `;timeout=` with more seconds") from None

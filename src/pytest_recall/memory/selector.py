@@ -1,0 +1,159 @@
+"""Memory selector: how a person names a memory system, in one line of text, and what it is taken apart into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from pytest_recall.files.errors import RecallError, nearest
+
+FORMS: dict[str, str] = {
+    "sqlite-fts": "full-text search by BM25 in SQLite, in memory; the default",
+    "sqlite-fts:FILE": "the same in a file",
+    "embedding": "the nearest by the cosine of a small embedding model",
+    "hybrid": "both, fused by reciprocal ranks",
+    "last-N": "the newest N units, whatever is asked; such as last-20",
+    "full": "all that was stored, whatever is asked",
+    "null": "nothing: the floor",
+    "command:PROGRAM ARGS": "a program with the commands reset, store and recall",
+    "python:MODULE:NAME": "an object, a class or a factory of your own; also python:FILE.py:NAME",
+    "http://HOST:PORT": "a service with POST /reset, /store and /recall",
+    "mcp:PROGRAM ARGS": "an MCP server on standard input and output, with the tools reset, store and recall",
+    "grpc://HOST:PORT": "a service of the protocol recall.bench.MemoryBenchService, which answers",
+    "chromadb": "a collection of Chroma in memory, with our embeddings",
+    "mem0": "Mem0 without a model, on a local Qdrant, with our embeddings",
+    "bm25s": "BM25 by the package bm25s",
+    "tantivy": "full-text search by Tantivy",
+}
+"""Every form of a selector, and what it selects."""
+
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "sqlite-fts": ("tokenizer",),
+    "hybrid": ("tokenizer",),
+    "command": ("timeout",),
+    "python": ("timeout",),
+    "http": ("timeout",),
+    "mcp": ("timeout", "reset", "store", "recall"),
+    "grpc": ("timeout",),
+}
+"""What may be set after a selector, as in `;timeout=60`, by kind."""
+TOKENIZERS = ("unicode61", "porter", "trigram")
+WORKER = "{worker}"
+"""Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
+
+_PLAIN = ("embedding", "full", "null", "chromadb", "mem0", "bm25s", "tantivy", "hybrid", "sqlite-fts")
+_WITH_TARGET = ("command", "python", "mcp", "sqlite-fts")
+_KINDS = (*_PLAIN, "last", "command", "python", "http", "mcp", "grpc")
+_OPTION = re.compile(r";([A-Za-z_]\w*)=([^;]*)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySelector:
+    """A selector, taken apart. `text` is what the person wrote.
+
+    `target` is the command line, `MODULE:NAME`, the file, the URL or `HOST:PORT`; it is empty where
+    nothing is to be said. `window` is the N of `last-N`. `options` are those after a semicolon.
+    """
+
+    text: str
+    kind: str
+    target: str = ""
+    window: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def timeout(self) -> float | None:
+        """The seconds that one call may take, None where nobody says."""
+        given = self.options.get("timeout")
+        return None if given is None else float(given)
+
+
+def parse(text: str) -> MemorySelector:
+    """Return the selector that `text` is. Raises RecallError with one sentence."""
+    text = text.strip()
+    rest, options = _options(text)
+    kind, colon, target = rest.partition(":")
+    target = target.strip()
+    if kind.lower() in ("http", "https"):
+        kind, target = "http", rest
+        _check_url(text, rest)
+    elif kind == "grpc":
+        target = _host_and_port(text, target)
+    elif kind.startswith("last-") or kind == "last":
+        if not re.fullmatch(r"last-[1-9][0-9]{0,5}", rest):
+            raise RecallError(f"{text!r}: how many? write `last-20`")
+        _check_options(text, "last", options)
+        return MemorySelector(text=text, kind="last", window=int(rest[5:]))
+    elif kind not in _KINDS:
+        known = [*_PLAIN, "last-20", "command", "python", "http", "mcp", "grpc"]
+        raise RecallError(f"{text!r}: no memory is selected like this{nearest(kind.lower(), known)}")
+    elif colon and not target:
+        raise RecallError(f"{text!r}: there is nothing after the colon; write {_form(kind)}")
+    elif kind in _WITH_TARGET and kind != "sqlite-fts" and not target:
+        raise RecallError(f"{text!r}: which one? write {_form(kind)}")
+    elif target and kind not in _WITH_TARGET:
+        raise RecallError(f"{text!r}: `{kind}` takes nothing after a colon; remove it")
+    elif kind == "python" and not all(part.strip() for part in _place_and_name(target)):
+        raise RecallError(f"{text!r}: which name of the module? write {_form(kind)}")
+    _check_options(text, kind, options)
+    return MemorySelector(text=text, kind=kind, target=target, options=options)
+
+
+def place_and_name(selector: MemorySelector) -> tuple[str, str]:
+    """Return the module or file, and the name in it, of a `python` selector."""
+    return _place_and_name(selector.target)
+
+
+def _place_and_name(target: str) -> tuple[str, str]:
+    place, _, name = target.rpartition(":")
+    return place, name
+
+
+def _options(text: str) -> tuple[str, dict[str, str]]:
+    """Take the options off the end; a semicolon elsewhere belongs to a command line."""
+    found: dict[str, str] = {}
+    while match := _OPTION.search(text):
+        if match[1] in found:
+            raise RecallError(f"{text!r}: `{match[1]}` is set twice; remove one")
+        found[match[1]] = match[2].strip()
+        text = text[: match.start()].rstrip()
+    return text, found
+
+
+def _check_options(text: str, kind: str, options: Mapping[str, str]) -> None:
+    known = OPTIONS.get(kind, ())
+    for name, value in options.items():
+        if name not in known:
+            raise RecallError(f"{text!r}: unknown option `{name}`{nearest(name, known)}")
+        if not value:
+            raise RecallError(f"{text!r}: `{name}` has no value; give it one")
+        if name == "timeout" and not re.fullmatch(r"(?=.*[1-9])\d{1,6}(\.\d+)?", value):
+            raise RecallError(f"{text!r}: {value!r} is no number of seconds above 0")
+        if name == "tokenizer" and value not in TOKENIZERS:
+            raise RecallError(f"{text!r}: {value!r} is no tokenizer{nearest(value, TOKENIZERS)}")
+
+
+def _check_url(text: str, url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and parts.port != 0 and not parts.query and not parts.fragment
+        private = "@" in parts.netloc
+    except ValueError:
+        usable = private = False
+    if private:
+        raise RecallError("a URL with a user or a password in it is no selector; put the service behind a proxy")
+    if not usable or any(char.isspace() for char in url):
+        raise RecallError(f"{text!r}: {url!r} is no URL of a service; write one like http://127.0.0.1:8080")
+
+
+def _host_and_port(text: str, rest: str) -> str:
+    found = re.fullmatch(r"//([^\s/:@\[\]]+|\[[0-9A-Fa-f:]+\])(?::([1-9][0-9]{0,4}))?", rest)
+    if found is None:
+        raise RecallError(f"{text!r}: is no address; write one like grpc://127.0.0.1:50052")
+    return f"{found[1]}:{found[2] or 50052}"
+
+
+def _form(kind: str) -> str:
+    return f"`{next((form for form in FORMS if form.startswith(f'{kind}:')), kind)}`"

@@ -1,0 +1,240 @@
+"""Memory: a memory system under test, told and asked in one way whoever stands behind it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from time import perf_counter
+from typing import Any
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext
+from pytest_recall.files.coerce import well_formed
+from pytest_recall.files.errors import CaseError
+from pytest_recall.memory.client import Client, deadline, passages_of
+from pytest_recall.memory.readback import Readback, sample, seen
+from pytest_recall.trials.execution import Ends, Wait, called
+from pytest_recall.trials.trial import ANSWERED, Answer, Passage
+
+DEFAULT_LIMIT = 5
+"""Passages that are asked for where nobody says how many."""
+PROBED = 5
+"""Units that are asked back after storing, where nobody says how many."""
+
+
+class Memory:
+    """A memory system. Every method raises CaseError with the stage that broke, such as `memory store`.
+
+    `wait` runs what async clients return; `ends` are the exceptions by which somebody ends the run; `probed`
+    units are asked back of what a case stores. With `reuses`, a case that stores what the one before it has
+    stored asks at once; where each case has its own recording, none does.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        wait: Wait,
+        ends: Ends = (),
+        probed: int = PROBED,
+        reuses: bool = True,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        self._client = client
+        self._wait = wait
+        self._ends = ends
+        self._probed = probed
+        self._reuses = reuses
+        self._clock = clock
+        self._holds: str | None = None
+        self._stored = 0
+        self.filled = False
+        self.readback: Readback | None = None
+
+    @property
+    def name(self) -> str:
+        """The selector, as the person wrote it."""
+        return self._client.name
+
+    # What a test calls
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self._holds = None
+        self._call("reset", self._client.reset)
+        self._stored = 0
+
+    def store(self, content: str, metadata: Mapping[str, str] | None = None) -> None:
+        """Keep a text; without an `id` in `metadata` it is `unit-N`, counted from 1."""
+        self._holds, self.filled = None, True
+        self._stored += 1
+        about = {"id": f"unit-{self._stored}", **(metadata or {})}
+        self._call("store", lambda: self._client.store(well_formed(content), about))
+
+    def recall(self, query: str, limit: int = DEFAULT_LIMIT, context: QueryContext | None = None) -> list[Passage]:
+        """Return at most `limit` passages, the best first; the baselines of a context return all of theirs."""
+        if self._client.answers_only:
+            raise CaseError("memory recall", f"{self.name} answers, and hands out no passages; call `answer`")
+        return self._recalled("recall", query, limit, context or QueryContext())
+
+    def answer(self, query: str, limit: int = DEFAULT_LIMIT, context: QueryContext | None = None) -> str | None:
+        """Return the system's own answer, None if it gives none."""
+        self._check(query, limit)
+        text = self._call("answer", lambda: self._client.answer(query, limit, context or QueryContext()))
+        if text is not None and not isinstance(text, str):
+            raise CaseError("memory answer", f"answered with {type(text).__name__}; return text, or None for no answer")
+        return None if text is None else well_formed(text)
+
+    def finalize(self) -> None:
+        """Say that all is stored."""
+        self._call("finalize", self._client.finalize)
+
+    def count(self) -> int | None:
+        """Return how many units it says that it holds, None if it does not say."""
+        count = self._call("count", self._client.count)
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 0):
+            raise CaseError("memory count", f"counted {count!r}; return a whole number, or None if it is not known")
+        return count
+
+    def healthcheck(self) -> None:
+        """Raise CaseError if it cannot be used."""
+        self._call("healthcheck", self._client.healthcheck)
+
+    def ready(self) -> None:
+        """Raise CaseError if something is missing here, such as a package. Nothing is asked."""
+        self._call("setup", self._client.ready)
+
+    def close(self) -> None:
+        """Let go of processes, connections and files."""
+        self._call("close", self._client.close)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it returns all that it would show a model, whatever the limit."""
+        return bool(self._client.whole)
+
+    @property
+    def private(self) -> bool:
+        """Whether it lives in this process, and was empty when it was made."""
+        return bool(self._client.private)
+
+    def guard(self, allowed: bool) -> None:
+        """Raise CaseError if it may hold what this run has not stored, since a reset would delete it."""
+        if self.private:
+            return
+        # Asked also where it is allowed, so that a recording has the call whether it was or not.
+        count = self.count()
+        if allowed or count == 0:
+            return
+        holds = "does not say whether it is empty" if count is None else f"holds {count} units that are not this run's"
+        raise CaseError(
+            "memory reset",
+            f"{self.name} {holds}, and a reset deletes everything; name an empty store, or allow it with"
+            " --memory-reset or `memory_reset: true` in rubric.yaml",
+        )
+
+    # What a case calls
+
+    def ingest(self, part: MemoryPart) -> bool:
+        """Forget everything and store what a case gives; return False if it is there from the case before.
+
+        What the case before has stored stays where this one begins with the same stages.
+        """
+        stages = part.stages
+        keys = [stage.key for stage in stages]
+        there = keys.index(self._holds) + 1 if self._reuses and self._holds in keys else 0
+        if there == len(stages):
+            return False
+        if not there:
+            self.reset()
+        for stage in stages[there:]:
+            for unit in stage.read():
+                self.store(unit.content, unit.metadata)
+            self.finalize()
+            self._holds = stage.key
+        return True
+
+    def ask(self, case: Case, seconds: float | None = None) -> Answer:
+        """Store what the case gives, ask its question, and return the answer with the passages.
+
+        The text is the system's own answer, and else all passages in their order, a blank line between two:
+        nothing is picked out by what is expected. The question may take so many `seconds`, where that is given.
+        """
+        part, query = case.memory, case.input
+        assert part is not None
+        assert isinstance(query, str)
+        begin = self._clock()
+        stored = self.ingest(part)
+        middle = self._clock()
+        limit = case.limit or DEFAULT_LIMIT
+        context = QueryContext() if case.context is None else case.context.context
+        with nullcontext() if seconds is None else deadline(seconds):
+            passages = self._recalled("recall", query, limit, context)
+            text = self.answer(query, limit, context)
+        end = self._clock()
+        if seconds is not None and end - middle > seconds:
+            raise CaseError("memory timeout", f"no answer within {seconds:g} s")
+        usage = {"memory_recall_seconds": round(end - middle, 6), ANSWERED: 0 if text is None else 1}
+        if stored:
+            usage["memory_store_seconds"] = round(middle - begin, 6)
+            usage |= self._probe(part, limit)
+        known = _named(part, passages)
+        return Answer(text="\n\n".join(p.text for p in known) if text is None else text, passages=known, usage=usage)
+
+    def check(self, part: MemoryPart) -> tuple[Readback, str | None]:
+        """Store what `part` has, ask it back and ask for an answer, and leave the memory empty."""
+        self.ingest(part)
+        found = self._read_back(part, DEFAULT_LIMIT)
+        answer = self.answer(part.units[0].content)
+        self.reset()
+        return found, answer
+
+    def _read_back(self, part: MemoryPart, limit: int) -> Readback:
+        """Ask for some of what was stored by its own words."""
+        found = Readback(stored=len(part.units), held=self.count() if self._probed else None)
+        for unit in [] if self._client.answers_only else sample(part.units, self._probed):
+            found = seen(found, unit, self._recalled("probe", unit.content, limit, QueryContext()))
+        return found
+
+    def _probe(self, part: MemoryPart, limit: int) -> dict[str, float]:
+        """Read back after the question, so that it cannot change the answer, and note what came of it."""
+        found = self._read_back(part, limit)
+        self.readback = found if self.readback is None else self.readback + found
+        plain = {"memory_stored": found.stored, "memory_probed": found.asked}
+        if found.asked:
+            plain |= {"memory_changed": found.changed, "memory_missing": found.missing}
+        return {**plain, **({} if found.held is None else {"memory_held": found.held})}
+
+    def _recalled(self, stage: str, query: str, limit: int, context: QueryContext) -> list[Passage]:
+        self._check(query, limit)
+        given = self._call(stage, lambda: passages_of(self._done(self._client.recall(query, limit, context))))
+        passages: list[Passage] = given
+        return passages if self._client.whole else passages[:limit]
+
+    def _check(self, query: str, limit: int) -> None:
+        if not query:
+            raise CaseError("memory recall", "the question is empty; write one")
+        if not 0 < limit <= MAX_LIMIT:
+            raise CaseError("memory recall", f"the limit is {limit}; it has to be from 1 to {MAX_LIMIT}")
+
+    def _call(self, stage: str, call: Callable[[], Any]) -> Any:
+        __tracebackhide__ = True
+        return called(f"memory {stage}", lambda: self._done(call()), self._ends)
+
+    def _done(self, given: Any) -> Any:
+        __tracebackhide__ = True
+        return self._wait(given) if inspect.isawaitable(given) else given
+
+
+def _named(part: MemoryPart, passages: list[Passage]) -> tuple[Passage, ...]:
+    """Return the passages; one without a source that is a stored text, word by word, has that unit's id as its own."""
+    if all(one.source is not None for one in passages):
+        return tuple(passages)
+    ids: dict[str, str] = {}
+    for unit in part.units:
+        ids.setdefault(unit.content, unit.id)
+    return tuple(
+        Passage(text=one.text, source=ids[one.text], score=one.score) if one.source is None and one.text in ids else one
+        for one in passages
+    )

@@ -1,0 +1,166 @@
+"""Change: how often the same cases passed in two runs, and whether the difference could be chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from fractions import Fraction
+from typing import NamedTuple
+
+from pytest_recall.metrics.intervals import Interval, wilson
+from pytest_recall.metrics.paired import difference_interval, holm, mcnemar, sign_flip, smallest_drop
+
+
+class Shown(StrEnum):
+    """What a comparison shows of the pass rate."""
+
+    DROP = "drop"
+    RISE = "rise"
+    NOTHING = "nothing"
+
+
+class Counts(NamedTuple):
+    """The verdicts of `pairs` cases in two runs.
+
+    `both` passed in both, `lost` passed in the first only, `gained` in the second only. Of cases
+    that were tried several times these are sums of shares: a case that passed 4 of 5 times and
+    then 1 of 5 has 0.2 in both and 0.6 lost. `differences` are then those of the shares, one for
+    each pair, second minus first; without such cases there are none.
+    """
+
+    pairs: int
+    both: float
+    lost: float
+    gained: float
+    differences: tuple[Fraction, ...] = ()
+
+    @property
+    def p(self) -> float:
+        """The two-sided p-value.
+
+        By the exact McNemar test, or by sign flips where there are shares, which for single
+        trials is the same: both alarm no more often than their level, however many cases flip.
+        """
+        return sign_flip(self.differences) if self.differences else mcnemar(int(self.lost), int(self.gained))
+
+
+class Change(NamedTuple):
+    """What `counts` come to. `p` is theirs.
+
+    `adjusted` is the same for a group among `tests` groups, by Holm's method; None where the
+    group has too few cases to show anything.
+    """
+
+    counts: Counts
+    alpha: float
+    p: float
+    adjusted: float | None
+    tests: int = 1
+
+    @property
+    def pairs(self) -> int:
+        """How many cases there are."""
+        return self.counts.pairs
+
+    @property
+    def both(self) -> float:
+        """How many passed in both runs, shares added up."""
+        return self.counts.both
+
+    @property
+    def lost(self) -> float:
+        """How many passed in the first run only, shares added up."""
+        return self.counts.lost
+
+    @property
+    def gained(self) -> float:
+        """How many passed in the second run only, shares added up."""
+        return self.counts.gained
+
+    @property
+    def shares(self) -> bool:
+        """Whether there are shares among the verdicts."""
+        return bool(self.counts.differences)
+
+    @property
+    def fell(self) -> int:
+        """How many cases passed less often in the second run."""
+        return sum(one < 0 for one in self.counts.differences) if self.shares else int(self.lost)
+
+    @property
+    def rose(self) -> int:
+        """How many cases passed more often in the second run."""
+        return sum(one > 0 for one in self.counts.differences) if self.shares else int(self.gained)
+
+    @property
+    def base(self) -> float:
+        """How many passed in the first run."""
+        return self.both + self.lost
+
+    @property
+    def head(self) -> float:
+        """How many passed in the second run."""
+        return self.both + self.gained
+
+    @property
+    def difference(self) -> float:
+        """The change of the pass rate, -1..1."""
+        return (self.gained - self.lost) / self.pairs
+
+    @property
+    def shown(self) -> Shown:
+        """What the test shows at level `alpha`."""
+        if self.adjusted is None or self.adjusted > self.alpha:
+            return Shown.NOTHING
+        return Shown.DROP if self.lost > self.gained else Shown.RISE
+
+    @property
+    def rates(self) -> tuple[Interval, Interval]:
+        """The intervals of both pass rates at level 1 - `alpha` (Wilson).
+
+        For shares they are too wide rather than too narrow: these vary less than single verdicts.
+        """
+        confidence = 1 - self.alpha
+        base, head = (wilson(passed, self.pairs, confidence) for passed in (self.base, self.head))
+        assert base is not None
+        assert head is not None
+        return base, head
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of the difference at level 1 - `alpha` (Tango); for shares too wide rather than too narrow."""
+        found = difference_interval(self.lost, self.gained, self.pairs, 1 - self.alpha)
+        assert found is not None
+        if self.shown is Shown.NOTHING:
+            # The exact test is the stricter one: what it takes for chance must not look certain here.
+            return min(found[0], 0.0), max(found[1], 0.0)
+        return found
+
+    @property
+    def smallest(self) -> float | None:
+        """The smallest drop, 0..1, that so many cases show with 80 % power if as many flip; None if none would be.
+
+        For one of several groups it is the drop that holds against all of them. Shares show a smaller one.
+        """
+        return smallest_drop(self.pairs, (self.lost + self.gained) / self.pairs, self.alpha / self.tests)
+
+
+def change(counts: Counts, alpha: float) -> Change:
+    """Return the change of one set of pairs, of which there is at least one."""
+    p = counts.p
+    return Change(counts, alpha, p, p)
+
+
+def changes(groups: Mapping[str, Counts], alpha: float) -> dict[str, Change]:
+    """Return the change of each group, with p-values that hold for all groups together.
+
+    A group so small that not even a flip of all its cases would be significant is no test,
+    and costs the others nothing.
+    """
+    able = [name for name, counts in groups.items() if mcnemar(counts.pairs, 0) <= alpha]
+    values = {name: counts.p for name, counts in groups.items()}
+    adjusted = dict(zip(able, holm([values[name] for name in able]), strict=True))
+    return {
+        name: Change(counts, alpha, values[name], adjusted.get(name), max(len(able), 1))
+        for name, counts in groups.items()
+    }

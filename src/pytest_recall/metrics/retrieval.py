@@ -1,0 +1,313 @@
+"""What a memory system returned for a question, and the metrics that this allows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from math import inf
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+
+from pytest_recall.metrics import answers, ranking
+from pytest_recall.metrics.answers import (
+    CATEGORIES,
+    best_candidate,
+    contains,
+    contains_at_k,
+    estimated_tokens,
+    locomo_f1,
+    rouge_l,
+    token_f1,
+)
+from pytest_recall.metrics.intervals import UNIT, Tally
+
+MAX_ANSWER = 100_000
+MAX_K = 1_000_000
+_NUMBERS = {name: number for number, name in CATEGORIES.items()} | {str(number): number for number in CATEGORIES}
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _golds(value: Any) -> Any:
+    golds = value if isinstance(value, list) else [value]
+    for gold in golds:
+        if isinstance(gold, bool) or not isinstance(gold, str | int | float):
+            raise ValueError(f"{json.dumps(gold)[:60]} is no answer; give text, a number, or a list of them")
+        if gold == "":
+            raise ValueError("is empty, and nothing can contain it; write some text, or leave it out")
+        if len(str(gold)) > MAX_ANSWER:
+            raise ValueError(f"has more than {MAX_ANSWER:,} characters, which is no answer; give a short one")
+    return [str(gold) for gold in golds]
+
+
+Name = Annotated[StrictStr, Field(min_length=1, max_length=1000), BeforeValidator(_as_text)]
+Text = Annotated[StrictStr, Field(max_length=MAX_ANSWER)]
+Count = Annotated[StrictInt, Field(ge=0, le=10**15)]
+
+
+class Retrieval(BaseModel):
+    """What came back for one question. A field that is absent is not measured; null is a failure to give it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[Name, Field(description="Unique in the input; text, or a whole number, which is text then.")]
+    question: StrictStr | None = Field(default=None, description="For the reader; nothing looks at it.")
+    category: Name | None = Field(
+        default=None,
+        description="The summary has the means of each category. `locomo_f1` takes 1 to 5, or LoCoMo's names.",
+    )
+    k: Annotated[StrictInt, Field(ge=1, le=MAX_K)] | None = Field(
+        default=None, description="How many ranks count; the same in all lines. Without it, `--k`."
+    )
+    ground_truth: Annotated[tuple[str, ...], Field(min_length=1, max_length=100), BeforeValidator(_golds)] | None = (
+        Field(
+            default=None,
+            description="The right answer: text, a number, or a list of such, of which the best fit counts.",
+        )
+    )
+    retrieved: tuple[StrictStr, ...] | None = Field(
+        default=None, description="The texts that came back, the first rank first; an empty list is an answer too."
+    )
+    retrieved_ids: tuple[Name, ...] | None = Field(default=None, description="The ids of what came back, by rank.")
+    evidence: tuple[Name, ...] | None = Field(
+        default=None, description="The ids that hold the evidence; with none of them, rankings are not measured."
+    )
+    answer: Text | None = Field(default=None, description="What the system answered from what came back.")
+    abstained: StrictBool | None = Field(default=None, description="Whether it said that it does not know.")
+    unanswerable: StrictBool | None = Field(default=None, description="Whether it should have said so.")
+    seconds: Annotated[StrictFloat, Field(ge=0, le=1e9)] | None = Field(
+        default=None, description="How long the system took."
+    )
+    stored: tuple[StrictStr, ...] | None = Field(default=None, description="What was stored; its tokens are estimated.")
+    tokens_stored: Count | None = Field(default=None, description="How many tokens were stored, where that is known.")
+    tokens_read: Count | None = Field(
+        default=None, description="How many tokens came back; without it an estimate over `retrieved`."
+    )
+    error: Annotated[StrictStr, Field(min_length=1)] | None = Field(
+        default=None, description="Why nothing came back: a failure, whatever else the line says."
+    )
+
+    @property
+    def locomo_category(self) -> int | None:
+        """The category as LoCoMo numbers it; None for another one."""
+        return _NUMBERS.get(self.category or "")
+
+    @property
+    def read(self) -> int | None:
+        """The tokens that came back, counted or estimated; None where nothing says."""
+        return _tokens(self.tokens_read, self.retrieved)
+
+    @property
+    def kept(self) -> int | None:
+        """The tokens that were stored, counted or estimated; None where nothing says."""
+        return _tokens(self.tokens_stored, self.stored)
+
+
+def _tokens(counted: int | None, texts: tuple[str, ...] | None) -> int | None:
+    if counted is not None or texts is None:
+        return counted
+    return estimated_tokens(texts)
+
+
+Value = float | None
+"""A score, with True and False as 1 and 0; None for a failure."""
+
+
+class Metric(NamedTuple):
+    """One number of a retrieval: what it is, whether it is yes or no, and its bounds."""
+
+    about: str
+    share: bool = False
+    within: tuple[float, float] = UNIT
+
+    def tally(self) -> Tally:
+        """Return what adds its values up; it takes no others."""
+        return Tally(share=self.share, within=self.within)
+
+
+class Group(NamedTuple):
+    """Metrics that are worked out together, from what the system gave in the field `given`.
+
+    `asked` tells whether a retrieval says what it has to be compared with; `fails` whether an
+    error counts as a failure of theirs.
+    """
+
+    metrics: dict[str, Metric]
+    needs: str
+    given: str
+    asked: Callable[[Retrieval], bool]
+    values: Callable[[Retrieval, int], Sequence[Value]]
+    fails: bool = True
+
+
+def _of_texts(one: Retrieval, k: int) -> Sequence[Value]:
+    golds, retrieved = one.ground_truth or (), one.retrieved or ()
+    best = [(gold, best_candidate(retrieved, gold)) for gold in golds]
+    return (
+        any(contains(found.text, gold) for gold, found in best),
+        max(found.token_f1 for _, found in best),
+        any(contains_at_k(retrieved, gold, k) for gold in golds),
+    )
+
+
+def _of_answer(one: Retrieval, k: int) -> Sequence[Value]:
+    golds, answer = one.ground_truth or (), one.answer or ""
+    return (
+        any(contains(answer, gold) for gold in golds),
+        max(token_f1(answer, gold) for gold in golds),
+        answers.exact_match(answer, golds),
+        answers.squad_f1(answer, golds),
+    )
+
+
+def _rouge(one: Retrieval, k: int) -> Sequence[Value]:
+    return max((rouge_l(one.answer or "", gold) for gold in one.ground_truth or ()), key=lambda found: found.f)
+
+
+def _locomo(one: Retrieval, k: int) -> Sequence[Value]:
+    category = one.locomo_category
+    assert category is not None
+    return (max(locomo_f1(one.answer or "", gold, category) for gold in one.ground_truth or ("",)),)
+
+
+def _ranks(one: Retrieval, k: int) -> Sequence[Value]:
+    found, gold = one.retrieved_ids or (), one.evidence or ()
+    return (
+        ranking.recall_at_k(found, gold, k),
+        ranking.precision_at_k(found, gold, k),
+        ranking.hit_at_k(found, gold, k),
+        ranking.all_at_k(found, gold, k),
+        ranking.reciprocal_rank(found, gold, k),
+        ranking.ndcg_at_k(found, gold, k),
+        ranking.ndcg_longmemeval(found, gold, k),
+    )
+
+
+def _has_gold(one: Retrieval) -> bool:
+    return one.ground_truth is not None
+
+
+_COUNT = (0.0, inf)
+GROUPS: tuple[Group, ...] = (
+    Group(
+        {
+            "contains": Metric("the best of the texts, by token F1, contains the truth", share=True),
+            "token_f1": Metric("token F1 of the best of the texts"),
+            "contains_at_k": Metric("any of the first k texts contains the truth", share=True),
+        },
+        "`retrieved`, `ground_truth`",
+        "retrieved",
+        _has_gold,
+        _of_texts,
+    ),
+    Group(
+        {
+            "answer_contains": Metric("the answer contains the truth", share=True),
+            "answer_token_f1": Metric("token F1 of the answer"),
+            "squad_exact_match": Metric("the answer is the truth, by SQuAD's normalization", share=True),
+            "squad_f1": Metric("F1 of the answer, by SQuAD's normalization"),
+        },
+        "`answer`, `ground_truth`",
+        "answer",
+        _has_gold,
+        _of_answer,
+    ),
+    Group(
+        {
+            "rouge_l_precision": Metric("the longest common subsequence as a share of the answer's words"),
+            "rouge_l_recall": Metric("the same as a share of the truth's words"),
+            "rouge_l_f": Metric("their harmonic mean"),
+        },
+        "`answer`, `ground_truth`",
+        "answer",
+        _has_gold,
+        _rouge,
+    ),
+    Group(
+        {"locomo_f1": Metric("F1 of stems by LoCoMo's rule for the category; needs `pytest-recall[metrics]`")},
+        "`answer`, `category`, `ground_truth`",
+        "answer",
+        lambda one: one.locomo_category == 5 or (one.locomo_category is not None and _has_gold(one)),
+        _locomo,
+    ),
+    Group(
+        {
+            "evidence_recall_at_k": Metric("the share of the evidence that is among the first k"),
+            "evidence_precision_at_k": Metric("the share of k ranks that hold evidence"),
+            "evidence_hit_at_k": Metric("any evidence is among the first k", share=True),
+            "evidence_all_at_k": Metric("all evidence is among the first k", share=True),
+            "reciprocal_rank": Metric("1 / the rank of the first evidence, 0 beyond k; the mean is MRR@k"),
+            "ndcg_at_k": Metric("the discounted gain of the first k, as a share of the best possible one"),
+            "ndcg_longmemeval": Metric("the same with LongMemEval's discount"),
+        },
+        "`retrieved_ids`, `evidence`",
+        "retrieved_ids",
+        lambda one: bool(one.evidence),
+        _ranks,
+    ),
+    Group(
+        {"abstention_precision": Metric("where it abstained: it should have", share=True)},
+        "`abstained`, `unanswerable`",
+        "abstained",
+        lambda one: one.abstained is True and one.unanswerable is not None,
+        lambda one, k: (one.unanswerable,),
+        fails=False,
+    ),
+    Group(
+        {"abstention_recall": Metric("where it should have abstained: it did", share=True)},
+        "`abstained`, `unanswerable`",
+        "abstained",
+        lambda one: one.unanswerable is True,
+        lambda one, k: (one.abstained,),
+    ),
+    Group(
+        {"seconds": Metric("how long it took, of what came back at all", within=_COUNT)},
+        "`seconds`",
+        "seconds",
+        lambda one: True,
+        lambda one, k: (one.seconds,),
+        fails=False,
+    ),
+    Group(
+        {"tokens_stored": Metric("tokens stored, estimated as characters / 4 where not given", within=_COUNT)},
+        "`tokens_stored` or `stored`",
+        "kept",
+        lambda one: True,
+        lambda one, k: (one.kept,),
+        fails=False,
+    ),
+    Group(
+        {"tokens_read": Metric("tokens that came back, estimated as characters / 4 where not given", within=_COUNT)},
+        "`tokens_read` or `retrieved`",
+        "read",
+        lambda one: True,
+        lambda one, k: (one.read,),
+        fails=False,
+    ),
+)
+METRICS: dict[str, Metric] = {name: metric for group in GROUPS for name, metric in group.metrics.items()}
+USUAL = tuple(name for name in METRICS if name != "locomo_f1")
+"""What is measured unless somebody chooses: all but what needs an extra."""
+
+
+def measure(one: Retrieval, k: int, chosen: Collection[str] = USUAL) -> dict[str, Value]:
+    """Return the value of each of the `chosen` metrics that the retrieval allows; None is a failure.
+
+    A metric is left out where the retrieval does not say what it needs: it is not measured
+    then, which is something else than a failure, and than 0. Raises ModuleNotFoundError for
+    `locomo_f1` without NLTK.
+    """
+    values: dict[str, Value] = {}
+    for group in GROUPS:
+        names = [name for name in group.metrics if name in chosen]
+        if not names or not group.asked(one):
+            continue
+        if one.error is None and getattr(one, group.given) is not None:
+            found = dict(zip(group.metrics, group.values(one, k), strict=True))
+            values.update((name, found[name]) for name in names)
+        elif group.fails and (one.error is not None or group.given in one.model_fields_set):
+            values.update(dict.fromkeys(names))
+    return values

@@ -1,0 +1,236 @@
+"""Price: what a call costs at list price, by the kept price list that `genai-prices` brings along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from functools import cache, lru_cache
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.models.model import Model, Reply, parse
+from pytest_recall.replay.call import BATCHED, Call, Tokens
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.wire_formats import provider_of, usage_of
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, ModelPrice, Provider
+
+    from pytest_recall.models.settings import Prices
+
+_NOON = (time(12, tzinfo=UTC),)
+_HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
+
+
+def available() -> bool:
+    """Return whether the price list is installed; it is an optional extra."""
+    return bool(_sellers())
+
+
+def price(
+    model: str | None,
+    provider: str | None,
+    tokens: Tokens | None,
+    on: date | None,
+    own: Mapping[str, Prices] = MappingProxyType({}),
+    url: str | None = None,
+) -> float | None:
+    """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
+
+    The prices of `own` models, by name, go before the list. A model that neither has costs nothing at a `url` on
+    this machine, where it runs; one that is on the list may be behind a proxy there, and keeps its price.
+    Cache writes are at the price of the shortest lifetime. Without a provider there is a price
+    if everybody who sells the model under this name asks the same. A price that depends on
+    the hour is known if `on` is a datetime.
+    """
+    found = _price(model, provider, tokens, on, own)
+    return 0.0 if found is None and is_loopback(url) and _runs_here(model, own) else found
+
+
+def _runs_here(model: str | None, own: Mapping[str, Prices]) -> bool:
+    """Return whether no vendor is known to sell the model; without the price list that is not known."""
+    return available() and model not in own and (model is None or not _offers(model.strip().lower(), None))
+
+
+def is_loopback(url: str | None) -> bool:
+    """Return whether a URL leads to this machine."""
+    host = (urlsplit(url).hostname or "") if url else ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _price(
+    model: str | None, provider: str | None, tokens: Tokens | None, on: date | None, own: Mapping[str, Prices]
+) -> float | None:
+    if model is None or tokens is None:
+        return None
+    if model in own:
+        return _own(own[model], tokens)
+    found = {_cost(one, seller, tokens, on) for seller, one in _offers(model.strip().lower(), provider)}
+    return found.pop() if len(found) == 1 else None
+
+
+def list_price(
+    selector: str, seller: str | None, tokens: Tokens, own: Mapping[str, Prices] = MappingProxyType({})
+) -> float | None:
+    """Return what tokens of the model that `selector` names cost at list price; None if that is not known.
+
+    The prices of `own` models, by name, go before the list. The model of an object of somebody's own is not known.
+    """
+    try:
+        found = parse(selector)
+    except RecallError:
+        return None
+    return price(found.target or None, seller, tokens, None, own, found.url)
+
+
+def _own(prices: Prices, tokens: Tokens) -> float | None:
+    if tokens.input is None or tokens.output is None:
+        return None
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    write = prices.input if prices.cache_write is None else prices.cache_write
+    of = (
+        (tokens.input, prices.input),
+        (tokens.output, prices.output),
+        (tokens.cache_read or 0, read),
+        (tokens.cache_write or 0, write),
+    )
+    return sum(count * each for count, each in of) / 1e6
+
+
+def call_of_reply(model: Model, reply: Reply, source: str, prices: Mapping[str, Prices]) -> Call:
+    """Return the call that a judging `model` gave `reply` to, with its price; `prices` are those of the rubric."""
+    cost = price_of_reply(model, reply, prices)
+    return Call("judge", source, reply.model, seller_of(model), reply.tokens, cost)
+
+
+def price_of_reply(model: Model, reply: Reply, own: Mapping[str, Prices] = MappingProxyType({})) -> float | None:
+    """Return what a `reply` of `model` cost; the prices of `own` models, by name, go before the list."""
+    try:
+        url = parse(model.name).url
+    except RecallError:
+        url = None
+    return price(reply.model, seller_of(model), reply.tokens, None, own, url)
+
+
+def seller_of(model: Model) -> str | None:
+    """Return who sells a model, as far as it says so; an object from a user's module does not."""
+    return getattr(model, "seller", None)
+
+
+def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:
+    """Return the call that `exchange` was, with its price; `prices` are those of the rubric."""
+    response = exchange.response
+    model, tokens = usage_of(exchange.request, response) if response else (None, None)
+    provider = provider_of(exchange.request.url)
+    on = datetime.fromisoformat(exchange.at) if source == "live" else None
+    cost = 0.0 if exchange.is_refused else price(model, provider, tokens, on, prices, exchange.request.url)
+    batched = exchange.batched and source == "live"
+    return Call(
+        kind=kind,
+        source=source,
+        model=model,
+        provider=provider,
+        tokens=tokens,
+        cost=cost * BATCHED if batched and cost is not None else cost,
+        seconds=round(exchange.seconds, 3),
+        batched=batched,
+    )
+
+
+@cache
+def _sellers() -> tuple[Provider, ...]:
+    """Return the price list as it was installed: nothing is fetched, and what others fetched is not used."""
+    try:
+        from genai_prices.data import providers
+    except ImportError:
+        return ()
+    return tuple(providers)
+
+
+@lru_cache(maxsize=1024)
+def _offers(model: str, provider: str | None) -> tuple[tuple[Provider, ModelInfo], ...]:
+    """Return who sells the model, and as what."""
+    every = _sellers()
+    if provider is not None:
+        return tuple(
+            (seller, one)
+            for seller in every
+            if seller.id == provider and (one := seller.find_model(model, all_providers=list(every)))
+        )
+    offers = []
+    certain = False
+    for seller in every:
+        makes = seller.model_match is not None and seller.model_match.is_match(model)
+        one = seller.find_model(model)
+        certain |= makes and one is not None
+        named = [other for other in seller.models if other.id.lower().rpartition("/")[2] == model]
+        certain |= bool(named)
+        offers += [(seller, offer) for offer in (one, *named) if offer and _sold(offer)]
+    # Some sellers take any name that has a model's in it; that alone is no reason to believe them.
+    return tuple(offers) if certain else ()
+
+
+def _sold(model: ModelInfo) -> bool:
+    """Return whether it is sold by the token, rather than as part of a subscription."""
+    prices = [one.prices for one in model.prices] if isinstance(model.prices, list) else [model.prices]
+    return any(one.input_mtok is not None for one in prices)
+
+
+def _cost(model: ModelInfo, seller: Provider, tokens: Tokens, on: date | None) -> float | None:
+    """Return what one seller asks."""
+    if isinstance(on, datetime):
+        moments = [on]
+    else:
+        day = on or datetime.now(UTC).date()
+        moments = [datetime.combine(day, at) for at in (_HOURS if _hourly(model) else _NOON)]
+    prices = {_at(model, seller, tokens, moment) for moment in moments}
+    asked = prices.pop() if len(prices) == 1 else None
+    return None if asked is None else float(asked)
+
+
+def _hourly(model: ModelInfo) -> bool:
+    """Return whether its price may change within a day."""
+    from genai_prices.types import TimeOfDateConstraint
+
+    return isinstance(model.prices, list) and any(
+        isinstance(one.constraint, TimeOfDateConstraint) for one in model.prices
+    )
+
+
+def _at(model: ModelInfo, seller: Provider, tokens: Tokens, moment: datetime) -> Decimal | None:
+    from genai_prices import Usage
+
+    prices = model.get_prices(moment)
+    read, write = tokens.cache_read or 0, tokens.cache_write or 0
+    if tokens.input is None or not _covers(prices, tokens):
+        return None
+    try:
+        # The library counts input with the cache, and takes the parts out of it again.
+        usage = Usage(
+            input_tokens=tokens.input + read + write,
+            output_tokens=tokens.output or 0,
+            cache_read_tokens=read,
+            cache_write_tokens=write,
+        )
+        return model.calc_price(usage, seller, genai_request_timestamp=moment).total_price
+    except (ArithmeticError, LookupError, ValueError):
+        return None
+
+
+def _covers(prices: ModelPrice, tokens: Tokens) -> bool:
+    """Return whether there is a price for input and for output, if there may have been some.
+
+    The library takes what has no price for free. Embeddings have neither output nor a price for it.
+    """
+    if prices.input_mtok is None:
+        return False
+    return not tokens.output if prices.output_mtok is None else tokens.output is not None

@@ -1,0 +1,145 @@
+"""Process: a program run to its end or to its time limit, and nothing of it left afterwards.
+
+Input and output are files, and no pipes: a program that does not read cannot break one, and
+a process that it leaves behind cannot keep one open. The program leads a process group of its
+own, which is ended with it. Windows has no such groups: there the program alone is ended.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Literal, NamedTuple
+
+from pytest_recall.models.model import ModelError
+
+LIMIT = 32 * 2**20
+"""Bytes that a program may print."""
+GRACE = 2.0
+"""Seconds that a program has to end after it was told to."""
+_LOOK = 0.2
+
+
+Exceeded = Literal["", "time", "size"]
+
+
+class Finished(NamedTuple):
+    """What a program left behind. A negative `code` is the signal that ended it.
+
+    `exceeded` says what it did not keep to, so that it was ended from here, and nothing of what
+    it printed is a reply.
+    """
+
+    code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    exceeded: Exceeded = ""
+
+
+def split(command_line: str) -> list[str]:
+    """Return the program and its arguments. Raises ModelError if there are none."""
+    try:
+        # Elsewhere a backslash quotes; on Windows it separates folders.
+        argv = shlex.split(command_line, posix=os.name == "posix")
+    except ValueError as error:
+        raise ModelError("the command line ends within quotes; close them") from error
+    if not argv or not argv[0]:
+        raise ModelError("the command line is empty; name a program")
+    return argv
+
+
+def find(name: str, root: Path, env: Mapping[str, str]) -> str:
+    """Return the absolute path of the program `name`; a path is one from `root`. Raises ModelError."""
+    wanted = str(root / name) if Path(name).name != name else name
+    found = shutil.which(wanted, path=env.get("PATH"))
+    if found is None:
+        where = "at that path" if wanted != name else "on PATH"
+        raise ModelError(f"there is no program `{name}` {where}; install it, or correct the selector")
+    return str(Path(found).absolute())
+
+
+def run(
+    argv: Sequence[str],
+    stdin: bytes,
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    check: Callable[[], object],
+) -> Finished:
+    """Run a program in `folder` for at most `timeout` seconds.
+
+    `check` is called every now and then, and ends the program with what it raises; so does
+    Ctrl-C. Raises ModelError for a program that does not start.
+    """
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        start = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                argv, stdin=given, stdout=out, stderr=err, cwd=folder, env=dict(env), start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ModelError(f"{argv[0]} cannot be started: {reason}; check the program") from error
+        try:
+            exceeded = _wait(process, out, start + timeout, check)
+        except BaseException:
+            _end(process, GRACE)
+            raise
+        _end(process, GRACE if exceeded else 0.0)
+        return Finished(process.returncode, _read(out), _read(err), time.monotonic() - start, exceeded)
+
+
+def _wait(process: subprocess.Popen[bytes], out: IO[bytes], end: float, check: Callable[[], object]) -> Exceeded:
+    """Wait for the program; return what it has exceeded, if it has to be ended."""
+    while True:
+        rest = end - time.monotonic()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, min(_LOOK, rest)))
+        if os.fstat(out.fileno()).st_size > LIMIT:
+            return "size"
+        if process.returncode is not None:
+            return ""
+        if rest <= 0:
+            return "time"
+        check()
+
+
+def _read(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(LIMIT)
+
+
+def _end(process: subprocess.Popen[bytes], grace: float) -> None:
+    """End the program and all that it has started, after `grace` seconds by force."""
+    if sys.platform == "win32":
+        process.kill()
+        process.wait()
+        return
+    if grace and _signal(process.pid, signal.SIGTERM):
+        end = time.monotonic() + grace
+        while time.monotonic() < end and _signal(process.pid, 0):
+            process.poll()  # An ended leader that nobody has asked for still counts as there.
+            time.sleep(0.02)
+    _signal(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a process group; return whether somebody is there."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+        return True
+    return False

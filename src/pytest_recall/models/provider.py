@@ -1,0 +1,132 @@
+"""Provider: what all models have in common: a name, patience and one loop of attempts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+from pytest_recall.models.model import Ask, ModelError, Reply, Selector
+from pytest_recall.models.rate import Retry, wait
+from pytest_recall.models.waiting import Break, Breaks
+from pytest_recall.replay.secrets import secret_names, suspicious
+
+# Vendors repeat the key that they refuse, most of it as stars.
+_MASKED = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk)-[\w-]{6,}")
+
+
+def _quiet(message: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How models are asked. `timeout` are the seconds of one attempt.
+
+    `say` takes a sentence that somebody should read once, such as that an endpoint refuses a
+    setting and is asked without it.
+    """
+
+    timeout: float = 120.0
+    retry: Retry = field(default_factory=Retry)
+    say: Callable[[str], None] = _quiet
+
+
+class UnfitError(Exception):
+    """A setting that the endpoint refuses; from now on it is asked without, and now once more."""
+
+
+class Provider:
+    """A model behind a selector. A subclass says in `_once` how it is asked a single time.
+
+    `_once` raises ModelError with a sentence that does not name the model; its name is put
+    before it here.
+    """
+
+    seller: str | None = None
+    """Who sells it, by the name of the price list; None if nobody does, or nobody knows."""
+
+    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks) -> None:
+        self._selector = selector
+        self._environ = environ
+        self._settings = settings
+        self._waiting = breaks.waiting
+        self._break: Break = breaks.of(selector.kind, selector.url or "")
+
+    @property
+    def name(self) -> str:
+        """Return the selector, as the person wrote it."""
+        return self._selector.text
+
+    def ready(self) -> None:
+        """Raise ModelError if something is missing here: a package, a key, a program. Nothing is asked."""
+        try:
+            self._check()
+        except ModelError as error:
+            raise self._named(error, 1) from error
+
+    def ask(self, ask: Ask) -> Reply:
+        """Return the reply; may be called from several threads. Raises ModelError."""
+        retry, waiting = self._settings.retry, self._waiting
+        calls = failures = 0
+        spent = 0.0  # A break that others were asked for is not counted: it is nobody's fault.
+        try:
+            while True:
+                self._break.wait()
+                calls += 1
+                start = waiting.clock()
+                try:
+                    reply = self._once(ask, min(self._settings.timeout, max(1.0, retry.total - spent)))
+                except UnfitError:
+                    continue  # It has learned, so that this cannot happen again for the same reason.
+                except ModelError as error:
+                    failures += 1
+                    spent += waiting.clock() - start
+                    seconds = self._next(error, failures, spent)
+                    if seconds is None:
+                        raise
+                    waiting.sleep(seconds)
+                    spent += seconds
+                else:
+                    return replace(reply, attempts=calls)
+        except ModelError as error:
+            raise self._named(error, calls) from error
+
+    def close(self) -> None:
+        """Let go of connections and threads; it may be asked again, and makes new ones."""
+
+    def __enter__(self) -> Self:
+        """Return the model itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Let go of what it holds."""
+        self.close()
+
+    def _check(self) -> None:
+        """Raise ModelError if something is missing here."""
+
+    def _once(self, ask: Ask, timeout: float) -> Reply:
+        raise NotImplementedError
+
+    def _next(self, error: ModelError, failures: int, spent: float) -> float | None:
+        """Return the seconds to the next attempt, None if there is none; all threads hear of a break."""
+        if error.after is not None:
+            self._break.begin(min(error.after, self._settings.retry.longest))
+        if not error.temporary:
+            return None
+        return wait(self._settings.retry, failures, spent, error.after, self._waiting.roll())
+
+    def _named(self, error: ModelError, calls: int) -> ModelError:
+        tried = f"tried {calls} times: " if calls > 1 else ""
+        return ModelError(f"{self.name}: {tried}{error}", temporary=error.temporary, after=error.after)
+
+    def _safe(self, text: str) -> str:
+        """Return `text` from elsewhere without keys: those of the environment, and what looks like another one."""
+        found = secret_names(self._environ)
+        for name, value in sorted(found.items(), key=lambda item: -len(item[1])):
+            text = text.replace(value, f"[{name}]")
+        text = _MASKED.sub("[key]", text)
+        return "[not shown, since it holds something like a key]" if suspicious(text) else text

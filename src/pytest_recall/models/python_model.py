@@ -1,0 +1,192 @@
+"""Models that the user wrote in Python, and how an object is loaded by module and name."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import wait as wait_for
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from threading import Lock, Thread
+from types import ModuleType
+from typing import Any
+from zlib import crc32
+
+from pytest_recall.files.errors import nearest, one_line
+from pytest_recall.models.model import Ask, ModelError, Reply, Selector, place_and_name, prompt_of, unheeded
+from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.waiting import Breaks
+
+
+def load(place: str, name: str, root: Path) -> Any:
+    """Return what `name`, with dots, is in the module or file `place`; files are looked for from `root`.
+
+    Raises ModelError where it is not there, and whatever the module raises as it is imported.
+    """
+    found: Any = _module(place, root)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            names = [known for known in dir(found) if not known.startswith("_")]
+            raise ModelError(f"{place} has no name `{name}`{nearest(part, names)}")
+        found = getattr(found, part)
+    return found
+
+
+def _module(place: str, root: Path) -> ModuleType:
+    if place.endswith(".py") or "/" in place or "\\" in place:
+        path = root / place
+        # Two files of one name are two modules.
+        spec = spec_from_file_location(f"recall_model_{path.stem}_{crc32(str(path).encode()):08x}", path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise ModelError(f"there is no Python file {place}; correct the selector")
+        module = sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    if str(root) not in sys.path:
+        # Last, so that nothing of the project hides what is installed.
+        sys.path.append(str(root))
+    try:
+        return import_module(place)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{place}.".startswith(f"{error.name}."):
+            raise ModelError(f"there is no module {error.name}; correct the selector, or install it") from error
+        raise
+
+
+_LOOK = 0.2
+
+
+class OwnModel(Provider):
+    """An object named by `python:MODULE:NAME`; it is imported at the first use.
+
+    It is a Model, or a class of one, or a function from the prompt to text. A function whose
+    first parameter is annotated as Ask gets the ask; it may return a Reply, and may be async.
+    """
+
+    def __init__(
+        self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks, root: Path
+    ) -> None:
+        super().__init__(selector, environ, settings, breaks)
+        self._root = root
+        self._lock = Lock()
+        self._found: Any = None
+        self._loop: _Loop | None = None
+
+    def close(self) -> None:
+        """End the thread of async functions."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
+
+    def _check(self) -> None:
+        self._object()
+
+    def _object(self) -> Any:
+        with self._lock:
+            if self._found is None:
+                self._found = self._load()
+            return self._found
+
+    def _load(self) -> Any:
+        place, name = place_and_name(self._selector)
+        found: Any = self._run(load, place, name, self._root)
+        if isinstance(found, type):
+            found = self._run(found)
+        if not callable(getattr(found, "ask", None)) and not callable(found):
+            raise ModelError(f"`{name}` is {type(found).__name__}; it has to be a function, or have a method `ask`")
+        return found
+
+    def _once(self, ask: Ask, timeout: float) -> Reply:
+        found = self._object()
+        method = getattr(found, "ask", None)
+        none: tuple[str, ...] = ()
+        if callable(method):
+            said, ignored = self._done(method, ask, timeout), none
+        elif _takes_ask(found):
+            said, ignored = self._done(found, ask, timeout), none
+        else:
+            said, ignored = self._done(found, prompt_of(ask), timeout), unheeded(ask)
+        if isinstance(said, Reply):
+            return said
+        if isinstance(said, str):
+            return Reply(text=said, ignored=ignored)
+        raise ModelError(f"it returned {type(said).__name__}; return text or a Reply")
+
+    def _done(self, function: Callable[[Any], Any], given: Any, timeout: float) -> Any:
+        said = self._run(function, given)
+        if not inspect.isawaitable(said):
+            return said
+        with self._lock:
+            if self._loop is None:
+                self._loop = _Loop()
+            loop = self._loop
+        return self._run(loop.run, said, timeout, self._waiting.check)
+
+    def _run(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Call what the user wrote. Raises ModelError for what it raises."""
+        try:
+            return function(*given)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise self._raised(error) from error
+
+    def _raised(self, error: Exception) -> ModelError:
+        said = one_line(self._safe(str(error)))
+        return ModelError(f"raised {type(error).__name__}{f': {said}' if said else ''}; correct it")
+
+
+class _Loop:
+    """One event loop for all calls of a model, in a thread of its own: what async clients hold on to stays usable."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="recall-model", daemon=True)
+        self._thread.start()
+
+    def run(self, awaitable: Awaitable[Any], timeout: float, check: Callable[[], object]) -> Any:
+        """Return what the awaitable gives. Raises ModelError if it takes longer than `timeout` seconds."""
+
+        async def awaited() -> Any:
+            try:
+                async with asyncio.timeout(timeout) as limit:
+                    return await awaitable
+            except TimeoutError:
+                if not limit.expired():
+                    raise  # It is the user's own.
+                message = f"no reply within {timeout:g} s; allow more time"
+                raise ModelError(message, temporary=True) from None
+
+        future = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+        try:
+            while not future.done():
+                wait_for([future], _LOOK)
+                check()
+            return future.result()
+        finally:
+            future.cancel()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        left = asyncio.all_tasks(self._loop)
+        for task in left:
+            task.cancel()
+        if left:
+            self._loop.run_until_complete(asyncio.wait(left))
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+
+def _takes_ask(function: Callable[..., Any]) -> bool:
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except (TypeError, ValueError):
+        return False
+    noted = None if first is None else first.annotation
+    return noted is Ask or (isinstance(noted, str) and noted.strip("'\"").rpartition(".")[2] == "Ask")

@@ -1,0 +1,133 @@
+"""Limits: live calls wait here for their turn, so that no provider is asked for more than the rubric allows."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from typing import Any
+
+from pytest_recall.models.rate import PROGRAMS, Line, Rate, Target, expected_tokens, program_of
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.origin import LOOPBACK, place_of
+from pytest_recall.replay.wire_formats import provider_of
+
+SLICE = 0.5
+"""Seconds after which somebody who waits looks again: what others have used may let him begin earlier."""
+
+
+class Limiter:
+    """One rate, which all threads and tasks of the process share. `clock` and `sleep` are those of the time module."""
+
+    def __init__(
+        self,
+        rate: Rate,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.sleep = sleep
+        self.counts_tokens = rate.tokens is not None
+        self._clock = clock
+        self._line = Line(rate)
+        self._lock = Lock()
+
+    def turn(self, request: Request, check: Callable[[], None]) -> Turn:
+        """Return the turn of a call; while it waits, `check` may raise what ends the waiting."""
+        return Turn(self, expected_tokens(request) if self.counts_tokens else 0, check)
+
+    def within(self, step: Callable[[Line, float], Any]) -> Any:
+        """Return what `step` makes of the line and the time, while nobody else is at it."""
+        with self._lock:
+            return step(self._line, self._clock())
+
+
+class Turn:
+    """The turn of one call. Nobody holds a lock while he waits, and no event loop stands still."""
+
+    def __init__(self, limiter: Limiter, expected: int, check: Callable[[], None]) -> None:
+        self._limiter = limiter
+        self._expected = expected
+        self._check = check
+        self._place: Any = None
+        self.begun = False
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether somebody has to say what the call has used."""
+        return self._limiter.counts_tokens
+
+    def wait(self) -> None:
+        """Wait in this thread until the call may begin."""
+        try:
+            while (seconds := self._seconds()) > 0:
+                self._limiter.sleep(seconds)
+                self._check()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def wait_async(self) -> None:
+        """Wait in this task until the call may begin."""
+        try:
+            while (seconds := self._seconds()) > 0:
+                await _sleep(seconds)
+                self._check()
+        except BaseException:
+            self._leave()
+            raise
+
+    def settle(self, used: int | None) -> None:
+        """Take in how many tokens the call has used; None is unknown, and leaves what was expected."""
+        if self.begun and used is not None:
+            self._limiter.within(lambda line, now: line.settle(self._place, used, now))
+
+    def _seconds(self) -> float:
+        if self._place is None:
+            self._place = self._limiter.within(lambda line, now: line.join(self._expected, now))
+        rest: float = self._limiter.within(lambda line, now: line.rest(self._place, now))
+        self.begun = rest <= 0
+        return min(rest, SLICE)
+
+    def _leave(self) -> None:
+        if self._place is not None:
+            self._limiter.within(lambda line, now: line.leave(self._place, now))
+
+
+class Limits:
+    """The limiters of a process, by whom they are for.
+
+    `host:port` comes before `host`, and that before a provider; so does a program before the provider of its models.
+    """
+
+    def __init__(self, rates: Mapping[Target, Rate]) -> None:
+        self._limiters = {target: Limiter(rate) for target, rate in rates.items()}
+        self._process = os.getpid()
+
+    def of(self, url: str) -> Limiter | None:
+        """Return the limiter of calls to `url`; None if nobody limits them.
+
+        A forked process has none: what it takes would not be known here, and somebody may have held a lock.
+        """
+        if os.getpid() != self._process:
+            return None
+        program = program_of(url)
+        if program is not None:
+            return self._first(Target(name) for name in (program, PROGRAMS[program]) if name is not None)
+        host, port = place_of(url)
+        names = (host, "localhost") if host in LOOPBACK else (host,)
+        targets = [*(Target(name, port) for name in names), *map(Target, names)]
+        if (provider := provider_of(url)) is not None:
+            targets.append(Target(provider))
+        return self._first(targets)
+
+    def _first(self, targets: Iterable[Target]) -> Limiter | None:
+        return next((self._limiters[target] for target in targets if target in self._limiters), None)
+
+
+async def _sleep(seconds: float) -> None:
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        asyncio = sys.modules["trio"]  # The only other loop that the clients know.
+    await asyncio.sleep(seconds)

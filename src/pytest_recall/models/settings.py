@@ -1,0 +1,61 @@
+"""The settings of the rubric for models: prices, batches and their limits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+)
+
+from pytest_recall.files.validation import Name
+
+
+class Prices(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    input: PerMillion = Field(description="Tokens that are read.")
+    output: PerMillion = Field(description="Tokens that are written.")
+    cache_read: PerMillion | None = Field(default=None, description="Tokens that the cache had; by default as `input`.")
+    cache_write: PerMillion | None = Field(default=None, description="Tokens that it took in; by default as `input`.")
+
+
+class Batching(BaseModel):
+    """How calls go through the batch APIs of the providers, with `--batch`. Times are seconds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    hosts: Hosts = Field(
+        default=(), description="Hosts with a batch API beside those of OpenAI and Anthropic: `host` or `host:port`."
+    )
+    quiet: Seconds = Field(default=5.0, description="A batch is sent when no call has joined it for so long.")
+    poll: Seconds = Field(default=30.0, description="Between two looks at a batch that has not ended.")
+    wait: Seconds = Field(
+        default=86_400.0, description="So long a call waits for its batch; then the case is an error."
+    )
+    requests: Annotated[int, Field(strict=True, ge=1)] | None = Field(
+        default=None, description="Calls in a batch at most; by default what the provider allows."
+    )
+    megabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None, description="Megabytes of a batch at most; by default what the provider allows."
+    )
+
+
+def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
+    for host in hosts:
+        if "/" in host:
+            alone = host.partition("://")[2] or host
+            raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
+    return hosts
+
+
+Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
+
+PerMillion = Annotated[float, Field(ge=0)]
+
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -1,1 +1,0 @@
-"""Text: how results look in a terminal, in Markdown and as JSON."""

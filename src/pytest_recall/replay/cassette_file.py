@@ -1,0 +1,341 @@
+"""Cassettes: recorded calls on disk, one NDJSON file for each case and each wider fixture.
+
+The first line is the header, the last the end mark; between them stand calls, and the parts
+of request bodies. How each line looks is in `replay.cassette_lines`. The end mark counts the lines, and has a
+sum of their checksums, so that lines which were copied, swapped or taken from another cassette are
+noticed when it is opened; a cassette that was written before there was such a sum is looked through
+for calls and parts that stand twice or in another place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.files.disk import MAX_BYTES, make_ignored, write_bytes
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.replay.cassette_lines import (
+    CALL,
+    CRC_BYTES,
+    KEY,
+    NODE,
+    NODE_NAME,
+    RAW,
+    call_lines,
+    exchange_of,
+    sealed,
+    seq_of,
+    sum_of,
+    unsealed,
+)
+from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, unpacks_too_far
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.headers import FIRST_MATCHED
+from pytest_recall.replay.matching import Rules, key_of, raw_key_of
+
+VERSION = 1
+SUFFIX = ".ndjson"
+_NODE_BYTES = 100  # Of the line of a part, these are not of its value.
+_NO_CALL = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+
+
+class _Calls:
+    """The lines of a recording, whole or unfinished, and the calls in them; parsed when they are asked for."""
+
+    def __init__(self, lines: list[bytes], name: str) -> None:
+        self.name = name
+        self._lines = lines
+        self._nodes: dict[str, int] | None = None
+
+    def line(self, place: int) -> dict[str, Any]:
+        """Return the fields of the line at `place`. Raises RecallError."""
+        return unsealed(self._lines[place], self.name, place + 1)
+
+    def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
+        """Return the call at `place`; its request takes longest, and is `NOT_READ` if it is not wanted."""
+        fields = self.line(place)
+        used = 0
+
+        def node(name: str) -> dict[str, Any]:
+            nonlocal used
+            at = self._node(name)
+            # A request that names a long part over and over would fill the memory.
+            used += max(0, len(self._lines[at]) - _NODE_BYTES)
+            if used > MAX_PLAIN_BYTES:
+                raise ValueError(f"its request is larger than {MAX_PLAIN_BYTES >> 20} MB")
+            return self.line(at)
+
+        try:
+            found = exchange_of(fields, node if with_request else None)
+        except _NO_CALL as error:
+            raise RecallError(f"{self.name}:{place + 1}: not a recorded call ({error!r}); record it again") from None
+        if found.response is not None and unpacks_too_far(found.response.headers, found.response.chunks):
+            raise RecallError(
+                f"{self.name}:{place + 1}: its compressed answer is larger than {MAX_PLAIN_BYTES >> 20} MB when it is"
+                " unpacked, which would fill the memory; restore the cassette from git, or record it again"
+            )
+        return found
+
+    def _node(self, name: str) -> int:
+        """Return the place of the part with a name. Raises ValueError if there is none."""
+        if self._nodes is None:
+            self._nodes = {
+                line[NODE_NAME].decode("ascii", "replace"): place
+                for place, line in enumerate(self._lines)
+                if line.startswith(NODE, CRC_BYTES)
+            }
+        if name not in self._nodes:
+            raise ValueError(f"the part {name} is missing")
+        return self._nodes[name]
+
+
+class Cassette(_Calls):
+    """A finished recording: found by key at once, parsed only where it is served.
+
+    `name` is how messages call the file. `rules` are those that were given, without the headers that
+    it does not hold: whether a request had one of them is unknown. `keys` maps each key to the places of its calls,
+    in the order in which they were made; `raw` maps the key of exact bytes to that key.
+    Raises RecallError for a file that is not whole.
+    """
+
+    def __init__(self, path: Path, name: str, rules: Rules) -> None:
+        lines = read_lines(path, name)
+        if lines.pop() != b"" or not lines:
+            number = len(lines) + 1
+            raise RecallError(f"{name}:{number}: cut off in its last line; record it again, or restore it from git")
+        super().__init__(lines, name)
+        self.path = path
+        self.header = _header(lines, name)
+        self._calls = [place for place, line in enumerate(lines) if line.startswith(CALL, CRC_BYTES)]
+        self._check_shape()
+        self.rules = rules = rules.among(matched(self.header, name))
+        self._renewed: dict[int, str] = {}
+        self.keys: dict[str, list[int]] = {}
+        self.raw: dict[str, str] = {}
+        if self.header.get("rules") == rules.digest:
+            for place in self._calls:
+                line = lines[place]
+                key = line[KEY].decode("ascii", "replace")
+                self.keys.setdefault(key, []).append(place)
+                self.raw[line[RAW].decode("ascii", "replace")] = key
+        else:
+            for place in self._calls:
+                request = super().exchange(place).request
+                key = self._renewed[place] = key_of(request, rules)
+                self.keys.setdefault(key, []).append(place)
+                self.raw[raw_key_of(request, rules)] = key
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
+        """Return the call at `place`, with its key under the rules that the cassette was opened with."""
+        found = super().exchange(place, with_request=with_request)
+        key = self._renewed.get(place)
+        return found if key is None else found._replace(key=key)
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yield every call in order."""
+        for place in self._calls:
+            yield self.exchange(place)
+
+    def verify(self) -> None:
+        """Read everything. Raises RecallError for the first line that is not what was written."""
+        for place in range(len(self._lines)):
+            self.line(place)
+        for seq, place in enumerate(self._calls):
+            exchange = self.exchange(place)
+            if exchange.seq != seq or exchange.key != key_of(exchange.request, self.rules):
+                raise RecallError(
+                    f"{self.name}:{place + 1}: not the call that was recorded here, or its key is of another version;"
+                    " restore the cassette from git, or record it again"
+                )
+
+    def _check_shape(self) -> None:
+        """Raise RecallError if lines are missing, or if some are of no known kind, which a look-up would pass over."""
+        lines, name, last = self._lines, self.name, len(self._lines) - 1
+        end = self.line(last)
+        if end.get("end") != last - 1:
+            counted = one_line(str(end["end"]), 20) if "end" in end else None
+            problem = (
+                "has no end mark, so that its recording was cut off"
+                if counted is None
+                else f"has {last - 1} lines where its end mark counts {counted}"
+            )
+            raise RecallError(f"{name}:{last + 1}: {problem}; record it again, or restore it from git")
+        calls = set(self._calls)
+        for place in range(1, last) if len(calls) < last - 1 else ():
+            if place not in calls and not lines[place].startswith(NODE, CRC_BYTES):
+                self.line(place)
+                raise RecallError(f"{name}:{place + 1}: neither a call nor a part of one; record it again")
+        self._check_order(end)
+
+    def _check_order(self, end: Mapping[str, Any]) -> None:
+        """Raise RecallError if lines were swapped, or taken from elsewhere."""
+        lines, place = self._lines, len(self._lines) - 1
+        moved = "sum" in end and end["sum"] != sum_of(lines[:-1])
+        parts: set[bytes] = set()
+        for at, line in enumerate(lines[1:-1], 1):
+            if line.startswith(NODE, CRC_BYTES):
+                if (named := line[NODE_NAME]) in parts:
+                    moved, place = True, at
+                parts.add(named)
+        for seq, at in enumerate(self._calls):
+            if seq_of(lines[at]) not in (seq, None):
+                moved, place = True, at
+                break
+        if moved:
+            for at in range(len(lines)):
+                self.line(at)  # One that is damaged is named for that.
+            raise RecallError(
+                f"{self.name}:{place + 1}: has lines that were copied, swapped or taken from another cassette;"
+                " restore the cassette from git, or record it again"
+            )
+
+
+class Draft:
+    """A recording that goes on: each call is with the operating system as soon as it ends.
+
+    A process that is killed leaves the draft behind, whole up to its last line; it takes
+    the place of no recording before `Library.finish`, and git passes over its folder.
+    Raises OSError, and then holds what it held before.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any], rules: Rules) -> None:
+        make_ignored(path.parent)
+        self.path = path
+        self._rules = rules
+        self._nodes: set[str] = set()
+        self._end = 0
+        # Without a buffer: what could not be written must not come later, amid other lines.
+        self._file: FileIO = path.open("xb", buffering=0)
+        try:
+            self._write(sealed(_head(header, rules)))
+        except BaseException:
+            self._file.close()
+            path.unlink(missing_ok=True)
+            raise
+
+    def append(self, exchange: Exchange) -> None:
+        """Write one call through to the operating system."""
+        try:
+            self._write(b"".join(call_lines(exchange, self._nodes, self._rules)))
+        except BaseException:
+            self._nodes.clear()  # Later calls must not name parts that were not written.
+            raise
+
+    def close(self) -> None:
+        """Stop writing; the draft stays."""
+        self._file.close()
+
+    def _write(self, lines: bytes) -> None:
+        rest = memoryview(lines)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except BaseException:
+            with suppress(OSError):
+                self._file.seek(self._end)
+                self._file.truncate()
+            raise
+        self._end += len(lines)
+
+
+def read_draft(path: Path, name: str) -> tuple[dict[str, Any], list[Exchange]]:
+    """Return the header and the calls of a draft, as far as they are whole; its end may be cut off."""
+    *lines, _ = read_lines(path, name)
+    if not lines:
+        return {}, []
+    header = _header(lines, name)
+    calls = _Calls(lines, name)
+    found: list[Exchange] = []
+    for place, line in enumerate(lines):
+        if line.startswith(CALL, CRC_BYTES):
+            try:
+                found.append(calls.exchange(place))
+            except RecallError:
+                break  # The parts of a call stand above it, so that what came before is whole.
+    return header, found
+
+
+def write_cassette(path: Path, header: Mapping[str, Any], exchanges: Iterable[Exchange], rules: Rules) -> None:
+    """Replace `path` by a finished recording at once, its calls in the order in which they were made.
+
+    Raises OSError or RecallError, and then has changed nothing.
+    """
+    nodes: set[str] = set()
+    lines = [sealed(_head(header, rules))]
+    ordered = sorted(exchanges, key=lambda exchange: (exchange.seq, exchange.key))
+    for seq, exchange in enumerate(ordered):
+        lines.extend(call_lines(exchange._replace(seq=seq, key=key_of(exchange.request, rules)), nodes, rules))
+    lines.append(sealed({"end": len(lines) - 1, "sum": sum_of(lines)}))
+    data = b"".join(lines)
+    if len(data) > MAX_BYTES:
+        raise RecallError(f"{path}: {_TOO_LARGE}")
+    write_bytes(path, data)
+
+
+def merged(first: Iterable[Exchange], second: Iterable[Exchange]) -> list[Exchange]:
+    """Return the calls of two recordings of the same: what `first` lacks, by key and count, comes from `second`."""
+    result = list(first)
+    have: dict[str, int] = {}
+    for exchange in result:
+        have[exchange.key] = have.get(exchange.key, 0) + 1
+    seen: dict[str, int] = {}
+    for exchange in second:
+        seen[exchange.key] = seen.get(exchange.key, 0) + 1
+        if seen[exchange.key] > have.get(exchange.key, 0):
+            result.append(exchange)
+    return result
+
+
+def read_lines(path: Path, name: str) -> list[bytes]:
+    """Return the lines of a file, as they are; the last one is what follows the last line end. Raises RecallError."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise RecallError(f"{name}: {_TOO_LARGE}")
+        return path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
+
+
+def read_header(path: Path, name: str) -> dict[str, Any]:
+    """Return the header of a cassette or of a draft without reading on. Raises RecallError."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(MAX_BYTES)
+    except OSError as error:
+        raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
+    return _header([line.removesuffix(b"\n")], name)
+
+
+_TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB; record fewer calls into one cassette"
+
+
+def _head(header: Mapping[str, Any], rules: Rules) -> dict[str, Any]:
+    return {"cassette": VERSION, "rules": rules.digest, **header, "headers": sorted(rules.headers)}
+
+
+def matched(header: Mapping[str, Any], name: str) -> frozenset[str]:
+    """Return the headers of which a recording says that its requests had them or not. Raises RecallError."""
+    names = header.get("headers")
+    if names is None:
+        return FIRST_MATCHED
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise RecallError(f"{name}:1: `headers` must be a list of names; record it again, or restore it from git")
+    return frozenset(names)
+
+
+def _header(lines: list[bytes], name: str) -> dict[str, Any]:
+    if not lines[0].startswith(b'{"crc":"'):
+        raise RecallError(f"{name}:1: not a cassette; import it with `recall cassette import`, or record it again")
+    header = unsealed(lines[0], name, 1)
+    if "cassette" not in header:
+        raise RecallError(f"{name}:1: not a cassette; import it with `recall cassette import`, or record it again")
+    if header["cassette"] != VERSION:
+        version = one_line(str(header["cassette"]), 20)
+        raise RecallError(f"{name}:1: version {version} is not known to this pytest-recall; upgrade it")
+    return header

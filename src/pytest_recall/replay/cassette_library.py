@@ -1,0 +1,205 @@
+"""Library: the folder of cassettes, what each file is called, and how a recording takes its place."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.files.disk import check_link, locked, make_ignored
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.cassette_file import SUFFIX, Cassette, matched, merged, read_draft, write_cassette
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.matching import Rules, key_of
+
+FIXTURES = "_fixtures"
+DRAFTS = ".drafts"
+LOCK = ".lock"
+AGAIN = "~"  # Before the number of a repeat; in the name of no case.
+ARM = "@"  # Before the name of a baseline; in the name of no case either.
+_BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
+_DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(SUFFIX)}")
+_HASHED = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)  # by Windows
+_count = itertools.count()
+
+
+class Library:
+    """The cassettes below one folder: `<scenario>/<case>.ndjson`, and one for each wider fixture."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of_case(self, case_id: str, scenario: str, repeat: int = 1, arm: str = "") -> Path:
+        """Return the cassette of a case; each baseline that is asked has its own, and each trial of a series."""
+        beside = f"{ARM}{_short(_slug(arm), arm)}" if arm else ""
+        again = f"{AGAIN}{repeat}" if repeat > 1 else ""
+        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{beside}{again}{SUFFIX}"
+
+    def of_fixture(self, name: str, scope: str, place: str) -> Path:
+        """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
+        return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{SUFFIX}"
+
+    def of_header(self, header: Mapping[str, Any]) -> Path | None:
+        """Return the cassette of the case that a header names; None if it names none."""
+        case_id, scenario, repeat = header.get("case"), header.get("scenario", ""), header.get("repeat", 1)
+        arm = header.get("baseline", "")
+        if isinstance(case_id, str) and isinstance(scenario, str) and isinstance(arm, str) and type(repeat) is int:
+            return self.of_case(case_id, scenario, repeat, arm)
+        return None
+
+    def fits(self, path: Path, header: Mapping[str, Any]) -> bool:
+        """Whether the cassette `path` has the name of what its header says it is the recording of."""
+        own = self.of_header(header)
+        if own is not None:
+            return path == own
+        fixture, scope = header.get("fixture"), header.get("scope")
+        if not isinstance(fixture, str) or not isinstance(scope, str):
+            return False
+        # The place of the fixture is in the name alone, as a part of the hash.
+        like = self.of_fixture(fixture, scope, "")
+        return path.parent == like.parent and path.stem[:-12] == like.stem[:-12] and bool(_HASHED.fullmatch(path.stem))
+
+    def files(self) -> list[Path]:
+        """Return all finished cassettes, sorted."""
+        found = self.folder.rglob(f"*{SUFFIX}") if self.folder.is_dir() else ()
+        return sorted(path for path in found if DRAFTS not in path.relative_to(self.folder).parts)
+
+    def new_draft(self, path: Path) -> Path:
+        """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""
+        unique = f"{time.time_ns():016x}-{os.getpid()}-{next(_count)}"
+        return self.folder / DRAFTS / f"{self._draft_name(path)}.{unique}{SUFFIX}"
+
+    def drafts(self, path: Path | None = None) -> list[Path]:
+        """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""
+        check_link(self.folder / DRAFTS)  # What is found there may be deleted.
+        every = (self.folder / DRAFTS).glob(f"*{SUFFIX}")
+        found = [(match["of"], draft) for draft in every if (match := _DRAFT.fullmatch(draft.name))]
+        return [draft for of, draft in sorted(found) if path is None or of == self._draft_name(path)]
+
+    def check(self, path: Path) -> None:
+        """Raise LinkError if a link leads out of the folder on the way to the cassette `path` or to its drafts.
+
+        A folder that is such a link itself is refused as well; the place that it leads to can be named instead.
+        """
+        within = [parent for parent in path.parents if parent.is_relative_to(self.folder)]
+        check_link(*reversed(within), path, self.folder / DRAFTS, self.folder / DRAFTS / LOCK)
+
+    def finish(
+        self,
+        path: Path,
+        header: Mapping[str, Any],
+        exchanges: Iterable[Exchange],
+        rules: Rules,
+        *,
+        shared: bool = False,
+    ) -> None:
+        """Let a recording take its place: none, if it has no call. Raises OSError, and then has changed nothing.
+
+        A `shared` one, which several processes make at the same time, joins what another
+        process of the same run (`header["run"]`) has put there.
+        """
+        news = list(exchanges)
+        if not news and not path.exists():
+            return
+        with self._locked(path):
+            if shared:
+                news = merged(_written_in(path, header.get("run"), rules), news)
+            if news:
+                write_cassette(path, header, news, rules)
+            else:
+                path.unlink(missing_ok=True)
+
+    def recover(self, path: Path, rules: Rules) -> int:
+        """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
+        if not self.left_behind(path):
+            return 0
+        with self._locked(path):
+            before: list[Exchange] = []
+            header: dict[str, Any] = {}
+            if path.exists():
+                cassette = Cassette(path, str(path), rules)
+                before, header, rules = list(cassette.exchanges()), cassette.header, cassette.rules
+            after = before
+            left = self.left_behind(path)
+            for draft in left:
+                own, exchanges = read_draft(draft, str(draft))
+                header = header or own
+                if exchanges:
+                    rules = rules.among(matched(own, str(draft)))
+                offset = len(after)
+                after = merged(
+                    after, (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)
+                )
+            if len(after) > len(before):
+                plain = {name: value for name, value in header.items() if name not in ("crc", "cassette", "rules")}
+                plain["recorded_at"] = min(exchange.at for exchange in after)
+                write_cassette(path, plain, after, rules)
+            for draft in left:
+                draft.unlink(missing_ok=True)
+        return len(after) - len(before)
+
+    def left_behind(self, path: Path | None = None) -> list[Path]:
+        """Return those of `drafts` that no process of this machine is writing."""
+        return [draft for draft in self.drafts(path) if not _is_writing(draft)]
+
+    def _draft_name(self, path: Path) -> str:
+        return _BETWEEN.join(path.relative_to(self.folder).with_suffix("").parts)
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[None]:
+        self.check(path)
+        make_ignored(self.folder / DRAFTS)
+        with locked(self.folder / DRAFTS / LOCK):
+            yield
+
+
+def _written_in(path: Path, run: Any, rules: Rules) -> list[Exchange]:
+    """Return the calls of the cassette `path` if it was written in `run`: one that is damaged was not."""
+    try:
+        cassette = Cassette(path, str(path), rules)
+        return list(cassette.exchanges()) if cassette.header.get("run") == run else []
+    except (RecallError, FileNotFoundError):
+        return []
+
+
+def _is_writing(draft: Path) -> bool:
+    """Whether the process lives that is named in a draft's file name."""
+    process = int(draft.stem.rpartition(".")[2].split("-")[1])
+    if process == os.getpid():
+        return False
+    if os.name != "posix":
+        return True  # There is no asking without ending it.
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # It is somebody else's.
+    return True
+
+
+def _short(slug: str, text: str) -> str:
+    """Return the slug of `text`, or its hash where a draft's name would become longer than file systems allow."""
+    return slug if len(slug) <= 20 else f"{slug[:7]}-{_digest(text)}"
+
+
+def _slug(text: str, *more: str) -> str:
+    """Return a file name that reads like `text` and is no other text's, also where case does not count."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80] or "x"
+    if _RESERVED.fullmatch(plain):
+        plain = f"_{plain}"
+    # What already looks like a name with a hash would be taken for that one's.
+    if plain == text and not more and plain == plain.lower() and not _HASHED.fullmatch(plain):
+        return plain
+    return f"{plain}-{_digest(text, *more)}"
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:12]

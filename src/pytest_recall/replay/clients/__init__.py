@@ -1,0 +1,1 @@
+"""HTTP clients: how the player is put in front of each of them."""

@@ -1,0 +1,300 @@
+"""Listen to the transports of httpx and httpx2 while recording, and replace them in a replay.
+
+The SDKs of OpenAI and Anthropic stand on httpx2, most other agents on httpx. Where one is an
+alias of the other, the classes are the same, and each class is replaced once.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from pytest_recall.replay.clients.patience import patient
+from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.tap import Step, Tap
+
+
+class LazyContext(ssl.SSLContext):
+    """Stands for the context that `make` gives, and makes it at the first connection."""
+
+    _make: Callable[[], ssl.SSLContext]
+    _real: ssl.SSLContext | None
+    _protocols: list[str] | None
+
+    @classmethod
+    def standing_for(cls, make: Callable[[], ssl.SSLContext]) -> LazyContext:
+        """Return a context that stands for what `make` gives."""
+        context = cls(ssl.PROTOCOL_TLS_CLIENT)
+        context._make, context._real, context._protocols = make, None, None
+        return context
+
+    def set_alpn_protocols(self, alpn_protocols: Any) -> None:
+        self._protocols = list(alpn_protocols)
+        super().set_alpn_protocols(self._protocols)
+
+    def wrap_socket(self, *args: Any, **kwargs: Any) -> Any:
+        return self._made().wrap_socket(*args, **kwargs)
+
+    def wrap_bio(self, *args: Any, **kwargs: Any) -> Any:
+        return self._made().wrap_bio(*args, **kwargs)
+
+    def _made(self) -> ssl.SSLContext:
+        if self._real is None:
+            self._real = self._make()
+            if self._protocols is not None:
+                self._real.set_alpn_protocols(self._protocols)
+        return self._real
+
+
+Undo = Callable[[], None]
+
+
+def patch(module: Any, player: Player, patched: set[type]) -> list[Undo]:
+    """Put `player` before the transports of `module`, one of the family; classes in `patched` have it already."""
+    undo: list[Undo] = []
+    for cls, name, wrap in (
+        (module.HTTPTransport, "handle_request", _sync),
+        (module.AsyncHTTPTransport, "handle_async_request", _async),
+    ):
+        if cls in patched:
+            continue
+        patched.add(cls)
+        original = getattr(cls, name)
+        setattr(cls, name, wrap(module, original, player))
+        undo.append(functools.partial(setattr, cls, name, original))
+        undo.append(functools.partial(patched.discard, cls))
+    if player.mode == "replay":
+        undo += _without_tls(module)
+    return undo
+
+
+def _without_tls(module: Any) -> list[Undo]:
+    """Let clients be built without reading certificates, which takes longer than all of their replayed calls."""
+    # Where transports look the function up; the class may claim to be of another module than it is.
+    names: dict[str, Any] = inspect.unwrap(module.HTTPTransport.__init__).__globals__
+    original = names.get("create_ssl_context")
+    if original is None or getattr(original, "recall", False):
+        return []
+
+    @functools.wraps(original)
+    def create(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
+        if verify is not True or cert is not None:
+            return original(verify=verify, cert=cert, trust_env=trust_env)
+        return LazyContext.standing_for(lambda: original(verify=True, cert=None, trust_env=trust_env))
+
+    create.recall = True  # type: ignore[attr-defined]
+    names["create_ssl_context"] = create
+    return [functools.partial(names.__setitem__, "create_ssl_context", original)]
+
+
+def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
+    class Tee(module.SyncByteStream):  # type: ignore[misc]
+        def __init__(self, inner: Any, tap: Tap) -> None:
+            self._inner, self._tap = inner, tap
+
+        def __iter__(self) -> Iterator[bytes]:
+            try:
+                self._tap.reading = True
+                for chunk in self._inner:
+                    self._tap.reading = False
+                    self._tap.chunk(chunk)
+                    yield chunk
+                    self._tap.reading = True
+            except Exception as error:
+                self._tap.failed(type(error).__name__, str(error))
+                raise
+            self._tap.ended()
+
+        def close(self) -> None:
+            self._tap.closed()
+            self._inner.close()
+
+    class Played(module.SyncByteStream):  # type: ignore[misc]
+        def __init__(self, exchange: Exchange, request: Any) -> None:
+            self._exchange, self._request = exchange, request
+
+        def __iter__(self) -> Iterator[bytes]:
+            assert self._exchange.response is not None
+            yield from self._exchange.response.chunks
+            _end(module, player, self._exchange, self._request)
+
+    @functools.wraps(original)
+    def handle_request(self: Any, request: Any) -> Any:
+        body = request.read()
+        step = player.ask(_asked(request, body))
+        if step.served is not None:
+            return _played(module, step.served, request, Played)
+        if step.held is not None:
+            return _played(module, step.held.wait(), request, Played)
+        step.begin()
+        if step.tap is None:
+            return original(self, request)
+        _as_it_is(request, step)
+        try:
+            response = original(self, request)
+        except Exception as error:
+            step.tap.failed(type(error).__name__, str(error))
+            raise
+        _started(step.tap, response)
+        response.stream = Tee(response.stream, step.tap)
+        return response
+
+    return handle_request
+
+
+def _async(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
+    class Tee(module.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, inner: Any, tap: Tap) -> None:
+            self._inner, self._tap = inner, tap
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                self._tap.reading = True
+                async for chunk in self._inner:
+                    self._tap.reading = False
+                    self._tap.chunk(chunk)
+                    yield chunk
+                    self._tap.reading = True
+            except BaseException as error:
+                if _is_an_end(error):
+                    self._tap.failed(type(error).__name__, str(error))
+                raise
+            self._tap.ended()
+
+        async def aclose(self) -> None:
+            self._tap.closed()
+            await self._inner.aclose()
+
+    class Played(module.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, exchange: Exchange, request: Any) -> None:
+            self._exchange, self._request = exchange, request
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            assert self._exchange.response is not None
+            for chunk in self._exchange.response.chunks:
+                yield chunk
+            await _cancelled(self._exchange, self._request, player)
+            _end(module, player, self._exchange, self._request)
+
+    @functools.wraps(original)
+    async def handle_async_request(self: Any, request: Any) -> Any:
+        body = await request.aread()
+        step = player.ask(_asked(request, body))
+        if step.served is not None:
+            await _in_turn()
+            if step.served.response is None:
+                await _cancelled(step.served, request, player)
+            return _played(module, step.served, request, Played)
+        if step.held is not None:
+            return _played(module, await step.held.waited(), request, Played)
+        if step.tap is None:
+            await step.begin_async()
+            return await original(self, request)
+        _as_it_is(request, step)
+        try:
+            await step.begin_async()
+            response = await original(self, request)
+        except BaseException as error:
+            if _is_an_end(error):
+                step.tap.failed(type(error).__name__, str(error))
+            raise
+        _started(step.tap, response)
+        response.stream = Tee(response.stream, step.tap)
+        return response
+
+    return handle_async_request
+
+
+async def _in_turn() -> None:
+    """Let the other tasks of the loop run on, as a real call does: they may want to ask too before this one is done."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:  # another library's loop knows no such sleep
+        await asyncio.sleep(0)
+
+
+def _is_an_end(error: BaseException) -> bool:
+    """Whether `error` is how a call ends: by an error, or since its task was cancelled, as that of a lost race is."""
+    return isinstance(error, Exception) or type(error).__name__ == CANCELLED
+
+
+async def _cancelled(exchange: Exchange, request: Any, player: Player) -> None:
+    """Wait to be cancelled, if that is what had ended the recorded call."""
+    if exchange.failure is None or exchange.failure.kind != CANCELLED:
+        return
+    import asyncio
+
+    await asyncio.sleep(exchange.seconds + 5)
+    raise player.refuse(
+        f"{request.method} {request.url}: was cancelled when it was recorded, and is waited for now;"
+        " record the case again"
+    )
+
+
+def _asked(request: Any, body: bytes) -> Request:
+    return Request(request.method, str(request.url), _decoded(request.headers.raw), body)
+
+
+def _as_it_is(request: Any, step: Step) -> None:
+    """Ask for an answer that is not compressed, if it is to be recorded: people and redaction have to read it."""
+    if step.record and "accept-encoding" in request.headers:
+        request.headers["accept-encoding"] = "identity"
+
+
+def _started(tap: Tap, response: Any) -> None:
+    extensions = response.extensions
+    tap.started(
+        response.status_code,
+        extensions.get("reason_phrase", b"").decode("ascii", "replace"),
+        _decoded(response.headers.raw),
+        extensions.get("http_version", b"HTTP/1.1").decode("ascii", "replace"),
+    )
+
+
+def _decoded(raw: Any) -> Headers:
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
+
+
+def _played(module: Any, exchange: Exchange, request: Any, stream: Callable[..., Any]) -> Any:
+    """Return the recorded response, or raise what the call had ended with."""
+    response = exchange.response
+    if response is None:
+        raise _raised(module, exchange.failure, request)
+    return module.Response(
+        response.status,
+        headers=[
+            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
+            for name, value in patient(response.status, response.headers)
+        ],
+        stream=stream(exchange, request),
+        request=request,
+        extensions={
+            "http_version": response.http_version.encode("ascii", "replace"),
+            "reason_phrase": response.reason.encode("ascii", "replace"),
+        },
+    )
+
+
+def _end(module: Any, player: Player, exchange: Exchange, request: Any) -> None:
+    """Raise what had ended the body, if it was not its end."""
+    if exchange.failure is not None:
+        raise _raised(module, exchange.failure, request)
+    assert exchange.response is not None
+    if not exchange.response.complete:
+        raise player.refuse(
+            f"{request.method} {request.url}: read on where the recorded client had closed the stream;"
+            " record the case again"
+        )
+
+
+def _raised(module: Any, failure: Failure | None, request: Any) -> Exception:
+    kind = failure.kind if failure else "TransportError"
+    cls = getattr(module, kind, None)
+    if not (isinstance(cls, type) and issubclass(cls, module.TransportError)):
+        cls = module.TransportError
+    error: Exception = cls(failure.message if failure else "", request=request)
+    return error

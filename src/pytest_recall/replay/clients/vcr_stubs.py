@@ -1,0 +1,412 @@
+"""Reach requests, urllib3, aiohttp, botocore, http.client, httplib2 and tornado through the stubs of vcrpy.
+
+The stubs ask an object that stands for vcrpy's cassette; here it asks the player. They are
+put in place once for the session, as soon as a call is made: loading vcrpy loads all of
+these libraries that are installed, which must not happen while one of them is being imported.
+
+What the stubs lose, compared with our own transports for httpx:
+- They read a response whole before they hand it on. A stream is recorded as one piece, its
+  reader sees nothing before its end, and an early close is not seen. So a run that neither
+  records nor replays, goes by batch nor limits a rate is left alone, and its calls through
+  these libraries are not counted.
+- A connection that breaks within a response is recorded as the error alone. The error of a
+  replay has the recorded class and text, and none of its other attributes.
+- The version of HTTP, and the order of the response's headers in http.client. Its errors of
+  connecting come with the response, where urllib.request does not make them a URLError.
+- aiohttp: a body is recorded as what the caller gave (`json=` and `data=` of one dictionary
+  are the same); a redirect is replayed as a GET, so that one with 307 or 308 of another
+  method is a miss; a body that breaks off without an error of its own reads as a lost connection.
+- tornado: errors become the status 599, and streaming callbacks are refused by vcrpy. Its calls
+  wait for no rate.
+- A client that waits on its own account between attempts (`backoff_factor`) waits in a replay too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import importlib.util
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+from contextvars import ContextVar
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from pytest_recall.files.errors import MissError
+from pytest_recall.replay.clients.patience import asks_to_wait, patient
+from pytest_recall.replay.exchange import Exchange, Failure, Headers
+from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
+from pytest_recall.replay.import_hook import once_imported
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.tap import Step
+from pytest_recall.replay.tape import directly
+
+if TYPE_CHECKING:
+    from pytest_recall.replay.tap import Held
+
+
+_PLACES = ("socket", "ssl", "urllib3.exceptions", "aiohttp", "http.client", "httplib2")
+_NUMBERED = re.compile(r"\[Errno (-?\d+)\] (.*)", re.DOTALL)
+
+
+def raised(failure: Failure | None) -> Exception:
+    """Return an exception of the recorded class, or of the nearest one that everybody knows, with its text."""
+    kind, message = failure or Failure("ConnectionError", "the connection was lost")
+    if kind.endswith(("Timeout", "TimedOut")):
+        fallback: type[Exception] = TimeoutError
+    else:
+        fallback = ConnectionError
+    cls = _named(kind) or fallback
+    numbered = _NUMBERED.fullmatch(message)
+    if issubclass(cls, OSError) and cls.__module__ == "builtins":
+        return cls(int(numbered[1]), numbered[2]) if numbered else cls(message)
+    return _speaking(cls, message)
+
+
+def _named(kind: str) -> type[Exception] | None:
+    for module in (builtins, *(sys.modules.get(place) for place in _PLACES)):
+        cls = getattr(module, kind, None)
+        if isinstance(cls, type) and issubclass(cls, Exception):
+            return cls
+    return None
+
+
+def _speaking(cls: type[Exception], message: str) -> Exception:
+    """Return an instance of `cls` that says `message`: many are made from what only a real connection has."""
+
+    def init(self: Any) -> None:
+        Exception.__init__(self, message)
+
+    def text(self: Any) -> str:
+        return message
+
+    members = {"__init__": init, "__str__": text, "__repr__": lambda self: f"{cls.__name__}({message!r})"}
+    made: Any = type(cls.__name__, (cls,), {**members, "__module__": cls.__module__})
+    error: Exception = made()
+    return error
+
+
+ENTRIES: Mapping[str, tuple[str, str]] = {
+    "urllib3.connectionpool": ("HTTPConnectionPool", "urlopen"),
+    "aiohttp.client": ("ClientSession", "_request"),
+    "httplib2": ("Http", "request"),
+    "tornado.simple_httpclient": ("SimpleAsyncHTTPClient", "fetch_impl"),
+    "tornado.curl_httpclient": ("CurlAsyncHTTPClient", "fetch_impl"),
+}
+"""Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
+Undo = Callable[[], None]
+
+# Classes of connections of these packages hand out bodies without their content encoding; others as they came.
+_DECODING = ("urllib3", "requests", "botocore")
+_AIOHTTP = "_AiohttpClientSessionRequest"
+_ENTRY = "recall_entry"
+# Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
+_WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)
+# What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
+_ASKED: ContextVar[Step | None] = ContextVar("recall_asked", default=None)
+
+
+def install(player: Player) -> list[Undo]:
+    """Put `player` before these libraries, whenever they are used, and return how to take it back."""
+    if importlib.util.find_spec("vcr") is None:
+        return []
+    stubs = _Stubs(player)
+    # Undone from the last to the first.
+    return [
+        stubs.close,
+        once_imported(("http.client",), stubs.stand_before),
+        once_imported(ENTRIES, stubs.wait_for_a_call),
+        once_imported(("vcr",), stubs.load),
+    ]
+
+
+class _Stubs:
+    """The stubs of vcrpy for one player, loaded when they are first needed."""
+
+    def __init__(self, player: Player) -> None:
+        self._cassette = Standin(player)
+        self._undo = ExitStack()
+        self._entries = ExitStack()
+        self._lock = threading.Lock()
+        self._state = "waiting"
+        self._real: dict[str, Any] = {}
+        self._stubs: dict[str, Any] = {}
+
+    def load(self, _: ModuleType | None = None) -> None:
+        """Put the stubs in place, unless they are."""
+        # No lock is held meanwhile: threads may wait for one another's imports.
+        patch = importlib.import_module("vcr.patch")
+        builder_class = getattr(patch, "CassettePatcherBuilder", None)
+        if builder_class is None:
+            return  # It is just being imported, and `vcr` comes after it.
+        with self._lock:
+            if self._state == "waiting":
+                self._state = "on"
+                self._entries.close()
+                for name, value in list(vars(patch).items()):
+                    if hasattr(value, _ENTRY):  # vcrpy was imported while it stood there.
+                        setattr(patch, name, value.__wrapped__)
+                self._apply(patch, sys.modules["vcr.stubs"], builder_class(self._cassette))
+
+    def wait_for_a_call(self, module: Any) -> None:
+        """Let the first call of a library load the stubs."""
+        owner_name, name = ENTRIES[module.__name__]
+        owner = getattr(module, owner_name, None)
+        if self._state != "waiting" or not hasattr(owner, name):
+            return
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def entry(*args: Any, **kwargs: Any) -> Any:
+            if self._state == "waiting":
+                self.load()
+            now = getattr(owner, name)
+            return (original if now is entry else now)(*args, **kwargs)
+
+        setattr(entry, _ENTRY, True)
+        setattr(owner, name, entry)
+        self._entries.callback(setattr, owner, name, original)
+
+    def _apply(self, patch: Any, stubs: Any, builder: Any) -> None:
+        for name, real in self._real.items():
+            # They were looked up while a door of ours stood there.
+            getattr(stubs, f"VCR{name}")._baseclass = real
+            setattr(patch, f"_{name}", real)
+            self._stubs[name] = builder._get_cassette_subclass(getattr(stubs, f"VCR{name}"))
+        # The stubs put back the real classes while they connect, for all threads at once, so that
+        # calls of other threads went by unseen. We leave in place what code of a library looks up.
+        self._replace(patch, "force_reset", nullcontext)
+        if hasattr(patch, _AIOHTTP):
+            self._replace(patch, _AIOHTTP, _in_turn(getattr(patch, _AIOHTTP)))
+        for patcher in list(builder.build()):
+            if hasattr(patcher, "_connection_pool_to_connections"):
+                patcher._connection_pool_to_connections = WeakKeyDictionary()
+            elif isinstance(patcher.new, type) and isinstance(patcher.getter(), ModuleType):
+                continue  # Pools and tables of connections name the stubs as well; who subclasses the class does not.
+            elif patcher.attribute == "_request":
+                patcher.new = _watched_coroutine(patcher.new)
+            self._undo.enter_context(patcher)
+        for stub in builder._class_to_cassette_subclass.values():
+            stub.getresponse = _watched(stub.getresponse)
+
+    def stand_before(self, client: Any) -> None:
+        """Let connections of http.client load the stubs when they are made."""
+        for name in ("HTTPConnection", "HTTPSConnection"):
+            real = getattr(client, name, None)
+            if isinstance(real, type):
+                self._real[name] = real
+                self._replace(client, name, _door(real, functools.partial(self._stub, name)))
+        secure = self._real.get("HTTPSConnection")
+        if secure is not None:
+            # It calls `super(HTTPSConnection, self)`, and what has that name is no class now.
+            self._replace(secure, "__init__", _knowing(secure.__init__, HTTPSConnection=secure))
+
+    def _stub(self, name: str) -> Any:
+        if self._state == "waiting":
+            self.load()
+        return self._stubs.get(name, self._real[name])
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        self._undo.callback(setattr, owner, name, getattr(owner, name))
+        setattr(owner, name, value)
+
+    def close(self) -> None:
+        """Take everything back."""
+        with self._lock:
+            self._state = "over"
+            self._stubs.clear()
+        self._entries.close()
+        self._undo.close()
+
+
+def _door(real: type, stub: Callable[[], Any]) -> Any:
+    """Return what stands for the class `real` in its module: instances are stubs, all else is the class."""
+
+    class Door:
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return stub()(*args, **kwargs)
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "__mro_entries__":
+                return lambda bases: (real,)  # A subclass is one of the real class.
+            return getattr(real, name)
+
+        def __instancecheck__(self, instance: Any) -> bool:
+            return isinstance(instance, real) or getattr(type(instance), "_baseclass", None) is real
+
+        def __subclasscheck__(self, cls: type) -> bool:
+            return issubclass(cls, real)
+
+        def __repr__(self) -> str:
+            return repr(real)
+
+    return Door()
+
+
+def _knowing(function: Any, **names: Any) -> Any:
+    """Return `function` with other values for some of its globals."""
+    known = {**function.__globals__, **names}
+    copy = FunctionType(function.__code__, known, function.__name__, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(copy, function)
+
+
+def _in_turn(request: Any) -> Any:
+    """Return the coroutine that makes a call of aiohttp, behind the wait for its turn."""
+
+    @functools.wraps(request)
+    async def in_turn(*args: Any, **kwargs: Any) -> Any:
+        step = _ASKED.get()
+        if step is not None:
+            await step.begin_async()
+        return await request(*args, **kwargs)
+
+    return in_turn
+
+
+def _watched(getresponse: Any) -> Any:
+    @functools.wraps(getresponse)
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            self._vcr_request.recall_is_raw = not self._baseclass.__module__.startswith(_DECODING)
+            self.cassette.begin(self._vcr_request)
+            return getresponse(self, *args, **kwargs)
+        except Exception as error:
+            _failed(getattr(getattr(self, "_vcr_request", None), "recall", None), error)
+            raise
+
+    return watched
+
+
+def _watched_coroutine(request: Any) -> Any:
+    @functools.wraps(request)
+    async def watched(*args: Any, **kwargs: Any) -> Any:
+        before = _ASKED.set(None)
+        answer: list[Exchange] = []
+        waited = _WAITED.set(answer)
+        try:
+            try:
+                return await request(*args, **kwargs)
+            except _WaitError as wait:
+                answer.append(await wait.held.waited())
+            return await request(*args, **kwargs)
+        except Exception as error:
+            _failed(_ASKED.get(), error)
+            raise
+        finally:
+            _ASKED.reset(before)
+            _WAITED.reset(waited)
+
+    return watched
+
+
+class _WaitError(BaseException):
+    """Out of the stub and up to where a coroutine can wait."""
+
+    def __init__(self, held: Held) -> None:
+        super().__init__()
+        self.held = held
+
+
+def _in_a_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def _failed(step: Step | None, error: Exception) -> None:
+    # After its end a tap does not listen any more: a status that is raised as an error is none.
+    if step is not None and step.tap is not None:
+        step.tap.failed(type(error).__name__, str(error))
+
+
+class Standin:
+    """What vcrpy's stubs take for a cassette. The decision on a request is made once and stays with it."""
+
+    _path = "Recall"
+    custom_patches = ()
+    skip_patchers = ("httplib", "requests", "httpx", "httpx2")
+    write_protected = False
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    def can_play_response_for(self, request: Any) -> bool:
+        """Whether `request` is served. Raises MissError where it must not be made."""
+        return self._step(request).served is not None
+
+    def begin(self, request: Any) -> None:
+        """Wait until `request` may be made. Raises MissError where it must not be."""
+        self._step(request).begin()
+
+    def filter_request(self, request: Any) -> Any:
+        """Return the request: none is left out."""
+        return request
+
+    def find_requests_with_most_matches(self, request: Any) -> list[tuple[Any, ...]]:
+        """Return what is played where a recorded response redirects to `request`."""
+        return [(request,)]
+
+    def play_response(self, request: Any) -> dict[str, Any]:
+        """Return the recorded response, or raise what the call had ended with."""
+        exchange = self._step(request).served
+        assert exchange is not None
+        response = exchange.response
+        if exchange.failure is not None or response is None:
+            raise raised(exchange.failure)
+        if not response.complete:
+            raise MissError(
+                f"{request.method} {request.uri}: the recorded client had closed the stream before its end, and this"
+                " one reads it whole; record the case again"
+            )
+        headers, body = as_handed_out(exchange, request)
+        if asks_to_wait(headers):
+            headers = patient(response.status, headers)
+        return response_dict(response, request.uri, headers, body)
+
+    def append(self, request: Any, response: Any) -> None:
+        """Take in the response to a call that was let through."""
+        # What follows a redirect was not asked for before.
+        step = getattr(request, "recall", None) or _ASKED.get() or self._decide(request)
+        _ASKED.set(None)
+        if step.tap is not None:
+            tell(step.tap, response, is_raw(request))
+
+    def _step(self, request: Any) -> Step:
+        step: Step | None = getattr(request, "recall", None)
+        return self._decide(request) if step is None else step
+
+    def _decide(self, request: Any) -> Step:
+        try:
+            asked = request_of(request)
+        except TypeError as error:
+            raise self._player.refuse(
+                f"{request.method} {request.uri}: {error}, so that the call can be neither recorded nor replayed; give"
+                " the body as bytes, text or an open file"
+            ) from None
+        answer = _WAITED.get()
+        if answer:
+            step = Step(served=answer.pop())
+        elif answer is None and _in_a_loop():
+            with directly("by a client that would have kept its event loop waiting"):
+                step = self._player.ask(asked)
+        else:
+            step = self._player.ask(asked)
+        if step.held is not None:
+            if answer is not None:
+                raise _WaitError(step.held)
+            step = Step(served=step.held.wait())
+        request.recall = step
+        _ASKED.set(step if step.served is None else None)
+        # An answer that is not compressed can be read by people and redaction; a signed request stays as it is.
+        if step.record and "accept-encoding" in request.headers and not _is_signed(asked.headers):
+            request.headers["accept-encoding"] = "identity"
+        return step
+
+
+def _is_signed(headers: Headers) -> bool:
+    return any(name.lower() == "authorization" and value.startswith("AWS4") for name, value in headers)

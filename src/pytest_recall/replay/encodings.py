@@ -1,0 +1,305 @@
+"""Decode bodies: content encodings, and text that is wrapped in escapes, base64 or events.
+
+gzip and deflate are always known, br and zstd where a package that decodes them is installed, as it is beside any
+client that asks for them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from binascii import Error, a2b_base64
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, Final, NamedTuple
+
+from pytest_recall.replay.exchange import Headers
+
+_ROUNDS = 3
+_ESCAPE = re.compile(r"\\{1,8}(?:([nrtbf\"'/])|u([0-9a-fA-F]{4}))|%(?:25){0,3}([0-9A-Fa-f]{2})")
+_BLANKS = str.maketrans("?&#+", "    ")
+_SPACES = dict.fromkeys("nrtbf", "\n")
+# Wrapped lines, as mails have them, are one run.
+_BASE64 = re.compile(r"[\w+/-]{24,}(?:\r?\n[\w+/-]{4,76})*", re.ASCII)
+_STANDARD = bytes.maketrans(b"-_", b"+/")
+_ALIGNED = 4096
+"""A run up to this length may have begun before what is encoded: a path in a URL has `/` as base64 does."""
+_READABLE = re.compile(rb"[\t\n\r\x20-\x7e]{16,}")
+
+
+def unescaped(text: str) -> str:
+    """Return text without the escapes of JSON and of URLs, which may lie within each other."""
+    for _ in range(_ROUNDS):
+        if "\\" not in text and "%" not in text:
+            break
+        before, text = text, _ESCAPE.sub(_character, text)
+        if text == before:
+            break
+    return text
+
+
+def _character(match: re.Match[str]) -> str:
+    letter, unit, byte = match.groups()
+    if letter is not None:
+        return _SPACES.get(letter, letter)
+    return chr(int(unit or byte, 16))
+
+
+def pairs(text: str) -> str:
+    """Return a query, or a URL with one, with blanks for the signs that part it, of which `+` means one itself."""
+    return text.translate(_BLANKS)
+
+
+def in_url(url: str) -> str:
+    """Return a URL as it is to be searched: behind a `/`, a key may as well be a part of base64."""
+    apart = pairs(url)
+    return f"{apart}\n{apart.replace('/', ' ')}"
+
+
+def decoded_texts(text: str) -> Iterator[str]:
+    """Yield what stands in `text` as base64, standard or URL-safe: its readable stretches of 16 characters or more."""
+    for match in _BASE64.finditer(text):
+        data = re.sub(rb"\s", b"", match[0].encode("ascii")).translate(_STANDARD)
+        for start in range(4) if len(data) <= _ALIGNED else (0,):
+            for stretch in _READABLE.findall(from_base64(data[start:])):
+                yield stretch.decode("ascii")
+
+
+def from_base64(run: bytes) -> bytes:
+    """Return what a run of standard base64 holds, with or without its `=`; nothing if it is none."""
+    try:
+        return a2b_base64((run[:-1] if len(run) % 4 == 1 else run) + b"==")
+    except Error:
+        return b""
+
+
+class _Event:
+    """The JSON of one event of a stream, and where in the body it stands."""
+
+    def __init__(self, start: int, end: int, value: Any) -> None:
+        self.start, self.end, self.value = start, end, value
+        self.is_changed = False
+
+
+class _Piece(NamedTuple):
+    """A text within an event: what it is in, and under which name or number there."""
+
+    text: str
+    within: Any
+    key: str | int
+    event: _Event
+
+
+def spelled(text: str) -> Iterator[str]:
+    """Yield what the events of a stream spell out together: the texts at one place of their JSON, joined.
+
+    `text` is a body of `data:` lines, of lines that are JSON, or one JSON list.
+    """
+    for several in _gathered(text.encode("utf-8", "surrogatepass")):
+        yield "".join(piece.text for piece in several)
+
+
+def respelled(body: bytes, redact: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]) -> list[tuple[int, int, bytes]]:
+    """Return stretches of a stream and what is to stand there, once `redact` has seen all pieces of each text.
+
+    `redact` gets the pieces, and returns as many.
+    """
+    changed: list[_Event] = []
+    for several in _gathered(body):
+        before = tuple(piece.text.encode("utf-8", "surrogatepass") for piece in several)
+        for piece, old, new in zip(several, before, redact(before), strict=True):
+            if new != old:
+                piece.within[piece.key] = new.decode("utf-8", "surrogatepass")
+                if not piece.event.is_changed:
+                    piece.event.is_changed = True
+                    changed.append(piece.event)
+    changed.sort(key=lambda event: event.start)
+    return [(event.start, event.end, json.dumps(event.value).encode("ascii")) for event in changed]
+
+
+def _gathered(body: bytes) -> list[list[_Piece]]:
+    """Return the texts that stand at one place in several events, unless they are all the same."""
+    pieces: dict[tuple[str, ...], list[_Piece]] = {}
+    if body.startswith(b"["):
+        lines = [body]
+    elif b"\ndata:" in body or b"}\n{" in body:
+        lines = body.split(b"\n")
+    else:
+        return []
+    at = 0
+    for line in lines:
+        found = line.find(b"[" if line is body else b"{", 0, 64)
+        if found >= 0 and line[:found].strip() in (b"", b"data:"):
+            with suppress(ValueError, RecursionError):  # It need not be JSON, or not all of it.
+                _gather(_Event(at + found, at + len(line), json.loads(line[found:])), pieces)
+        at += len(line) + 1
+    return [several for several in pieces.values() if len({piece.text for piece in several}) > 1]
+
+
+def _gather(event: _Event, pieces: dict[tuple[str, ...], list[_Piece]]) -> None:
+    """Add all texts of an event to `pieces`, by the names that lead to them; places in lists do not count."""
+    left: list[tuple[tuple[str, ...], Any, Any, str | int]] = [((), event.value, None, 0)]
+    while left:
+        path, value, within, key = left.pop()
+        if isinstance(value, str):
+            pieces.setdefault(path, []).append(_Piece(value, within, key, event))
+        elif isinstance(value, dict):
+            left.extend(((*path, name), inner, value, name) for name, inner in value.items())
+        elif isinstance(value, list):
+            left.extend((path, inner, value, place) for place, inner in reversed([*enumerate(value)]))
+
+
+MAX_PLAIN_BYTES: Final = 64 * 1024 * 1024
+"""A body that is larger than this when it is unpacked is not unpacked: a few megabytes may be gigabytes then."""
+
+# The standard library's comes last: before Python 3.14 its name is free for others.
+_PACKAGES: Final = {"br": ("brotli", "brotlicffi"), "zstd": ("backports.zstd", "zstandard", "compression.zstd")}
+_INSTALLED_AS: Final = {"br": "brotli", "zstd": "zstandard"}
+
+_Chunks = tuple[bytes, ...]
+
+
+class _Codec(NamedTuple):
+    """How one encoding is undone.
+
+    `make` returns a decompressor like those of zlib. Each is given at most `step` bytes at once: what these become
+    fits into memory, however well they are compressed, and the limit is looked at after each.
+    """
+
+    make: Callable[[], Any]
+    step: int
+    error: type[Exception]
+
+
+class _TooLargeError(Exception):
+    """What is unpacked has become larger than the limit."""
+
+
+def decoded(headers: Headers, chunks: _Chunks, limit: int = MAX_PLAIN_BYTES) -> _Chunks | None:
+    """Return the chunks without their content encoding, or None if that can not be undone here.
+
+    Without an encoding they are returned as they are. Others are undone chunk by chunk, up to `limit` bytes in all;
+    of a stream that was cut, what there is.
+    """
+    try:
+        return _decoded(headers, chunks, limit)
+    except _TooLargeError:
+        return None
+
+
+def unpacks_too_far(headers: Headers, chunks: _Chunks) -> bool:
+    """Tell whether a compressed body is larger than `MAX_PLAIN_BYTES` when it is unpacked, without unpacking more."""
+    try:
+        _decoded(headers, chunks, MAX_PLAIN_BYTES)
+    except _TooLargeError:
+        return True
+    return False
+
+
+def package_to_install(headers: Headers) -> str | None:
+    """Return the package without which a body with these headers cannot be decoded here; None if there is none."""
+    for encoding in _encodings(headers):
+        if encoding in _INSTALLED_AS and not _codecs(encoding):
+            return _INSTALLED_AS[encoding]
+    return None
+
+
+def _encodings(headers: Headers) -> list[str]:
+    """Return the encodings in the order in which they are undone: of several the last was applied last."""
+    named = ",".join(value for name, value in headers if name.lower() == "content-encoding").lower().split(",")
+    return [encoding.strip() for encoding in reversed(named) if encoding.strip() not in ("", "identity")]
+
+
+def _decoded(headers: Headers, chunks: _Chunks, limit: int) -> _Chunks | None:
+    found: _Chunks | None = chunks
+    for encoding in _encodings(headers):
+        if found is not None and any(found):
+            found = _unpacked(found, encoding, limit)
+    return found
+
+
+def _unpacked(chunks: _Chunks, encoding: str, limit: int) -> _Chunks | None:
+    for codec in _codecs(encoding):
+        try:
+            return _unpacked_by(codec, chunks, limit)
+        except codec.error:
+            continue
+    return None
+
+
+def _unpacked_by(codec: _Codec, chunks: _Chunks, limit: int) -> _Chunks:
+    decoder = codec.make()
+    left, unpacked = limit, []
+    for chunk in chunks:
+        pieces = []
+        for at in range(0, len(chunk), codec.step):
+            data = chunk[at : at + codec.step]
+            while data:
+                if decoder.eof:  # A body may consist of several, one after the other.
+                    decoder = codec.make()
+                pieces.append(decoder.decompress(data))
+                data = decoder.unused_data if decoder.eof else b""
+                left -= len(pieces[-1])
+                if left < 0:
+                    raise _TooLargeError
+        unpacked.append(b"".join(pieces))
+    return tuple(unpacked)
+
+
+def _codecs(encoding: str) -> list[_Codec]:
+    """Return the ways to undo an encoding, the first of which that fits is right; none if it is not known here."""
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        # `deflate` is zlib's format by the standard, and without zlib's header from some servers.
+        every_bits = (47, -zlib.MAX_WBITS) if encoding == "deflate" else (47,)
+        return [_Codec(lambda bits=bits: zlib.decompressobj(bits), 4096, zlib.error) for bits in every_bits]  # type: ignore[misc]
+    for name in _PACKAGES.get(encoding, ()):
+        try:
+            module: Any = import_module(name)
+        except ImportError:
+            continue
+        return [_brotli(module) if encoding == "br" else _zstd(module)]
+    return []
+
+
+def _brotli(module: Any) -> _Codec:
+    def make() -> SimpleNamespace:
+        return SimpleNamespace(eof=False, decompress=module.Decompressor().process)
+
+    return _Codec(make, 32, module.error)  # A few bytes may stand for 16 MB.
+
+
+def _zstd(module: Any) -> _Codec:
+    def make() -> Any:
+        made = module.ZstdDecompressor()
+        return made.decompressobj() if hasattr(made, "decompressobj") else made
+
+    return _Codec(make, 256, module.ZstdError)  # Four bytes may stand for 128 KB.
+
+
+def json_of(body: bytes) -> Any:
+    """Return the JSON value of `body`, or None if it is none; whole floats become ints, as 1.0 asks for 1."""
+    value = _parsed(body)
+    return None if value is _NO_JSON else value
+
+
+_NO_JSON = object()
+
+
+def _parsed(body: bytes) -> Any:
+    if body[:1] not in (b"{", b"[") or len(body) > MAX_JSON_BYTES:
+        return _NO_JSON
+    try:
+        return json.loads(body, parse_float=_number)
+    except (ValueError, RecursionError):
+        return _NO_JSON
+
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+
+
+def _number(text: str) -> float | int:
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value

@@ -1,0 +1,1 @@
+"""Formats of recordings: those of vcrpy and Lore."""

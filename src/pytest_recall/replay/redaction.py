@@ -1,0 +1,325 @@
+"""Redact an exchange: every secret is replaced by its name, or the exchange is not written.
+
+It works in memory alone: which values are secret is decided in `replay.secrets`, and whoever
+writes asks `replay.secrets.suspicious` last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unpacks_too_far
+from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
+from pytest_recall.replay.headers import URLS, Kept, scrubbed
+from pytest_recall.replay.matching import plain_body
+from pytest_recall.replay.secrets import spellings
+
+EVERY: Final = Kept()
+"""The headers that are stored where no rubric says more."""
+
+_Chunks = tuple[bytes, ...]
+
+_REDACTED = "[REDACTED]"
+# Names of query parameters, lower case and with `_` for `-`. Compiled when a URL with some is written down.
+_CREDENTIAL_PARAMETERS = (
+    r"(?:x_amz_|x_goog_)?(?:signature|credential|security_token)|sig|code|auth|pwd|passwd|password|awsaccesskeyid"
+    r"|(?:api_?|access_|subscription_)?key|(?:access_|auth_|id_|refresh_)?token|(?:client_)?secret|client_assertion|upload_?id"
+)
+_HOST = re.compile(r"(?<=://)[^/?#\s\"<>]+")
+_BRACKETS = re.compile(r"\[([\w.-]+)\]")  # An address of version 6 holds colons.
+_LONG = 16
+_ROUNDS = 20
+_USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
+_PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
+
+
+class _Span(NamedTuple):
+    """A stretch of bytes and what stands there instead."""
+
+    start: int
+    end: int
+    placeholder: bytes
+
+
+class _Finder:
+    """Finds the known secrets in bytes, with one quick look where there are none.
+
+    Of a value of `folds` characters or more the case does not matter: a shorter one may be a word. With `bare`, names
+    stand for secrets without their brackets too.
+    """
+
+    def __init__(self, secrets: Mapping[str, str], folds: int, *, bare: bool = False) -> None:
+        names: dict[str, str] = {}
+        for name, value in secrets.items():
+            if value.strip():
+                names.setdefault(value.strip(), re.sub(r"[^\w.-]", "_", name))
+        longest_first = sorted(names.items(), key=lambda item: -len(item[0]))
+        self._spellings: list[tuple[bytes, bytes, bytes]] = []
+        self._folded: set[int] = set()
+        for value, name in longest_first:
+            for way, (needle, expression) in enumerate(spellings(value)):
+                if way == 0 and len(value) >= folds:  # the others are base64, which in another case is another value
+                    self._folded.add(len(self._spellings))
+                    needle, expression = needle.lower(), b"(?i:%b)" % expression
+                self._spellings.append((needle, expression, _raw(f"[{name}]")))
+        written = {_REDACTED, *(f"[{name}]" for name in names.values())}
+        if bare:
+            # A name that holds a secret, as MY_PASSWORD holds `password`, would be replaced without end.
+            values = [value.lower() for value in names]
+            written |= {name for name in names.values() if any(value in name.lower() for value in values)}
+        self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in sorted(written)))
+        self._compiled: dict[tuple[int, ...], re.Pattern[bytes]] = {}
+
+    def spans(self, data: bytes) -> list[_Span]:
+        """Return where secrets lie and what replaces them, in order; placeholders are no secrets."""
+        lower = data.lower() if self._folded else data
+        hits = tuple(
+            index
+            for index, (needle, _, _) in enumerate(self._spellings)
+            if needle in (lower if index in self._folded else data)
+        )
+        if not hits:
+            return []
+        pattern = self._compiled.get(hits)
+        if pattern is None:
+            pattern = re.compile(b"|".join(b"(%b)" % self._spellings[index][1] for index in hits))
+            self._compiled[hits] = pattern
+        edges = [0, *(edge for match in self._written.finditer(data) for edge in match.span()), len(data)]
+        return [
+            _Span(*match.span(), self._spellings[hits[(match.lastindex or 1) - 1]][2])
+            for start, end in zip(edges[::2], edges[1::2], strict=True)
+            for match in pattern.finditer(data, start, end)
+        ]
+
+
+class Redactor:
+    """Replaces the values of known secrets by their names in brackets, such as `[OPENAI_API_KEY]`.
+
+    A value is found as it is, URL-encoded, escaped in JSON (also in JSON within JSON) and
+    base64-encoded, alone or amid other text as in `user:password`; a longer value goes before a
+    shorter one, and of two names with one value the first is written. What already stands as
+    `[NAME]` is left alone, so redacting twice is redacting once. A long value is found in any case
+    of its letters, and in the host of a URL, which clients write in lower case, each one is; there
+    it becomes `NAME`, as brackets in a host mean something else.
+
+    **Matching.** The key of a request is computed from the redacted request, while recording and
+    while replaying. Headers that carry credentials are not stored, and credential-like query
+    parameters become `[REDACTED]` whatever they hold, so a machine with another key or with none
+    computes the same key. That leaves requests which repeat a secret in their path or body: on a
+    machine where the variable has another value, that value becomes the same `[NAME]` and matches;
+    where the variable is not set there is nothing to replace, the agent sends something else, and
+    the request is a miss. A replay can avoid it by setting the missing variable to its own
+    placeholder (`OPENAI_API_KEY=[OPENAI_API_KEY]`): then the agent sends what was recorded, and
+    this class undoes its URL encoding. The base64 form can not be matched like that, because its
+    edges share bits with the text around it.
+
+    **Limits.** A secret that a model spells over several events of a stream is replaced by
+    `across_events` alone, as no stretch of bytes holds it. One in a content encoding that cannot
+    be undone here (see `replay.encodings`) stays: `replay.redaction` refuses to write such a call. In
+    base64 the characters that a secret shares with its neighbours stay.
+    """
+
+    def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
+        self._kept = kept
+        self._spans = _Finder(secrets, folds=_LONG).spans
+        self._in_url = _Finder(secrets, folds=_LONG, bare=True).spans
+        self._in_host = _Finder(secrets, folds=0, bare=True).spans
+
+    def bytes(self, data: bytes) -> bytes:
+        """Return `data`, which need not be UTF-8, without the secrets."""
+        spans = self._spans(data)
+        return _replaced(data, spans) if spans else data
+
+    def text(self, text: str) -> str:
+        """Return `text` without the secrets."""
+        return _redacted(text, self._spans)
+
+    def url(self, url: str) -> str:
+        """Return `url` without secrets, userinfo and the values of credential-like parameters."""
+        # Taking something out may bring together what is a secret again; each round takes out more.
+        for _ in range(_ROUNDS):
+            cleaner = _without_credentials(_HOST.sub(self._host, _redacted(url, self._in_url)))
+            if cleaner == url:
+                return url
+            url = cleaner
+        return _HOST.sub("REDACTED", url)
+
+    def _host(self, match: re.Match[str]) -> str:
+        host = _redacted(match[0], self._in_host)
+        return _BRACKETS.sub(r"\1", host) if "[" in host else host
+
+    def _header(self, name: str, value: str) -> str:
+        return self.url(value) if name in URLS else self.text(value)
+
+    def request(self, request: Request) -> Request:
+        """Return the request as it may be stored and matched."""
+        kept = self._kept.request
+        headers = tuple((n, self._header(n.lower(), value)) for n, value in request.headers if n.lower() in kept)
+        headers, (body,) = self._body(headers, (request.body,))
+        if is_form(headers):
+            form = "&" + body.decode("latin-1")
+            body = _PARAMETER.sub(_without_credential, form)[1:].encode("latin-1")
+        return Request(request.method, self.url(request.url), headers, body)
+
+    def response(self, response: Response) -> Response:
+        """Return the response as it may be stored: as many chunks, at the same offsets.
+
+        A boundary that fell into a secret moves to the nearer side of what replaces it, so a
+        chunk may become empty. A compressed body that held a secret is stored uncompressed.
+        """
+        headers = tuple(
+            (n, self._header(n.lower(), scrubbed(n.lower(), value)))
+            for n, value in response.headers
+            if self._kept.is_stored(n.lower())
+        )
+        headers, chunks = self._body(headers, response.chunks)
+        return response._replace(reason=self.text(response.reason), headers=headers, chunks=chunks)
+
+    def across_events(self, response: Response) -> Response:
+        """Return a streamed response without the secrets that several of its events spell out together.
+
+        The first of these events holds the placeholder, the others less. It takes long: `response` is for all others.
+        """
+        from pytest_recall.replay.encodings import respelled
+
+        plain = decoded(response.headers, response.chunks)
+        found = [] if plain is None else respelled(b"".join(plain), self._pieces)
+        if plain is None or not found:
+            return response
+        headers = response.headers if plain is response.chunks else _without_encoding(response.headers)
+        return response._replace(headers=headers, chunks=_rechunked(plain, [_Span(*one) for one in found]))
+
+    def _pieces(self, pieces: _Chunks) -> _Chunks:
+        spans = self._spans(b"".join(pieces))
+        return _rechunked(pieces, spans) if spans else pieces
+
+    def failure(self, failure: Failure) -> Failure:
+        """Return the failure as it may be stored; its message often quotes a URL."""
+        return failure._replace(message=self.url(failure.message))
+
+    def _body(self, headers: Headers, chunks: _Chunks) -> tuple[Headers, _Chunks]:
+        """Return the headers and chunks of a body without secrets; untouched if it held none."""
+        plain = decoded(headers, chunks)
+        readable = chunks if plain is None else plain
+        spans = self._spans(b"".join(readable))
+        if not spans:
+            return headers, chunks
+        if readable is not chunks:
+            headers = _without_encoding(headers)
+        return headers, _rechunked(readable, spans)
+
+
+def _without_encoding(headers: Headers) -> Headers:
+    return tuple(header for header in headers if header[0].lower() != "content-encoding")
+
+
+def is_form(headers: Headers) -> bool:
+    """Tell whether a body is that of a form, in pairs as in a query."""
+    return _header(headers, "content-type").lower().startswith("application/x-www-form-urlencoded")
+
+
+def _header(headers: Headers, name: str) -> str:
+    """Return the values of the header whose lower-case name is `name`, joined, or ''."""
+    return ",".join(value for key, value in headers if key.lower() == name)
+
+
+def _without_credentials(text: str) -> str:
+    """Return a URL, or text with URLs in it, without userinfo and values of credential-like parameters."""
+    text = _USERINFO.sub("", text) if "@" in text else text
+    return _PARAMETER.sub(_without_credential, text) if "=" in text else text
+
+
+def _without_credential(match: re.Match[str]) -> str:
+    name = unquote(match[1]).lower().replace("-", "_")
+    return f"{match[1]}={_REDACTED}" if re.fullmatch(_CREDENTIAL_PARAMETERS, name) else match[0]
+
+
+def _raw(text: str) -> bytes:
+    """Return the bytes of any string that Python can hold."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _redacted(text: str, find: Callable[[bytes], list[_Span]]) -> str:
+    data = _raw(text)
+    spans = find(data)
+    return _replaced(data, spans).decode("utf-8", "surrogatepass") if spans else text
+
+
+def _replaced(data: bytes, spans: list[_Span]) -> bytes:
+    pieces, end = [], 0
+    for span in spans:
+        pieces += [data[end : span.start], span.placeholder]
+        end = span.end
+    return b"".join([*pieces, data[end:]])
+
+
+def _rechunked(chunks: _Chunks, spans: list[_Span]) -> _Chunks:
+    """Return the chunks of the redacted body, cut where the chunks of the body were cut."""
+    body = b"".join(chunks)
+    clean = _replaced(body, spans)
+    cuts, shift, reached, at = [0], 0, 0, 0
+    for chunk in chunks:
+        at += len(chunk)
+        while reached < len(spans) and spans[reached].end <= at:
+            shift += len(spans[reached].placeholder) - (spans[reached].end - spans[reached].start)
+            reached += 1
+        cut = at + shift
+        if reached < len(spans) and (span := spans[reached]).start < at:
+            cut = span.start + shift
+            if at - span.start >= span.end - at:
+                cut += len(span.placeholder)
+        cuts.append(cut)
+    return tuple(clean[start:end] for start, end in pairwise(cuts))
+
+
+def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
+    """Return the call without the values of known secrets, its key as it was.
+
+    Raises RecallError, in words that follow the name of the call, for one that cannot be searched
+    or still holds what looks like a key.
+    """
+    # Only what is written down is searched by so much.
+    from pytest_recall.replay.encodings import in_url, pairs, spelled
+    from pytest_recall.replay.secrets import suspicious
+
+    request, response, failure = exchange.request, exchange.response, exchange.failure
+    request = redactor.request(request)
+    asked = plain_body(request).decode("utf-8", "replace")
+    texts = [in_url(request.url), *(value for _, value in request.headers)]
+    texts.append(pairs(asked) if is_form(request.headers) else asked)
+    if response is not None:
+        response = redactor.response(response)
+        plain = decoded(response.headers, response.chunks)
+        if plain is None:
+            if unpacks_too_far(response.headers, response.chunks):
+                raise RecallError(
+                    f"has an answer that is larger than {MAX_PLAIN_BYTES >> 20} MB when it is unpacked, which is not"
+                    " searched for secrets; let the agent ask for less at once"
+                )
+            package = package_to_install(response.headers)
+            raise RecallError(
+                f"has an answer in the encoding {response.header('content-encoding')!r}, which cannot be searched for"
+                f" secrets; {f'install {package}, or ' if package else ''}let the client ask for gzip or none"
+            )
+        said = b"".join(plain).decode("utf-8", "replace")
+        together = list(spelled(said))
+        if any(redactor.text(text) != text for text in together):
+            response = redactor.across_events(response)
+            said = b"".join(decoded(response.headers, response.chunks) or ()).decode("utf-8", "replace")
+            together = list(spelled(said))
+        texts += [*(value for _, value in response.headers), said, *together]
+    if failure is not None:
+        failure = redactor.failure(failure)
+        texts.append(failure.message)
+    found = suspicious("\n".join(texts))
+    if found:
+        raise RecallError(
+            f"holds what looks like {', '.join(sorted(set(found)))}; set the variable that holds it,"
+            " or name it under `secrets`"
+        )
+    return exchange._replace(request=request, response=response, failure=failure)

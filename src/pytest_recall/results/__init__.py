@@ -1,0 +1,1 @@
+"""Results: scorecards, comparisons, gates and pages of runs."""

@@ -1,0 +1,169 @@
+"""Baselines beside the agent under test, as terminal lines, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.tables import cell, code, grid, markdown_grid
+from pytest_recall.files.wording import p_value, plural
+from pytest_recall.metrics.intervals import Interval
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.baselines import Arm, SideBySide, verdicts
+from pytest_recall.trials.trial import Outcome
+
+AGENT = "agent"
+"""What the agent under test is called in a table."""
+ABSENT = "–"
+MAX_UNDECIDED = 20
+MEANING = (
+    "change: from the agent to the baseline, in points, over the cases with a verdict by both; p: McNemar's exact test,"
+    " not adjusted for the number of baselines. Calls, tokens and cost are the agent's own, without its judges'."
+)
+_COUNTED = (*(outcome.value for outcome in Outcome), "not run")
+_FIGURES = ("pass rate", "95 %", "pairs", "change", "p", "calls", "tokens", "cost")
+
+
+def lines(found: SideBySide) -> list[str]:
+    """Return the arms side by side for a terminal."""
+    told = list(grid(*_table(found)))
+    if len(found.scenarios) > 1:
+        told += grid(*_by_scenario(found))
+    undecided = _undecided(found)
+    if undecided:
+        told.append(f"no verdict on a baseline ({len(undecided)}), which fails no run:")
+        told += [f"  {outcome}: {case_id} [{name}]: {one_line(why, 140)}" for name, case_id, outcome, why in undecided][
+            :MAX_UNDECIDED
+        ]
+        if len(undecided) > MAX_UNDECIDED:
+            told.append(f"  and {len(undecided) - MAX_UNDECIDED} more in scorecard.json")
+    return told
+
+
+def markdown(found: SideBySide) -> list[str]:
+    """Return the same as lines of Markdown."""
+    told = [*markdown_grid(*_table(found)), "", MEANING, ""]
+    if len(found.scenarios) > 1:
+        told += [*markdown_grid(*_by_scenario(found)), ""]
+    undecided = _undecided(found)
+    if undecided:
+        told += ["| baseline | case | outcome | why |", "| --- | --- | --- | --- |"]
+        told += [
+            f"| {code(name)} | {code(case_id)} | {outcome} | {cell(why)} |" for name, case_id, outcome, why in undecided
+        ][:MAX_UNDECIDED]
+        told.append("")
+    return told
+
+
+def as_json(found: SideBySide) -> dict[str, Any]:
+    """Return the same as plain JSON types; what is unknown is null."""
+    return {
+        "cases": found.cases,
+        "agent": _plain(found, found.agent),
+        "arms": {arm.name: _plain(found, arm) for arm in found.baselines},
+    }
+
+
+def _plain(found: SideBySide, arm: Arm) -> dict[str, Any]:
+    changed = arm.change
+    bill = arm.spend.recording
+    return {
+        "counts": _counts(found, arm),
+        "by_scenario": arm.by_scenario,
+        "pass_rate": arm.passed / arm.verdicts if arm.verdicts else None,
+        "pass_rate_95": None if arm.interval is None else list(arm.interval),
+        "change": None
+        if changed is None
+        else {
+            "pairs": changed.pairs,
+            "lost": changed.lost,
+            "gained": changed.gained,
+            "difference": changed.difference,
+            "difference_95": list(changed.interval),
+            "p": changed.p,
+        },
+        "calls": arm.spend.calls,
+        "tokens": arm.spend.tokens._asdict(),
+        "calls_without_tokens": arm.spend.uncounted,
+        "usd": bill.known,
+        "calls_without_price": bill.unpriced,
+        "no_verdict": [{"id": c, "outcome": outcome.value, "note": why} for c, outcome, why in arm.undecided],
+    }
+
+
+def _counts(found: SideBySide, arm: Arm) -> Mapping[str, int]:
+    left = found.cases - sum(arm.counts.values())
+    return {**arm.counts, "not run": left} if left else arm.counts
+
+
+def _table(found: SideBySide) -> tuple[list[str], list[list[str]]]:
+    arms = (found.agent, *found.baselines)
+    counts = [_counts(found, arm) for arm in arms]
+    columns = [name for name in _COUNTED if any(name in some for some in counts)]
+    rows = [
+        [_name(arm), *(f"{some.get(column, 0):,}" for column in columns), *_figures(arm)]
+        for arm, some in zip(arms, counts, strict=True)
+    ]
+    return ["baselines", *columns, *_FIGURES], rows
+
+
+def _figures(arm: Arm) -> list[str]:
+    rate = f"{100 * arm.passed / arm.verdicts:.1f} %" if arm.verdicts else ABSENT
+    told = [rate, _range(arm.interval)]
+    changed = arm.change
+    told += (
+        [ABSENT] * 3
+        if changed is None
+        else [f"{changed.pairs:,}", f"{100 * changed.difference:+z.1f}", p_value(changed.p)]
+    )
+    spend = arm.spend
+    if not spend.calls:
+        return [*told, "0", ABSENT, ABSENT]
+    return [*told, f"{spend.calls:,}", _tokens(arm), cost_text.price(spend.recording)]
+
+
+def _tokens(arm: Arm) -> str:
+    """Return the tokens of all kinds together, "at least" so many if a call has not counted its own."""
+    known = [count for count in arm.spend.tokens if count is not None]
+    if not known:
+        return cost_text.UNKNOWN
+    return f"at least {sum(known):,}" if arm.spend.uncounted else f"{sum(known):,}"
+
+
+def _range(interval: Interval | None) -> str:
+    return ABSENT if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}"
+
+
+def _by_scenario(found: SideBySide) -> tuple[list[str], list[list[str]]]:
+    arms = (found.agent, *found.baselines)
+    rows = [
+        [one_line(scenario) or "(none)", *(_share(arm.by_scenario.get(scenario, {})) for arm in arms)]
+        for scenario in found.scenarios
+    ]
+    return ["passed by scenario", *map(_name, arms)], rows
+
+
+def _share(counts: Mapping[str, int]) -> str:
+    """Return how many of the verdicts are passes."""
+    among = verdicts(counts)
+    return f"{counts.get(Outcome.PASSED.value, 0):,} of {among:,}" if among else ABSENT
+
+
+def _name(arm: Arm) -> str:
+    return one_line(arm.name, 60) or AGENT
+
+
+def _undecided(found: SideBySide) -> list[tuple[str, str, str, str]]:
+    """Return what came to no verdict, of the baselines: the case, the outcome and why, with the baseline first."""
+    return [
+        (one_line(arm.name, 60), case_id, outcome.value, why)
+        for arm in found.baselines
+        for case_id, outcome, why in arm.undecided
+    ]
+
+
+def summary(names: Iterable[str]) -> str:
+    """Return which baselines a run asks, in one line."""
+    every = list(names)
+    return f"{plural(len(every), 'baseline')} beside the agent: {', '.join(one_line(name, 60) for name in every)}"

@@ -1,0 +1,354 @@
+"""The comparison of two runs as terminal lines, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.tables import cell, code, grid
+from pytest_recall.files.wording import listed, p_value, percent, plural
+from pytest_recall.metrics.change import Change, Shown
+from pytest_recall.metrics.intervals import Interval
+from pytest_recall.results import sentences
+from pytest_recall.results.comparison import Comparison, Pair
+from pytest_recall.results.failures_text import MAX_TERMINAL
+from pytest_recall.results.page import MAX_MARKDOWN
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import Spend
+from pytest_recall.trials.record import Header
+
+COLUMNS = ("cases", "BASE", "HEAD", "difference", "p, Holm", "drop it can show")
+LEFT = {
+    "only_base": "only in BASE",
+    "only_head": "only in HEAD",
+    "no_verdict": "without a verdict in one of them",
+    "changed": "whose text or judges changed",
+    "unproven": "failed only by judges that have not been shown to agree with people",
+}
+
+
+def terminal(found: Comparison) -> Iterator[str]:
+    """Yield the comparison line by line, for a terminal."""
+    yield from _titles(found)
+    yield _paired(found)
+    yield ""
+    yield from _overall(found)
+    yield verdict(found)
+    for name, pairs in _flips(found):
+        yield ""
+        yield f"{name} ({len(pairs)}):"
+        yield from (f"  {one_line(pair.case_id)}{_why(pair)}" for pair in pairs[:MAX_TERMINAL])
+        if len(pairs) > MAX_TERMINAL:
+            yield f"  and {len(pairs) - MAX_TERMINAL} more with --json"
+    for name, rows in tables(found):
+        yield ""
+        yield from grid((name, *COLUMNS), rows)
+    if found.by_scenario or found.by_dimension:
+        yield _family(found)
+    beside = list(_beside(found))
+    notes = list(_notes(found))
+    for lines in (beside, notes):
+        if lines:
+            yield ""
+            yield from lines
+
+
+def markdown(found: Comparison) -> str:
+    """Return the comparison as a Markdown page."""
+    lines = [f"# Recall comparison: {headline(found)}", ""]
+    lines += [f"- {cell(text)}" for text in (*_titles(found), _paired(found), *_overall(found))]
+    lines += ["", cell(verdict(found)), ""]
+    for name, pairs in _flips(found):
+        lines += [f"## {name[0].upper()}{name[1:]} ({len(pairs)})", "", "| case | why | where |", "| --- | --- | --- |"]
+        lines += [
+            f"| {code(pair.case_id)}{_times(pair)} | {cell(_note(pair))} | {cell(pair.head.where)} |"
+            for pair in pairs[:MAX_MARKDOWN]
+        ]
+        lines += ["", f"… and {len(pairs) - MAX_MARKDOWN} more with --json", ""] if len(pairs) > MAX_MARKDOWN else [""]
+    for name, rows in tables(found):
+        lines += [f"## By {name}", "", f"| {name} | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
+        lines += [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
+        lines += [""]
+    if found.by_scenario or found.by_dimension:
+        lines += [cell(_family(found)), ""]
+    for title, texts in (("Beside the verdicts", _beside(found)), ("What to know", _notes(found))):
+        if told := [f"- {cell(text)}" for text in texts]:
+            lines += [f"## {title}", "", *told, ""]
+    return "\n".join(lines)
+
+
+def summary(found: Comparison) -> Iterator[str]:
+    """Yield what was compared, and what it came to over all cases, a sentence each."""
+    yield from _titles(found)
+    yield _paired(found)
+    yield from _overall(found)
+    if found.by_scenario or found.by_dimension:
+        yield _family(found)
+
+
+def remarks(found: Comparison) -> Iterator[str]:
+    """Yield what stands beside the verdicts, and what to know of them."""
+    yield from _beside(found)
+    yield from _notes(found)
+
+
+# Sentences
+
+
+def headline(found: Comparison) -> str:
+    """Return what is shown, in a few words."""
+    if found.drops:
+        return f"a drop is shown ({listed(cell(name) for name in found.drops)})"
+    return "a rise is shown" if found.shown is Shown.RISE else "nothing is shown"
+
+
+def verdict(found: Comparison) -> str:
+    """Return what the comparison shows over all cases, and if it shows nothing, what it could have shown."""
+    cases = plural(found.overall.pairs, "case")
+    if found.chosen_after:
+        return (
+            "Shows nothing: the schedule chose the cases of the later run when it knew the verdicts of the earlier one,"
+            f" and left out {plural(len(found.chosen_after), 'case')}. What failed by chance comes back sooner, and"
+            " looks better then. Run all cases in both: --recall-mode all."
+        )
+    part = listed(one_line(name) for name in found.drops if name != "all cases")
+    if found.shown is not Shown.NOTHING:
+        return (
+            f"A {found.shown} is shown: had nothing changed, {cases} would look so different in at most"
+            f" {_share(found.alpha)} of all comparisons."
+        ) + (f" A drop is shown in {part}." if part else "")
+    if part:
+        return f"Over all cases it could be chance, but a drop is shown in {part}."
+    smallest = found.overall.smallest
+    start = "Could be chance" if found.overall.fell or found.overall.rose else "No case flipped"
+    if smallest is None:
+        return f"{start}: {cases} cannot show even that all of them fail; at this level it takes more."
+    return (
+        f"{start}: with as many flips, {cases} can show a drop of {_points(smallest)} or more"
+        f" (80 % power, level {_share(found.alpha)})."
+    )
+
+
+def _titles(found: Comparison) -> Iterator[str]:
+    for name, header, cut in zip(("BASE", "HEAD"), (found.base, found.head), found.cut_off, strict=True):
+        yield one_line(f"{name} {header.run}: {sentences.title(header)}{' (cut off before its end)' if cut else ''}")
+
+
+def _paired(found: Comparison) -> str:
+    left = [f"{len(ids)} {LEFT[name]}" for name, ids in found.left._asdict().items() if ids]
+    told = f"{plural(found.overall.pairs, 'case')} with a verdict in both"
+    return f"{told}; not compared: {', '.join(left)}" if left else told
+
+
+def _overall(found: Comparison) -> Iterator[str]:
+    one = found.overall
+    level = _share(1 - found.alpha)
+    for name, passed, interval in zip(("BASE", "HEAD"), (one.base, one.head), one.rates, strict=True):
+        rate = percent(passed / one.pairs)
+        told = f"{passed:,.1f}" if one.shares else f"{passed:,}"
+        yield f"{name}  {told} of {one.pairs:,} passed: {rate} ({level}: {_range(interval)} %)"
+    if one.shares:
+        flips = f"{one.fell:,} pass less often now, {one.rose:,} more often, p by sign flips {p_value(one.p)}"
+    else:
+        flips = (
+            f"{one.fell:,} passed and fail now, {one.rose:,} failed and pass now, McNemar's exact p {p_value(one.p)}"
+        )
+    yield f"difference {_signed(one.difference)} points ({level}: {_range(one.interval, signed=True)}), {flips}"
+
+
+def _flips(found: Comparison) -> list[tuple[str, list[Pair]]]:
+    flips = [
+        ("passed in BASE, fails in HEAD", found.lost),
+        ("failed in BASE, passes in HEAD", found.gained),
+        ("passes less often in HEAD", found.fell),
+        ("passes more often in HEAD", found.rose),
+    ]
+    return [(name, pairs) for name, pairs in flips if pairs]
+
+
+def _why(pair: Pair) -> str:
+    note = pair.head.note if pair.passed[0] else ""
+    return _times(pair) + (f": {one_line(note, 140)}" if note else "")
+
+
+def _note(pair: Pair) -> str:
+    return pair.base.note or pair.head.note
+
+
+def _times(pair: Pair) -> str:
+    return "" if pair.tried is None else f" ({pair.tried[0]} → {pair.tried[1]} of {pair.tried[2]})"
+
+
+def tables(found: Comparison) -> list[tuple[str, list[tuple[str, ...]]]]:
+    """Return what it came to by scenario and by dimension, as rows under `COLUMNS`, where there are several."""
+    named = (("scenario", found.by_scenario), ("dimension", found.by_dimension))
+    return [(name, [_row(*item, found) for item in groups.items()]) for name, groups in named if groups]
+
+
+def _row(name: str, one: Change, found: Comparison) -> tuple[str, ...]:
+    smallest = None if one.adjusted is None else one.smallest
+    shown = found.shown_by(one)
+    return (
+        one_line(name) or "(none)",
+        f"{one.pairs:,}",
+        percent(one.base / one.pairs),
+        percent(one.head / one.pairs),
+        _signed(one.difference),
+        ("too few" if one.adjusted is None else p_value(one.adjusted))
+        + (f" {shown}" if shown is not Shown.NOTHING else ""),
+        "none" if smallest is None else _points(smallest),
+    )
+
+
+def _family(found: Comparison) -> str:
+    groups = [*found.by_scenario.values(), *found.by_dimension.values()]
+    tested = sum(one.adjusted is not None for one in groups)
+    return f"p is adjusted for {plural(tested, 'test')}, of the scenarios and dimensions together (Holm)."
+
+
+def _beside(found: Comparison) -> Iterator[str]:
+    level = _share(1 - found.alpha)
+    for judge, scores in found.scores.items():
+        interval = scores.interval
+        within = f" ({level}: {interval[0]:+z.3f} to {interval[1]:+z.3f}, bootstrap)" if interval else ""
+        yield (
+            f"mean score of {one_line(judge) or '(none)'}: {scores.base:.3f} → {scores.head:.3f},"
+            f" {scores.head - scores.base:+z.3f}{within}, {plural(scores.pairs, 'case')}"
+        )
+    if found.seconds:
+        yield (
+            f"median time of the agent: {found.seconds.base:.2f} s → {found.seconds.head:.2f} s,"
+            f" {plural(found.seconds.pairs, 'case')} live in both"
+        )
+    if any(spend.calls for spend in found.spent):
+        yield f"cost of these cases at list price: {' → '.join(map(_price, found.spent))}"
+
+
+def _price(spend: Spend) -> str:
+    # No call was seen: an agent whose calls nobody listens to may still have made some.
+    return f"{cost_text.price(spend.recording)} ({plural(spend.calls, 'call')})" if spend.calls else cost_text.UNKNOWN
+
+
+def _notes(found: Comparison) -> Iterator[str]:
+    pairs = found.overall.pairs
+    if found.replays == pairs:
+        yield "Every pair is of two replayed answers: they compare the code around the model, and nothing of the model."
+    elif found.replays:
+        yield (
+            f"{found.replays:,} of {plural(pairs, 'pair')} are of two replayed answers, which compare the code around"
+            " the model and nothing of the model."
+        )
+    if found.half:
+        yield f"{found.half:,} of {plural(pairs, 'pair')} are of a replayed answer and one that is not."
+    if found.overall.shares:
+        times = sum(pair.tried is not None for pair in found.pairs)
+        yield (
+            f"{times:,} of {plural(pairs, 'pair')} are compared by how often they passed, on as many trials of both"
+            " runs, the first ones."
+        )
+    if found.left.unproven:
+        yield (
+            f"A fail by a judge below `judge_min_kappa` is no verdict: {listed(found.left.unproven)};"
+            " `recall judge calibrate` shows how far it agrees with people."
+        )
+    if found.left.changed:
+        yield (
+            f"Changed between the runs, and so not the same question: {listed(found.left.changed)};"
+            " --include-changed compares them."
+        )
+
+
+# Numbers
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.10g} %"
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+z.1f}"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f} points"
+
+
+def _range(interval: Interval, *, signed: bool = False) -> str:
+    low, high = (f"{100 * bound:{'+' if signed else ''}z.1f}" for bound in interval)
+    return f"{low} to {high}"
+
+
+def as_json(found: Comparison) -> dict[str, Any]:
+    """Return the comparison as plain JSON types; what is unknown is null, and shares lie in 0..1."""
+    return {
+        "version": 1,
+        "base": _run(found.base, cut_off=found.cut_off[0]),
+        "head": _run(found.head, cut_off=found.cut_off[1]),
+        "alpha": found.alpha,
+        "shown": found.shown.value,
+        "drops": found.drops,
+        "overall": _change(found, found.overall),
+        "by_scenario": {name: _change(found, one) for name, one in found.by_scenario.items()},
+        "by_dimension": {name: _change(found, one) for name, one in found.by_dimension.items()},
+        "lost": [_flip(pair) for pair in found.lost],
+        "gained": [_flip(pair) for pair in found.gained],
+        "fell": [_flip(pair) for pair in found.fell],
+        "rose": [_flip(pair) for pair in found.rose],
+        "not_compared": {name: list(ids) for name, ids in found.left._asdict().items()},
+        "scores": {judge: scores._asdict() for judge, scores in found.scores.items()},
+        "seconds": found.seconds._asdict() if found.seconds else None,
+        "cost": {"base": _cost(found.spent[0]), "head": _cost(found.spent[1])},
+        "replayed_in_both": found.replays,
+        "replayed_in_one": found.half,
+        "chosen_after": list(found.chosen_after),
+    }
+
+
+def _run(header: Header, *, cut_off: bool) -> dict[str, Any]:
+    return {
+        "run": header.run,
+        "date": header.date,
+        "mode": header.mode,
+        "seed": header.seed,
+        "pr": header.pr,
+        "model": header.model,
+        "cut_off": cut_off,
+    }
+
+
+def _change(found: Comparison, one: Change) -> dict[str, Any]:
+    base, head = one.rates
+    return {
+        "pairs": one.pairs,
+        "base": {"passed": one.base, "rate": one.base / one.pairs, "interval": base},
+        "head": {"passed": one.head, "rate": one.head / one.pairs, "interval": head},
+        "test": "sign flips" if one.shares else "mcnemar",
+        "lost": one.lost,
+        "gained": one.gained,
+        "fell": one.fell,
+        "rose": one.rose,
+        "difference": one.difference,
+        "interval": one.interval,
+        "p": one.p,
+        "p_adjusted": one.adjusted,
+        "shown": found.shown_by(one).value,
+        "smallest_drop": one.smallest,
+    }
+
+
+def _flip(pair: Pair) -> dict[str, Any]:
+    return {
+        "id": pair.case_id,
+        "scenario": pair.head.scenario,
+        "dimension": pair.head.dimension,
+        "base": pair.base.outcome.value,
+        "head": pair.head.outcome.value,
+        "tried": pair.tried and {"base": pair.tried[0], "head": pair.tried[1], "of": pair.tried[2]},
+        "note": pair.base.note or pair.head.note,
+        "where": pair.head.where or None,
+    }
+
+
+def _cost(spend: Spend) -> Mapping[str, Any] | None:
+    return cost_text.cost_json({"": spend})["total"] if spend.calls else None

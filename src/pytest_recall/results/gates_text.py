@@ -1,0 +1,111 @@
+"""Gates and proposals to raise them as lines and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pytest_recall.cases.gate import Gate
+from pytest_recall.files.wording import percent, plural
+from pytest_recall.results.gates import Step
+from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.results.standing import Standing
+
+
+def ratchet_lines(steps: Iterable[Step], added: Sequence[Gate], *, dry: bool) -> Iterator[str]:
+    """Yield a line for each gate; `added` are those that are new."""
+    for step in steps:
+        gate = step.gate
+        if step.to is None:
+            yield f"gate `{gate.name}` stays at {gate.at_least:g}: {step.why}{_where(step)}"
+            continue
+        if gate in added:
+            done = f"{'would be ' if dry else ''}added at {step.to:g}"
+        else:
+            done = f"{'would be ' if dry else ''}raised from {gate.at_least:g} to {step.to:g}"
+        yield f"gate `{gate.name}` {done}: it held in {plural(step.runs, 'run')}{_where(step)}"
+
+
+def _where(step: Step) -> str:
+    rate = step.lowest.standing.rate if step.lowest else None
+    if step.lowest is None or rate is None:
+        return ""
+    run, standing, _ = step.lowest
+    when = f"after {run}" if run else "now"
+    return f"; lowest {when}: {percent(rate)}, {standing.passed} of {plural(standing.verdicts, 'last verdict')}"
+
+
+def ratchet_json(steps: Iterable[Step], added: Sequence[Gate], *, dry: bool, runs: int) -> dict[str, Any]:
+    """Return the same as plain JSON types; `raised_to` is null for a gate that stays, and `why` then says why."""
+    return {"version": 1, "dry_run": dry, "runs": runs, "gates": [_as_json(step, added) for step in steps]}
+
+
+def _as_json(step: Step, added: Sequence[Gate]) -> dict[str, Any]:
+    gate, lowest = step.gate, step.lowest
+    return {
+        "scenario": gate.scenario,
+        "dimension": gate.dimension,
+        "metric": gate.metric,
+        "at_least": None if gate in added else gate.at_least,
+        "raised_to": step.to,
+        "why": step.why,
+        "runs": step.runs,
+        "asked": step.asked,
+        "lowest": None
+        if lowest is None
+        else {
+            "run": lowest.run or None,
+            "rate": lowest.standing.rate,
+            "with_verdict": lowest.standing.verdicts,
+            "passed": lowest.standing.passed,
+        },
+    }
+
+
+def gates_lines(card: Scorecard) -> Iterator[str]:
+    """Yield a line for each gate, those that do not hold first, and one for each that this change has loosened."""
+    for standing in sorted(card.gates, key=lambda one: one.status == "held"):
+        yield line(standing)
+    yield from card.loosened
+
+
+def gates_json(standing: Standing) -> dict[str, Any]:
+    """Return how a gate stands as plain JSON types."""
+    gate, interval = standing.gate, standing.interval
+    return {
+        **gate.model_dump(mode="json"),
+        "status": standing.status,
+        "rate": standing.rate,
+        "rate_95": None if interval is None else list(interval),
+        "cases": standing.cases,
+        "with_verdict": standing.verdicts,
+        "fresh": standing.fresh,
+        "in_quarantine": standing.apart,
+    }
+
+
+def line(standing: Standing) -> str:
+    """Return how a gate stands, in one line."""
+    gate = standing.gate
+    informs = ", only informs" if gate.informs else ""
+    asked = f"{percent(gate.at_least)} asked{_provenance(standing)}"
+    if standing.rate is None or standing.interval is None:
+        return f"gate `{gate.name}` {standing.status}{informs}: none of {plural(standing.cases, 'case')}; {asked}"
+    low, high = standing.interval
+    apart = f", {standing.apart} in quarantine left out" if standing.apart else ""
+    return (
+        f"gate `{gate.name}` {standing.status}{informs}: {percent(standing.rate)} of {standing.verdicts} last verdicts"
+        f" passed (95 %: {percent(low)} to {percent(high)}), {standing.fresh} of them fresh,"
+        f" of {plural(standing.cases, 'case')}{apart}; {asked}"
+    )
+
+
+def _provenance(standing: Standing) -> str:
+    gate = standing.gate
+    told = [
+        f"since {gate.since}" if gate.since else "",
+        f"#{gate.pr}" if gate.pr else "",
+        f"by {gate.owner}" if gate.owner else "",
+    ]
+    known = ", ".join(part for part in told if part)
+    return f" ({known})" if known else ""

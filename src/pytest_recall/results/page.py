@@ -1,0 +1,183 @@
+"""Page: the scorecard in Markdown, for a file, a comment or a job's summary.
+
+What has to be read stands first and open: the regressions, and what the run cannot show. The rest is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from pytest_recall.files.tables import cell, code
+from pytest_recall.judges import judges_text
+from pytest_recall.results import gates_text, regressions_text, sentences
+from pytest_recall.results.headline import counted, counts, pass_rate
+from pytest_recall.results.scorecard import NOT_RUN, Failure, Result, Scorecard
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import of_run
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.trial import Outcome
+
+COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
+MAX_MARKDOWN = 200
+MAX_OPEN = 10
+"""Failures of a kind that stand open; a screen has no more."""
+OPEN = (Failure.REGRESSION, Failure.NEW)
+"""The failures that are shown whole; of all others it is known that they fail, or they count for nothing."""
+TITLES = {Failure.REGRESSION: "regressions", Failure.NEW: "new failures", Failure.KNOWN: "known failures"}
+
+
+def markdown(record: Record, card: Scorecard, links: str = "") -> str:
+    """Return the scorecard as a Markdown page; `links` is where the case files stand on the web, if they do."""
+    header = record.header
+    rest = sentences.not_run(header)
+    lines = [
+        f"# Recall scorecard: {counts(card)}",
+        "",
+        *([f"{rate}." for rate in (pass_rate(header, card),) if rate]),
+        cell(sentences.title(header) + partial(record)) + ".",
+        *_cut_short(record, card),
+        f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
+        sentences.limit(header, card),
+        *(f"{cell(line[0].upper() + line[1:])}." for line in sentences.freshness(header, card)),
+        *(f"{cell(line)}." for line in cost_text.cost_lines(of_run(record))[:1]),
+        "",
+        *(f"- {cell(line)}" for line in gates_text.gates_lines(card)),
+        *([""] if card.gates or card.loosened else []),
+    ]
+    kinds = card.failures()
+    for kind in (kind for kind in OPEN if kind in kinds):
+        lines += _open(header, card, kind, kinds.pop(kind), links)
+    others = [result for results in kinds.values() for result in results]
+    if others:
+        rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
+        head = ["| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
+        lines += _folded(
+            ", ".join(counted(kind, len(results)) for kind, results in kinds.items()),
+            [*head, *rows, *_more(others)],
+        )
+    third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
+    if third:
+        rows = [
+            f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
+        ]
+        told = "A crash, an upstream error or a skip is not a failed case; it moves no box."
+        head = [told, "", "| case | outcome | why |", "| --- | --- | --- |"]
+        lines += _folded(f"No verdict ({len(third)})", [*head, *rows, *_more(third)])
+    if card.not_run:
+        rows = [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
+        lines += _folded(f"Chosen but not run ({len(card.not_run)})", [*rows, *_more(card.not_run)])
+    tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
+    tables_told = [line for name, table in tables if table for line in ("", *_table(name, table))]
+    if tables_told:
+        lines += _folded("By reason, scenario and dimension", tables_told[1:])
+    for name, section in _sections(record, card):
+        lines += _folded(name, section)
+    return "\n".join(lines)
+
+
+def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
+    if told := sentences.partial(record, card):
+        yield from ("", f"**{cell(told[0].upper() + told[1:])}.**", "")
+    if record.header.shard:
+        shard = sentences.shard(record.header)
+        yield f"{shard[0].upper()}{shard[1:]}."
+
+
+def _open(header: Header, card: Scorecard, kind: Failure, found: list[Result], links: str) -> Iterator[str]:
+    """Yield failures that stand open, as many as fit on a screen."""
+    told = [
+        list(regressions_text.markdown(card, result, moved(header, result), links)) for result in found[:MAX_MARKDOWN]
+    ]
+    yield from (f"## {TITLES[kind].capitalize()} ({len(found)})", "")
+    for item in told[:MAX_OPEN]:
+        yield from item
+    yield ""
+    if len(found) > MAX_OPEN:
+        rest = [line for item in told[MAX_OPEN:] for line in item]
+        yield from _folded(f"{len(found) - MAX_OPEN} more {TITLES[kind]}", [*rest, *_more(found)])
+
+
+def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]]:
+    if card.datasets:
+        from pytest_recall.datasets import datasets_text
+
+        yield "Datasets", list(datasets_text.membench_markdown(card.datasets))
+    if card.arms is not None:
+        from pytest_recall.results import baselines_text
+
+        yield "Baselines", list(baselines_text.markdown(card.arms))
+    if judged := judges_text.judges_markdown(card.panels):
+        yield "Judged by models", list(judged)
+    if card.regraded is not None:
+        yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
+    if seen := list(observed_lines(record, card)):
+        yield "Observed", [f"- {cell(text)}" for text in seen]
+    if spent := cost_text.markdown(of_run(record)):
+        yield "Cost", spent
+    if others := notes(record.header, card):
+        yield "Notes", [f"- {cell(text)}" for text in others]
+
+
+def _folded(name: str, lines: Iterable[str]) -> list[str]:
+    """Return `lines` under a line that opens them. Markdown is read in there after an empty line only."""
+    return ["<details>", f"<summary>{name}</summary>", "", *lines, "", "</details>", ""]
+
+
+def notes(header: Header, card: Scorecard) -> list[str]:
+    """Return what else is to be said of a run, a sentence each."""
+    told = (
+        sentences.tries(card),
+        sentences.torn(card),
+        sentences.quarantine(header),
+        sentences.unproven(card),
+        sentences.replays(card),
+        sentences.orphans(header),
+        sentences.moved(header),
+        sentences.swap(header),
+        sentences.near(header),
+        sentences.stale(header),
+    )
+    return [text for text in told if text]
+
+
+def observed_lines(record: Record, card: Scorecard) -> Iterator[str]:
+    """Yield what a run that observes says of the slice; nothing for any other."""
+    if record.header.mode != "observe":
+        return
+    from pytest_recall.results import observed as render
+    from pytest_recall.results.observed import observed
+
+    yield render.line(observed(record, card))
+    yield render.CAVEAT
+
+
+def partial(record: Record) -> str:
+    """Return that a run was cut off; empty if it was not."""
+    return " (cut off before its end)" if record.exit_code is None else ""
+
+
+def moved(header: Header, result: Result) -> str:
+    """Return the case's way between boxes, or that it went none."""
+    if header.writes:
+        return sentences.move(result)
+    return "new" if result.before is None else f"box {result.before}, not moved"
+
+
+def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
+    columns = [column for column in COLUMNS if any(column in row_counts for row_counts in table.values())]
+    lines = [f"| {name} | {' | '.join(columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for row, row_counts in table.items():
+        lines.append(f"| {cell(row)} | {' | '.join(str(row_counts.get(column, 0)) for column in columns)} |")
+    return lines
+
+
+def _failed_row(header: Header, result: Result, links: str) -> str:
+    trial = result.trial
+    where = regressions_text.place(trial.where, links).removeprefix(", ")
+    cells = (code(trial.case_id), sentences.standing(result), moved(header, result), cell(trial.note), where)
+    return f"| {' | '.join(cells)} |"
+
+
+def _more(items: Iterable[object]) -> list[str]:
+    count = len(list(items))
+    return ["", f"… and {count - MAX_MARKDOWN} more in scorecard.json"] if count > MAX_MARKDOWN else []

@@ -1,0 +1,230 @@
+"""What a regression is likely to come from, and how its answer differs from the last pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import SequenceMatcher
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+from pytest_recall.schedule.row import Row
+from pytest_recall.trials.conditions import Conditions
+from pytest_recall.trials.trial import Outcome, Trial
+
+LAPSES = 2
+"""Falls from a higher box from which on a case is taken for one that flips a coin."""
+_PARTS = {"system": "system prompt", "tools": "tools", "settings": "settings", "dialogue": "messages around the input"}
+
+
+class Label(StrEnum):
+    """What may have broken a case, in the words of the scorecard."""
+
+    UPSTREAM = "upstream trouble"
+    CASE = "the case was edited"
+    JUDGE = "the judge changed"
+    MODEL = "the model changed"
+    PROMPT = "the prompt changed"
+    CASSETTE = "a stale cassette"
+    COIN = "the case flips a coin"
+    RETRIED = "upstream trouble, overcome"
+    CODE = "the agent's code"
+    AGENT = "the agent's code, or the model behind its name"
+    UNKNOWN = "not known"
+
+
+class Cause(NamedTuple):
+    """The likely cause of a regression, and what speaks for it; `also` is what else is not as it was."""
+
+    label: Label
+    evidence: str
+    also: tuple[str, ...] = ()
+
+
+class _Facts(NamedTuple):
+    trial: Trial
+    row: Row
+    outcomes: tuple[Outcome, ...]
+    was: Conditions
+    now: Conditions
+
+
+def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
+    """Return what broke a case whose last verdict was a pass, as the state's `row` has it.
+
+    `outcomes` are those of all trials of the case in this run. The findings stand in the order of their
+    certainty: an answer that never came is no answer of the agent's, then comes what people changed and can
+    name, then what speaks for chance. If nothing does, nothing that is known has changed.
+    """
+    facts = _Facts(trial, row, tuple(outcomes), Conditions.parse(row.passed_under), Conditions.parse(trial.under))
+    found = [(label, evidence) for label, look in _LOOKS if (evidence := look(facts))]
+    if not found:
+        return _nothing_found(facts)
+    (label, evidence), *rest = found
+    return Cause(label, evidence, tuple(f"{other}: {told}" for other, told in rest))
+
+
+def _upstream(facts: _Facts) -> str:
+    ends = [call.trouble for call in facts.trial.calls if call.kind != "judge" and call.trouble and not call.retried]
+    news = [end for end in ends if end not in facts.was.trouble]
+    return f"{_counted(news)} of {_calls(facts)}" if news else ""
+
+
+def _case(facts: _Facts) -> str:
+    return "it is written otherwise than at its last pass" if _differs(facts.was.case, facts.now.case) else ""
+
+
+def _judge(facts: _Facts) -> str:
+    told = []
+    if _differs(facts.was.judge, facts.now.judge):
+        told.append("its models, its prompt or its criteria are others")
+    # A threshold that is put there or taken away is a change as well, where the last pass is known at all.
+    if facts.was.case and facts.now.case and facts.was.threshold != facts.now.threshold:
+        told.append("`thresholds` in the rubric hold its score to another bar")
+    return "; ".join(told)
+
+
+def _model(facts: _Facts) -> str:
+    if _differs(facts.was.model, facts.now.model):
+        return f"{', '.join(facts.was.model)} answered at the last pass, now {', '.join(facts.now.model)}"
+    before, now = facts.row.last_model, facts.trial.model
+    if before is not None and now is not None and before != now:
+        return f"last tested with {before}, now with {now}"
+    return ""
+
+
+def _prompt(facts: _Facts) -> str:
+    sides = {told: (getattr(facts.was, name), getattr(facts.now, name)) for name, told in _PARTS.items()}
+    known = facts.was.dialogue and facts.now.dialogue
+    changed = [told for told, (before, now) in sides.items() if known and not set(now) <= set(before)]
+    same = [told for told, (before, now) in sides.items() if before and now and told not in changed]
+    if not changed:
+        return ""
+    rest = f"; {_listed(same)} as before" if same else ""
+    return f"other {_listed(changed)} than at the last pass{rest}"
+
+
+def _code(facts: _Facts) -> str:
+    other = facts.now.retold == ("other",) and facts.trial.source == "replayed"
+    return "of the same recorded replies it made another answer when they were recorded" if other else ""
+
+
+def _cassette(facts: _Facts) -> str:
+    taped = facts.now.taped[0] if facts.now.taped else ""
+    passed = facts.row.last_tested.isoformat()
+    if not taped or taped >= passed or facts.was.taped == facts.now.taped:
+        return ""
+    return f"the answer was recorded on {taped}, and another one passed on {passed}"
+
+
+def _coin(facts: _Facts) -> str:
+    told = []
+    passed, verdicts = facts.outcomes.count(Outcome.PASSED), sum(outcome.is_verdict for outcome in facts.outcomes)
+    if passed:
+        told.append(f"{passed} of {verdicts} trials in this run passed")
+    if facts.row.lapses >= LAPSES:
+        told.append(f"it fell from a higher box {facts.row.lapses} times before")
+    return "; ".join(told)
+
+
+def _retried(facts: _Facts) -> str:
+    ends = [call.trouble for call in facts.trial.calls if call.kind != "judge" and call.retried]
+    return f"{_counted(ends)} of {_calls(facts)}, each asked again and answered" if ends else ""
+
+
+_LOOKS: tuple[tuple[Label, Callable[[_Facts], str]], ...] = (
+    (Label.UPSTREAM, _upstream),
+    (Label.CASE, _case),
+    (Label.JUDGE, _judge),
+    (Label.MODEL, _model),
+    (Label.PROMPT, _prompt),
+    (Label.CODE, _code),
+    (Label.CASSETTE, _cassette),
+    (Label.COIN, _coin),
+    (Label.RETRIED, _retried),
+)
+
+
+def _differs(before: tuple[str, ...], now: tuple[str, ...]) -> bool:
+    """Whether there is something new. What is missing may be a call that was not made this time."""
+    return bool(before and now and not set(now) <= set(before))
+
+
+def _nothing_found(facts: _Facts) -> Cause:
+    asked = {"case": "case", "system": "prompt", "dialogue": "prompt", "model": "model", "judge": "judge"}
+    same = [told for name, told in asked.items() if getattr(facts.was, name) and getattr(facts.now, name)]
+    same = list(dict.fromkeys(same))
+    if not same:
+        return Cause(Label.UNKNOWN, "nothing is known of its last pass to compare with")
+    label = Label.CODE if facts.trial.source == "replayed" else Label.AGENT
+    return Cause(label, f"{_listed(same)} {'is' if len(same) == 1 else 'are'} as at the last pass")
+
+
+def _calls(facts: _Facts) -> str:
+    count = sum(call.kind != "judge" for call in facts.trial.calls)
+    return f"{count} call{'' if count == 1 else 's'}"
+
+
+def _counted(ends: Sequence[str]) -> str:
+    return ", ".join(f"{ends.count(end)} {end}" for end in dict.fromkeys(ends))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
+
+
+Kind = Literal["same", "gone", "new"]
+MOST = 400
+"""Words of each answer that are compared: comparing takes time with the square of them."""
+AROUND = 4
+"""Words that stay on each side of a change."""
+
+
+class Piece(NamedTuple):
+    """Some words that both answers have, or only the one before (`gone`) or after (`new`)."""
+
+    kind: Kind
+    text: str
+
+
+def word_diff(before: str, after: str, limit: int = 40) -> list[Piece]:
+    """Return how `after` differs from `before`, in at most about `limit` words; empty if it does not.
+
+    What both have is shortened to the words next to a change, with `…` for the rest.
+    """
+    old, new = before.split()[:MOST], after.split()[:MOST]
+    if old == new:
+        return []
+    pieces: list[Piece] = []
+    opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for place, (tag, i, j, k, m) in enumerate(opcodes):
+        if tag == "equal":
+            first, last = place == 0, place == len(opcodes) - 1
+            pieces.append(Piece("same", _shortened(old[i:j], first=first, last=last)))
+            continue
+        if j > i:
+            pieces.append(Piece("gone", _cut(old[i:j], limit)))
+        if m > k:
+            pieces.append(Piece("new", _cut(new[k:m], limit)))
+    return list(_first(pieces, limit))
+
+
+def _shortened(words: list[str], *, first: bool, last: bool) -> str:
+    if first:
+        return " ".join(words if len(words) <= AROUND else ["…", *words[-AROUND:]])
+    if last:
+        return " ".join(words if len(words) <= AROUND else [*words[:AROUND], "…"])
+    return " ".join(words if len(words) <= 2 * AROUND + 1 else [*words[:AROUND], "…", *words[-AROUND:]])
+
+
+def _cut(words: list[str], limit: int) -> str:
+    return " ".join(words if len(words) <= limit // 2 else [*words[: limit // 2], "…"])
+
+
+def _first(pieces: Iterable[Piece], limit: int) -> Iterable[Piece]:
+    count = 0
+    for piece in pieces:
+        if count >= limit:
+            yield Piece("same", "…")
+            return
+        yield piece
+        count += piece.text.count(" ") + 1

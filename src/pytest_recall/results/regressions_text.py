@@ -1,0 +1,96 @@
+"""Regressions as lines: what failed, what it is put down to, and how the answer differs from the last pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.tables import cell, code
+from pytest_recall.results.regressions import Label, Piece, word_diff
+from pytest_recall.results.scorecard import LastPass, Result, Scorecard
+
+_PLAIN = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
+_MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
+
+
+def lines(card: Scorecard, result: Result) -> Iterator[str]:
+    """Yield what is known of a regression beside its note, for a terminal."""
+    if result.cause is not None and result.cause.label is not Label.UNKNOWN:
+        yield f"likely cause: {result.cause.label}: {result.cause.evidence}"
+        for other in result.cause.also:
+            yield f"also: {other}"
+    told = "; ".join(_judged(result))
+    if told:
+        yield told
+    known = card.passes.get(result.trial.case_id)
+    if known is not None:
+        yield f"{_since(known)}: {one_line(_shown(_difference(result, known), _PLAIN), 300)}"
+
+
+def markdown(card: Scorecard, result: Result, move: str, links: str) -> Iterator[str]:
+    """Yield a regression as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
+    trial = result.trial
+    yield f"- **{code(trial.case_id)}** ({move}){place(trial.where, links)}: {cell(trial.note)}"
+    if result.cause is not None and result.cause.label is not Label.UNKNOWN:
+        yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.evidence)}"
+        if result.cause.also:
+            yield f"  - also: {cell('; '.join(result.cause.also))}"
+    told = "; ".join(_judged(result))
+    if told:
+        yield f"  - {cell(told)}"
+    known = card.passes.get(trial.case_id)
+    if known is not None:
+        pieces = [Piece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
+        yield f"  - {cell(_since(known))}: {_shown(pieces, _MARKED)}"
+
+
+def place(where: str, links: str) -> str:
+    """Return where a case stands, with a link if there is somewhere to link to; empty if it is not known."""
+    if not where:
+        return ""
+    found = link(where, links)
+    return f", [{cell(where)}]({found})" if found else f", {cell(where)}"
+
+
+def link(where: str, links: str) -> str:
+    """Return the address of the line that `where` names, below `links`; empty if there is none."""
+    path, _, line = where.rpartition(":")
+    if not links or not line.isdigit() or path.startswith(("/", "..")):
+        return ""
+    return f"{links}/{quote(path)}#L{line}"
+
+
+def as_json(card: Scorecard, result: Result) -> dict[str, Any]:
+    """Return the same as plain JSON types; what is not known is null."""
+    trial, known = result.trial, card.passes.get(result.trial.case_id)
+    return {
+        "cause": None if result.cause is None else {**result.cause._asdict(), "also": list(result.cause.also)},
+        "source": trial.source,
+        "judges": [{"judge": v.judge, "model": v.model or None, "passed": v.passed} for v in trial.verdicts],
+        "answer": None if trial.answer is None else trial.answer.text,
+        "last_pass": None if known is None else {"answer": known.answer, "from": known.told},
+    }
+
+
+def _since(known: LastPass) -> str:
+    return f"at its last pass, {known.told}, and now"
+
+
+def _judged(result: Result) -> Iterator[str]:
+    """Yield who judged, if a model did, and where the answer came from, if not from one today."""
+    models = {f"{verdict.judge} ({verdict.model})" for verdict in result.trial.verdicts if verdict.model}
+    if models:
+        yield f"judged by {', '.join(sorted(models))}"
+    if result.trial.source != "live":
+        yield "on a replayed answer" if result.trial.source == "replayed" else "on an answer that is partly replayed"
+
+
+def _difference(result: Result, known: LastPass) -> list[Piece]:
+    now = result.trial.answer.text if result.trial.answer is not None else ""
+    return word_diff(known.answer, now) or [Piece("same", "the same answer")]
+
+
+def _shown(pieces: list[Piece], marks: dict[str, str]) -> str:
+    return " ".join(marks[piece.kind].format(piece.text) for piece in pieces)

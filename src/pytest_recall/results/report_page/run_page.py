@@ -1,0 +1,265 @@
+"""Run page: one run for people to look at, or two side by side, as a self-contained HTML file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from pytest_recall.files.wording import plural
+from pytest_recall.judges import judges_text
+from pytest_recall.results import comparison_text, gates_text, sentences
+from pytest_recall.results.headline import counted, counts, pass_rate
+from pytest_recall.results.page import COLUMNS, moved, notes, observed_lines, partial
+from pytest_recall.results.regressions_text import link
+from pytest_recall.results.report import Entry, Report, scores
+from pytest_recall.results.report_page import data as render_cases
+from pytest_recall.results.report_page.data import charts, line, score
+from pytest_recall.results.report_page.frame import document
+from pytest_recall.results.scorecard import NOT_RUN, Failure
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.record import Header
+from pytest_recall.trials.trial import Outcome
+
+MOST = 10
+"""Failures of a kind that stand open; the rest are folded."""
+EXCERPT = 600
+"""Characters of a text that stand in the page itself; all of it is in the case's details."""
+SYMBOLS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "–", NOT_RUN: "○"}
+"""How an outcome looks, beside its name."""
+
+
+class Facet(NamedTuple):
+    """What cases can be filtered by: its name in links, what people call it, and its values with their counts."""
+
+    name: str
+    label: str
+    values: list[tuple[str, int]]
+
+
+def page(report: Report, journal: str, links: str = "", stamp: str = "", project: str = "") -> str:
+    """Return the page of a run of a `project`.
+
+    `journal` is where its texts are whole, as messages name it; `links` the address of the case files on the web,
+    `stamp` tells this page from a later one where a server has both, while the run goes on. Raises RecallError where
+    Jinja is not installed.
+    """
+    cases, drawn = render_cases.plain(report, links), charts(report)
+    data: dict[str, Any] = {"charts": [chart.to_json() for chart in drawn], "journal": journal}
+    return document(
+        "run.html",
+        data,
+        lambda length: {"cases": render_cases.shortened(cases, length)},
+        count=len(cases),
+        journal=journal,
+        stamp=stamp,
+        charts=drawn,
+        facts=_facts(report, project),
+        **_values(report, links, live=bool(stamp)),
+    )
+
+
+def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
+    record, card = report.record, report.card
+    goes_on = live and record.exit_code is None
+    header = record.header
+    third = [entry for entry in report.entries if entry.outcome in (Outcome.ERROR.value, Outcome.SKIPPED.value)]
+    return {
+        "report": report,
+        "title": f"{header.run}: {verdict(report)}",
+        "verdict": verdict(report),
+        "mood": _mood(report),
+        "subtitle": sentences.title(header) + ("" if goes_on else partial(record)),
+        "counts": _counts(report),
+        "health": pass_rate(header, card),
+        "symbols": SYMBOLS,
+        "partial": _so_far(report) if goes_on else sentences.partial(record, card),
+        "chosen": f"{len(header.picks):,} of {plural(header.total, 'case')} chosen",
+        "not_chosen": sentences.not_run(header),
+        "limit": sentences.limit(header, card),
+        "gates": list(gates_text.gates_lines(card)),
+        "regressions": [_failed(header, entry, links) for entry in report.regressions],
+        "news": [_failed(header, entry, links) for entry in of_kind(report, Failure.NEW)],
+        "known": [(entry.case_id, line(entry.trial.note)) for entry in of_kind(report, Failure.KNOWN) if entry.trial],
+        "most": MOST,
+        "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
+        "unrun": [entry for entry in report.entries if entry.result is None],
+        "apart": report.apart,
+        "notes": _notes(report),
+        "facets": list(_facets(report.entries)),
+        "rows": [_row(header, entry) for entry in report.entries],
+        "against": _against(report),
+        "missing": report.missing,
+    }
+
+
+def verdict(report: Report) -> str:
+    """Return what came of the run in the words of the headline, each case counted once."""
+    told = counts(report.card)
+    return told[0].upper() + told[1:]
+
+
+def _counts(report: Report) -> list[tuple[str, str, str]]:
+    """Return the kinds of cases, those to look at first: its name, its symbol, and how many there are in words."""
+    card = report.card
+    told = [(kind.value, counted(kind, len(found))) for kind, found in card.failures().items()]
+    others = (name for name in (*COLUMNS[2:], COLUMNS[0]) if card.counts.get(name))
+    told += [(name, _counted(card.counts[name], name)) for name in others]
+    return [(name, symbol(name), text) for name, text in told]
+
+
+def symbol(kind: str) -> str:
+    """Return how a case of a kind looks, beside the word."""
+    return SYMBOLS.get(kind, SYMBOLS["failed"])
+
+
+def _facts(report: Report, project: str) -> list[tuple[str, str]]:
+    """Return what a reader wants to know of the run itself; what is not known is said to be."""
+    record = report.record
+    header = record.header
+    unknown = "not recorded"
+    told = cost_text.cost_lines(report.spends)[:1]
+    return [
+        ("Project", project or unknown),
+        ("Commit", header.commit[:12] or unknown),
+        ("Branch", header.branch or unknown),
+        ("Began", header.started[:16].replace("T", " ") + " UTC" if header.started else unknown),
+        ("Took", unknown if record.seconds is None else duration(record.seconds)),
+        ("Cost", told[0] if told else "no call of a model was seen"),
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people read it: `12.3 s`, `4 min 10 s`, `2 h 5 min`."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _so_far(report: Report) -> str:
+    """Return how far a run has come that has no end; nobody knows whether it will have one."""
+    chosen, left = plural(len(report.record.header.picks), "chosen case"), len(report.card.not_run)
+    return f"no end yet: {left:,} of {chosen} are to come, unless the run was cut off"
+
+
+def _counted(count: int, outcome: str) -> str:
+    return plural(count, outcome) if outcome == Outcome.ERROR.value else f"{count:,} {outcome}"
+
+
+def _mood(report: Report) -> str:
+    """Return how the verdict looks: a run with failures, none of which is a regression, is neither good nor bad."""
+    if report.regressions:
+        return "bad"
+    return "good" if all(entry.outcome in ("passed", "skipped") for entry in report.entries) else "mixed"
+
+
+def of_kind(report: Report, kind: Failure) -> list[Entry]:
+    """Return the cases that failed in one way, by id."""
+    return [entry for entry in report.entries if entry.kind == kind.value]
+
+
+def _failed(header: Header, entry: Entry, links: str) -> dict[str, Any]:
+    assert entry.result is not None
+    trial = entry.result.trial
+    return {
+        "entry": entry,
+        "move": moved(header, entry.result),
+        "note": trial.note,
+        "href": link(trial.where, links),
+        "cause": entry.result.cause,
+        "asked": entry.written and _excerpt(entry.written.asked),
+        "reference": entry.written and _excerpt(entry.written.reference),
+        "answer": _excerpt(trial.answer.text) if trial.answer is not None else None,
+        "diff": entry.difference(),
+    }
+
+
+def _excerpt(text: str) -> str:
+    if len(text) <= EXCERPT:
+        return text
+    return f"{text[:EXCERPT]}… ({len(text) - EXCERPT:,} more characters)"
+
+
+def _row(header: Header, entry: Entry) -> dict[str, Any]:
+    trial = entry.trial
+    return {
+        "id": entry.case_id,
+        "kind": entry.kind,
+        "symbol": SYMBOLS[entry.outcome],
+        "apart": entry.result is not None and entry.result.apart and entry.kind != Failure.QUARANTINED.value,
+        "asked": line(entry.written.asked) if entry.written else "",
+        "answer": line(trial.answer.text) if trial and trial.answer else "",
+        "score": score(scores(trial)) if trial else "",
+        "why": line(trial.note or trial.error) if trial else "",
+        "scenario": entry.scenario,
+        "move": moved(header, entry.result) if entry.result is not None else "",
+        "flip": entry.flip,
+        "before": entry.pair.base.outcome.value if entry.pair is not None else "",
+    }
+
+
+def _facets(entries: Iterable[Entry]) -> Iterator[Facet]:
+    """Yield what tells these cases apart."""
+    every = list(entries)
+    found = {
+        ("outcome", "Outcome"): [render_cases.kinds(entry) for entry in every],
+        ("flip", "Change"): [[entry.flip] for entry in every],
+        ("scenario", "Scenario"): [[entry.scenario] for entry in every],
+        ("dimension", "Dimension"): [[entry.dimension] for entry in every],
+        ("tag", "Tag"): [list(entry.written.tags) if entry.written else [] for entry in every],
+        ("judge", "Judge"): [list(entry.judges) for entry in every],
+        ("source", "Source"): [[entry.source] for entry in every],
+        ("reason", "Reason"): [[entry.reason] for entry in every],
+    }
+    for (name, label), values in found.items():
+        counts = Counter(value for some in values for value in some if value)
+        if len(counts) > 1 or any(count < len(every) for count in counts.values()):
+            yield Facet(name, label, sorted(counts.items()))
+
+
+def _notes(report: Report) -> list[str]:
+    record, card = report.record, report.card
+    told = [*judges_text.judges_lines(card.panels), *observed_lines(record, card), *notes(record.header, card)]
+    if card.arms is not None:
+        from pytest_recall.results import baselines_text
+
+        told += baselines_text.lines(card.arms)
+    if card.regraded is not None:
+        told += judges_text.audit_lines(card.regraded)
+    return told
+
+
+def _against(report: Report) -> dict[str, Any] | None:
+    found = report.against
+    if found is None:
+        return None
+    return {
+        "base": found.base.run,
+        "head": found.head.run,
+        "verdict": comparison_text.verdict(found),
+        "summary": list(comparison_text.summary(found)),
+        "remarks": list(comparison_text.remarks(found)),
+        "tables": comparison_text.tables(found),
+        "columns": comparison_text.COLUMNS,
+        "changed": [
+            (name, [_changed(entry) for entry in report.entries if entry.flip == flip])
+            for name, flip in (("Passed before and fails now", "lost"), ("Failed before and passes now", "gained"))
+        ],
+    }
+
+
+def _changed(entry: Entry) -> dict[str, Any]:
+    """Return what two runs made of a case on which they do not agree."""
+    assert entry.pair is not None
+    assert entry.trial is not None
+    return {
+        "id": entry.case_id,
+        "asked": entry.written and _excerpt(entry.written.asked),
+        "sides": [
+            (trial.outcome.value, _excerpt(trial.answer.text) if trial.answer else None, trial.note)
+            for trial in (entry.pair.base, entry.trial)
+        ],
+        "diff": entry.change(),
+    }

@@ -1,0 +1,364 @@
+"""The summary of a run's trials, and whether it fails a check."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.files.errors import one_line
+from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels, panels
+from pytest_recall.metrics.intervals import unseen_share
+from pytest_recall.results.regressions import Cause, cause
+from pytest_recall.results.standing import informs
+from pytest_recall.schedule.boxes import DATASET, UNSCHEDULED, review
+from pytest_recall.schedule.forecast import Freshness, freshness
+from pytest_recall.trials.series import Repeats, RepeatSummary, Rule, graded, repeats, series, summarize_repeats
+from pytest_recall.trials.trial import Outcome, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pytest_recall.cases.gate import Blocks
+    from pytest_recall.datasets.membench import Summary
+    from pytest_recall.judges.audit import Grading, Regraded
+    from pytest_recall.results.standing import Standing
+    from pytest_recall.trials.baselines import SideBySide
+    from pytest_recall.trials.record import Header, Record
+
+
+NOT_RUN = "not run"
+
+
+class Result(NamedTuple):
+    """What a case came to in a run: its grading trial, and its box before and after.
+
+    `before` and `after` are None where the schedule does not know the case, or nothing
+    moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
+    nobody, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
+    several times.
+    """
+
+    trial: Trial
+    attempts: int
+    before: int | None
+    after: int | None
+    regression: bool
+    repeats: Repeats | None = None
+    cause: Cause | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether the case was in quarantine, so that its fail blocks nobody."""
+        return bool(self.trial.row and self.trial.row.quarantined)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether it is a fail that counts, of a case that is not set apart."""
+        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart
+
+    @property
+    def failure(self) -> Failure:
+        """What the case is, if it failed: by its last verdict before, and by whether this one counts."""
+        if self.apart:
+            return Failure.QUARANTINED
+        if self.trial.unproven:
+            return Failure.UNCOUNTED
+        if self.trial.reason in UNSCHEDULED:
+            return Failure.UNSCHEDULED
+        if self.regression:
+            return Failure.REGRESSION
+        return Failure.NEW if self.trial.row is None else Failure.KNOWN
+
+
+class Failure(StrEnum):
+    """What a failed case is: one of these words, wherever it is shown."""
+
+    REGRESSION = "regression"
+    NEW = "new failure"
+    KNOWN = "known failure"
+    UNSCHEDULED = "failed"
+    QUARANTINED = "in quarantine"
+    UNCOUNTED = "not counted"
+
+
+class LastVerdicts(NamedTuple):
+    """How all cases on the schedule stand: of `cases`, `known` have had a verdict, and `passed` passed at the last."""
+
+    cases: int
+    known: int
+    passed: int
+
+
+class LastPass(NamedTuple):
+    """The answer of a case at its last pass, as much of it as is kept; `told` says where that is known from."""
+
+    answer: str
+    told: str
+
+
+class Scorecard(NamedTuple):
+    """A run in numbers and lists. Counts are by outcome; absent is not zero.
+
+    `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest
+    share of cases that a change could have broken with none of them in the slice;
+    `sources` counts verdicts by where the answer came from, `unmoved` those that are no
+    evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
+    to where somebody has looked again; `datasets` is what the questions of datasets came to, by the
+    file that names one. All of this is about the agent under test; `arms` puts it beside the
+    baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.
+    `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this change.
+    """
+
+    results: tuple[Result, ...]
+    not_run: tuple[tuple[str, str], ...]
+    counts: dict[str, int]
+    by_reason: dict[str, dict[str, int]]
+    by_scenario: dict[str, dict[str, int]]
+    by_dimension: dict[str, dict[str, int]]
+    unseen: float | None
+    sources: Mapping[str, int] = MappingProxyType({})
+    unmoved: int = 0
+    panels: Panels = Panels()
+    regraded: Regraded | None = None
+    arms: SideBySide | None = None
+    datasets: Mapping[str, Summary] = MappingProxyType({})
+    passes: Mapping[str, LastPass] = MappingProxyType({})
+    gates: tuple[Standing, ...] = ()
+    loosened: tuple[str, ...] = ()
+
+    def failures(self) -> dict[Failure, list[Result]]:
+        """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
+        found: dict[Failure, list[Result]] = {kind: [] for kind in Failure}
+        for result in self.with_outcome(Outcome.FAILED):
+            found[result.failure].append(result)
+        return {kind: results for kind, results in found.items() if results}
+
+    def last_verdicts(self, header: Header) -> LastVerdicts | None:
+        """Return how all cases stand after the run; None for a run of a version that did not count them.
+
+        A verdict of this run takes the place of the one before, also where it is on a replayed answer; what is none,
+        or does not count, leaves the one before in place.
+        """
+        if header.verdicts is None:
+            return None
+        known, passed = header.verdicts, header.passing
+        for trial in (result.trial for result in self.results):
+            if not trial.outcome.is_verdict or trial.unproven or trial.reason in UNSCHEDULED:
+                continue
+            known += trial.row is None
+            passed += (trial.outcome is Outcome.PASSED) - (trial.row is not None and not trial.row.failing)
+        return LastVerdicts(header.total - header.questions, known, passed)
+
+    def freshness(self, header: Header) -> Freshness | None:
+        """Return how fresh the verdicts of all cases are after the run; None for a run that did not say."""
+        return freshness(header, {one.trial.case_id: one.trial for one in self.results}, len(self.not_run))
+
+    @property
+    def by_tries(self) -> list[RepeatSummary]:
+        """The cases that are always asked as often, together, for each number of trials.
+
+        What `confirm` asks again is left out: it stops at the first pass, so that its trials
+        say nothing of how often the case passes.
+        """
+        found: dict[int, list[Repeats]] = {}
+        for result in self.results:
+            rule = Rule.parse(result.trial.rule) if result.trial.rule else None
+            if result.repeats is not None and rule is not None and rule.ends == "pass":
+                found.setdefault(rule.tries, []).append(result.repeats)
+        return [summarize_repeats(found[tries], tries) for tries in sorted(found)]
+
+    def with_outcome(self, *outcomes: Outcome) -> list[Result]:
+        """Return the results with one of `outcomes`, regressions first, then by id."""
+        wanted = [result for result in self.results if result.trial.outcome in outcomes]
+        return sorted(wanted, key=lambda result: (not result.regression, result.trial.case_id))
+
+
+def summarize(
+    trials: Iterable[Trial],
+    picks: Iterable[tuple[str, str]],
+    total: int,
+    today: date,
+    quarantine: Quarantine | None = None,
+    calibrations: Mapping[JudgeKey, Calibration] = MappingProxyType({}),
+    gradings: Mapping[str, Grading] = MappingProxyType({}),
+    baselines: Iterable[str] = (),
+) -> Scorecard:
+    """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
+
+    With several attempts at a case the last one grades it, with a series all of it.
+    `calibrations` are of the judges that have been compared with people, `gradings` of cases
+    whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test.
+    """
+    with_baselines = list(trials)
+    every = [trial for trial in with_baselines if not trial.arm]
+    attempts = Counter(trial.case_id for trial in every if trial.repeat == 1)
+    grading, asked = graded(every), series(every)
+    outcomes: dict[str, list[Outcome]] = {}
+    for trial in every:
+        outcomes.setdefault(trial.case_id, []).append(trial.outcome)
+    counting = [trial for some in asked.values() for trial in some]
+    counted = set(map(id, counting))
+    results = tuple(
+        _result(trial, asked[case_id], attempts[case_id], today, quarantine, outcomes[case_id])
+        for case_id, trial in grading.items()
+    )
+    not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
+    by_reason = _table(results, lambda trial: trial.reason)
+    for _, reason in not_run:
+        by_reason.setdefault(reason, {})[NOT_RUN] = by_reason.get(reason, {}).get(NOT_RUN, 0) + 1
+    verdicts = sum(result.trial.outcome.is_verdict for result in results)
+    counts = dict(Counter(result.trial.outcome.value for result in results))
+    if not_run:
+        counts[NOT_RUN] = len(not_run)
+    return Scorecard(
+        results=results,
+        not_run=not_run,
+        counts=counts,
+        by_reason=by_reason,
+        by_scenario=_table(results, lambda trial: trial.scenario),
+        by_dimension=_table(results, lambda trial: trial.dimension),
+        unseen=unseen_share(verdicts, total),
+        sources=dict(Counter(result.trial.source for result in results if result.trial.outcome.is_verdict)),
+        unmoved=sum(
+            result.trial.outcome.is_verdict and result.trial.source == "replayed" and not result.trial.evidence
+            for result in results
+        ),
+        panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
+        regraded=_regraded(results, gradings),
+        arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
+        datasets=_datasets(results),
+    )
+
+
+def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
+    """Whether a case has a failure that blocks, or came to no verdict, which a run that ends well has none of."""
+    return any(
+        trial.outcome is Outcome.ERROR
+        or (
+            trial.outcome is Outcome.FAILED
+            and not trial.unproven
+            and not (trial.row and trial.row.quarantined)
+            and not (header.scheduled and informs(header.blocks, trial.row))
+        )
+        for trial in graded(trials).values()
+    )
+
+
+# What most runs have nothing of is not imported for them: it is paid for by each run.
+
+
+def _regraded(results: Iterable[Result], gradings: Mapping[str, Grading]) -> Regraded | None:
+    if not gradings:
+        return None
+    from pytest_recall.judges.audit import regrade
+
+    return regrade((result.trial for result in results), gradings)
+
+
+def _arms(trials: Iterable[Trial], baselines: Iterable[str]) -> SideBySide | None:
+    from pytest_recall.trials.baselines import side_by_side
+
+    return side_by_side(trials, baselines)
+
+
+def _datasets(results: Iterable[Result]) -> Mapping[str, Summary]:
+    trials = [result.trial for result in results if result.trial.reason == DATASET]
+    if not trials:
+        return {}
+    from pytest_recall.datasets.membench import by_file
+
+    return by_file(trials)
+
+
+def _result(
+    trial: Trial,
+    asked: list[Trial],
+    attempts: int,
+    today: date,
+    quarantine: Quarantine | None,
+    outcomes: Sequence[Outcome],
+) -> Result:
+    row = trial.row
+    after = review(row, trial, today, quarantine)
+    failed = trial.outcome is Outcome.FAILED and not trial.unproven
+    regression = failed and row is not None and not row.failing and row.quarantined is None
+    return Result(
+        trial=trial,
+        attempts=attempts,
+        before=row.box if row else None,
+        after=after.box if after else None,
+        regression=regression,
+        repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
+        cause=cause(trial, row, outcomes) if regression and row is not None else None,
+    )
+
+
+def _table(results: Iterable[Result], key: Callable[[Trial], str]) -> dict[str, dict[str, int]]:
+    counts = Counter((key(result.trial), result.trial.outcome) for result in results)
+    table: dict[str, dict[str, int]] = {name: {} for name in sorted({name for name, _ in counts if name})}
+    for (name, outcome), count in counts.items():
+        if name:
+            table[name][outcome.value] = count
+    return table
+
+
+ENDED = frozenset({0, 1, 5})
+"""pytest's exit codes of a run that came to its end: all passed, some failed, nothing was collected."""
+SHOWN = 5
+"""Cases, tests and files that are named at the most."""
+
+
+def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
+    """Return why a run shows less than it should, a phrase each: what is no matter of a case's answer.
+
+    More of the chosen cases than `allowed`, a number or below 1 a share of them, have no verdict. A test beside
+    the cases failed. pytest did not come to its end.
+    """
+    errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
+    # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
+    skipped = [result for result in skipped if result.trial.reason not in UNSCHEDULED]
+    chosen = len(card.results) + len(card.not_run)
+    most = int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
+    kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(card.not_run)}
+    missing = sum(kinds.values())
+    found = []
+    if missing > most:
+        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        said = next((one_line(result.trial.error, 160) for result in (*errors, *skipped) if result.trial.error), "")
+        why = f" ({said or record.why})" if said or record.why else ""
+        found.append(f"{missing:,} of {chosen:,} cases without a verdict, {most:,} allowed: {told}{why}")
+    if record.also:
+        found.append(f"beside the cases: {_named(record.also)}")
+    if record.exit_code is not None and record.exit_code not in ENDED:
+        found.append(f"pytest ended with {record.exit_code}{f': {record.why}' if record.why else ''}")
+    return found
+
+
+def blocking(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0) -> list[str]:
+    """Return why a run blocks a merge under the rule `blocks`, a phrase each; empty if it does not.
+
+    Under `incomplete` no case without a verdict is `allowed`.
+    """
+    if blocks == "never":
+        return []
+    return [*_failures(card, blocks), *troubles(record, card, 0 if blocks == "incomplete" else allowed)]
+
+
+def _failures(card: Scorecard, blocks: Blocks) -> Iterator[str]:
+    failed = [result for result in card.with_outcome(Outcome.FAILED) if result.blocks]
+    wanted = [result for result in failed if result.regression or blocks != "regression"]
+    if wanted:
+        names = _named([result.trial.case_id for result in wanted])
+        yield f"{'regressed' if blocks == 'regression' else 'failed'}: {names}"
+    for standing in card.gates:
+        if standing.stops(blocks):
+            yield f"the gate of {standing.gate.name} is missed"
+
+
+def _named(every: Sequence[str]) -> str:
+    return ", ".join(every[:SHOWN]) + (f" and {len(every) - SHOWN:,} more" if every[SHOWN:] else "")

@@ -1,0 +1,275 @@
+"""A scorecard as terminal lines, JSON and annotations of GitHub.
+
+https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import listed
+from pytest_recall.judges import judges_text
+from pytest_recall.results import gates_text, regressions_text, sentences
+from pytest_recall.results.failures_text import failed, undecided
+from pytest_recall.results.headline import headline
+from pytest_recall.results.page import (
+    COLUMNS,
+    MAX_MARKDOWN,
+    markdown,
+    notes,
+    observed_lines,
+    partial,
+)
+from pytest_recall.results.scorecard import Failure, Result, Scorecard
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import of_run
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.trial import Outcome
+
+__all__ = ["MAX_MARKDOWN", "as_json", "markdown", "terminal"]
+
+
+def terminal(
+    record: Record,
+    card: Scorecard,
+    verbosity: int = 0,
+    shown: Mapping[str, str] = MappingProxyType({}),
+    command: str = "recall score -v",
+) -> Iterator[str]:
+    """Yield the scorecard line by line, for a terminal.
+
+    As with pytest's `-q` and `-v`, less is yielded for a lower `verbosity`. `shown` is what pytest has to show of
+    failed cases, by id, and `command` lists the failures that are folded to a line.
+    """
+    header = record.header
+    yield headline(header, card)
+    if told := sentences.partial(record, card):
+        yield told
+    yield from failed(header, card, verbosity, shown, command)
+    yield from undecided(card, verbosity, shown)
+    if card.not_run:
+        yield f"chosen but not run ({len(card.not_run)}): {listed(case_id for case_id, _ in card.not_run)}"
+    if card.gates or card.loosened:
+        yield from gates_text.gates_lines(card)
+    yield from sentences.freshness(header, card)
+    if verbosity < 0:
+        return
+    yield sentences.title(header) + partial(record)
+    yield from _grid("reason", card.by_reason)
+    if len(card.by_scenario) > 1:
+        yield from _grid("scenario", card.by_scenario)
+    if card.datasets:
+        from pytest_recall.datasets import datasets_text
+
+        yield from datasets_text.sections(card.datasets)
+    if card.arms is not None:
+        from pytest_recall.results import baselines_text
+
+        yield from baselines_text.lines(card.arms)
+    yield from judges_text.judges_lines(card.panels)
+    if card.regraded is not None:
+        yield from judges_text.audit_lines(card.regraded)
+    yield from observed_lines(record, card)
+    yield from notes(header, card)
+    yield from cost_text.cost_lines(of_run(record))
+    yield sentences.limit(header, card)
+
+
+def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
+    """Return the scorecard as plain JSON types; what is unknown is left out or null."""
+    header, kinds, stand = record.header, card.failures(), card.last_verdicts(record.header)
+    return {
+        "version": 1,
+        "run": header.run,
+        "mode": header.mode,
+        "date": header.date,
+        "seed": header.seed,
+        "pr": header.pr,
+        "model": header.model,
+        "owner": header.owner,
+        "state": header.state,
+        "writes_state": header.writes,
+        "exit_code": record.exit_code,
+        "complete": record.exit_code is not None and not card.not_run and not header.lost,
+        "partial": sentences.partial(record, card) or None,
+        "shard": header.shard or None,
+        "merged": list(header.merged),
+        "lost": list(header.lost),
+        "total": header.total,
+        "chosen": len(header.picks),
+        "policy": header.policy,
+        "not_chosen": {
+            "near": header.left_near,
+            "not_due": header.not_due,
+            "over_cap": header.over_cap,
+            "unseen": header.unseen,
+        },
+        "stale": header.left_stale,
+        "freshness": _freshness(header, card),
+        "near": header.near or None,
+        "next_due": header.next_due,
+        "headline": headline(header, card),
+        "counts": card.counts,
+        "last_verdicts": None if stand is None else stand._asdict(),
+        "regressions": [r.trial.case_id for r in kinds.get(Failure.REGRESSION, ())],
+        "new_failures": [r.trial.case_id for r in kinds.get(Failure.NEW, ())],
+        "known_failures": [r.trial.case_id for r in kinds.get(Failure.KNOWN, ())],
+        "unseen_share_95": card.unseen,
+        "by_reason": card.by_reason,
+        "by_scenario": card.by_scenario,
+        "by_dimension": card.by_dimension,
+        "failed": [_result(r) | regressions_text.as_json(card, r) for r in card.with_outcome(Outcome.FAILED)],
+        "no_verdict": [_result(r) for r in card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)],
+        "unproven": [
+            {"id": r.trial.case_id, "outcome": r.trial.outcome.value, "why": r.trial.unproven}
+            for r in card.results
+            if r.trial.unproven
+        ],
+        "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
+        "several_trials": [_repeats(r) for r in card.results if r.repeats is not None],
+        "by_tries": [summary._asdict() for summary in card.by_tries],
+        "quarantined": list(header.quarantined),
+        "gates": [gates_text.gates_json(standing) for standing in card.gates],
+        "gates_loosened": list(card.loosened),
+        "orphans": list(header.orphans),
+        "moved": [{"from": old, "to": new} for old, new in header.moved],
+        "model_swapped": header.swapped,
+        "sources": card.sources,
+        "datasets": _datasets(card),
+        "baselines": _baselines(card),
+        "judged_by_models": judges_text.judges_json(card.panels),
+        "regraded": _regraded(card),
+        "cost": cost_text.cost_json(of_run(record)),
+        "observed": _observed_json(record, card),
+    }
+
+
+def _freshness(header: Header, card: Scorecard) -> dict[str, Any] | None:
+    found = card.freshness(header)
+    if found is None:
+        return None
+    return {
+        "oldest": found.oldest and found.oldest.isoformat(),
+        "oldest_case": found.case_id or None,
+        "age_days": found.age,
+        "overdue": found.overdue,
+        "partial": found.partial,
+        "unanswered": [
+            {"id": case_id, "last_asked": one.last_asked.isoformat(), "days": one.days}
+            for case_id, one in sorted(found.unanswered.items())
+        ],
+    }
+
+
+# What few runs have is not imported for all.
+
+
+def _observed_json(record: Record, card: Scorecard) -> dict[str, Any] | None:
+    if record.header.mode != "observe":
+        return None
+    from pytest_recall.results import observed as render
+    from pytest_recall.results.observed import observed
+
+    return render.observed_json(observed(record, card))
+
+
+def _baselines(card: Scorecard) -> dict[str, Any] | None:
+    if card.arms is None:
+        return None
+    from pytest_recall.results import baselines_text
+
+    return baselines_text.as_json(card.arms)
+
+
+def _datasets(card: Scorecard) -> dict[str, Any] | None:
+    if not card.datasets:
+        return None
+    from pytest_recall.datasets import datasets_text
+
+    return {name: datasets_text.groups(summary) for name, summary in card.datasets.items()}
+
+
+def _regraded(card: Scorecard) -> dict[str, Any] | None:
+    if card.regraded is None:
+        return None
+
+    return judges_text.audit_json(card.regraded)
+
+
+def _result(result: Result) -> dict[str, Any]:
+    trial = result.trial
+    return {
+        "id": trial.case_id,
+        "outcome": trial.outcome.value,
+        "reason": trial.reason,
+        "note": trial.note,
+        "box_before": result.before,
+        "box_after": result.after,
+        "regression": result.regression,
+        "standing": result.failure.value if trial.outcome is Outcome.FAILED else None,
+        "attempts": result.attempts,
+        "where": trial.where or None,
+    }
+
+
+def _repeats(result: Result) -> dict[str, Any]:
+    found = result.repeats
+    assert found is not None
+    return {
+        "id": found.case_id,
+        "rule": result.trial.rule,
+        "trials": found.trials,
+        "passes": found.passed,
+        "undecided": found.undecided,
+        "pass_rate_95": None if found.interval is None else list(found.interval),
+    }
+
+
+def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
+    if not columns:
+        return
+    width = max(len(name), *(len(row) for row in table))
+    yield f"{name:<{width}}  " + "  ".join(columns)
+    for row, counts in table.items():
+        yield f"{row:<{width}}  " + "  ".join(f"{counts.get(column, 0):>{len(column)}}" for column in columns)
+
+
+MOST = 10
+"""GitHub shows so many errors of a step, and as many warnings."""
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def commands(card: Scorecard, below: str = "") -> Iterator[str]:
+    """Yield a line for each regression and each missed gate, as errors, and for each new failure, as a warning.
+
+    `below` is the folder of the repository that paths are relative to. A case without a verdict is a warning too. What
+    is known to fail is no news on a pull request.
+    """
+    kinds = card.failures()
+    regressions = kinds.get(Failure.REGRESSION, [])
+    others = kinds.get(Failure.NEW, []) + card.with_outcome(Outcome.ERROR)
+    missed = [standing for standing in card.gates if standing.stops("regression")]
+    errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
+    errors += [_of_case("error", result, below) for result in regressions]
+    yield from errors[:MOST]
+    yield from [_of_case("warning", result, below) for result in others][:MOST]
+
+
+def _of_case(level: str, result: Result, below: str) -> str:
+    trial = result.trial
+    standing = "no verdict" if trial.outcome is Outcome.ERROR else sentences.standing(result)
+    told = one_line(trial.note, 300)
+    if result.cause is not None:
+        told += f"\nlikely cause: {result.cause.label}: {result.cause.evidence}"
+    return _command(level, f"{standing}: {trial.case_id}", told, f"{below}/{trial.where}" if below else trial.where)
+
+
+def _command(level: str, title: str, told: str, where: str = "") -> str:
+    path, _, line = where.rpartition(":")
+    place = f"file={path.translate(_PROPERTY)},line={line}," if path and line.isdigit() else ""
+    return f"::{level} {place}title={one_line(title).translate(_PROPERTY)}::{told.translate(_DATA)}"

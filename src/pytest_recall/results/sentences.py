@@ -1,0 +1,244 @@
+"""Sentences: what every rendering of a run says in the same words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pytest_recall.files.wording import listed, percent, plural
+from pytest_recall.schedule.forecast import without_verdict
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.trial import Outcome
+
+if TYPE_CHECKING:
+    from pytest_recall.results.scorecard import Result, Scorecard
+    from pytest_recall.schedule.forecast import WarmUp
+
+_MODES = {
+    "pr": "pull request",
+    "nightly": "nightly",
+    "all": "all cases",
+    "observe": "all cases, to observe the slice",
+    "explicit": "explicit choice",
+}
+
+
+def slice_line(header: Header) -> str:
+    """Return the slice in one line: how many of how many, why these, and why not the rest."""
+    whole = header.slice or header.picks
+    reasons = Counter(reason for _, reason in whole)
+    chosen = f"{len(whole)} of {plural(header.total, 'case')}"
+    parts = [f"{count} {reason}" for reason, count in reasons.items() if reason != "all"]
+    told = f"{header.mode} {header.date}, seed {header.seed}: {chosen}"
+    if parts:
+        told += f" ({', '.join(parts)})"
+    rest = not_run(header)
+    told = f"{told}; not run: {rest}" if rest else told
+    return f"{told}; {shard(header)}" if header.shard else told
+
+
+def shard(header: Header) -> str:
+    """Return which part of the slice a shard runs."""
+    number, _, count = header.shard.partition("/")
+    return f"shard {number} of {count} runs {len(header.picks) or 'none'} of these {len(header.slice)}"
+
+
+def partial(record: Record, card: Scorecard) -> str:
+    """Return that not all of the run is in it, how much is not and why; empty for one that is whole."""
+    header = record.header
+    if not card.not_run and not header.lost and record.exit_code is not None:
+        return ""
+    why = "; ".join(header.lost) or record.why
+    if not why:
+        why = "it was cut off before its end" if record.exit_code is None else "the run ended before their turn"
+    if not card.not_run:
+        return f"partial: {why}"
+    return f"partial: {len(card.not_run):,} of {plural(len(header.picks), 'chosen case')} not run: {why}"
+
+
+def not_run(header: Header) -> str:
+    """Return why the rest of the cases was not chosen; empty if all were."""
+    if header.policy == "lottery":
+        return _beyond_the_size(header)
+    parts = []
+    if header.not_due:
+        parts.append(_not_due(header))
+    if header.over_cap:
+        parts.append(f"{header.over_cap} over the cap")
+    if header.unseen:
+        parts.append(f"{header.unseen} new, not drawn")
+    return ", ".join(parts)
+
+
+def _not_due(header: Header) -> str:
+    return f"{header.not_due} not due" + (f" until {header.next_due}" if header.next_due else "")
+
+
+def _beyond_the_size(header: Header) -> str:
+    counts = ((header.left_near, "near"), (header.over_cap, "due"), (header.unseen, "new"))
+    parts = [f"{count} {reason}" for count, reason in counts if count]
+    told = [f"{', '.join(parts)} beyond the size"] if parts else []
+    if header.not_due:
+        # The calendar is what a night goes by that has no size; a slice of a size draws.
+        told.append(_not_due(header) if header.mode == "nightly" else f"{header.not_due} not drawn")
+    return ", ".join(told)
+
+
+def near(header: Header) -> str:
+    """Return which cases the change touches, or nothing."""
+    return f"near the change: {header.near}" if header.near else ""
+
+
+def stale(header: Header) -> str:
+    """Return how many verdicts are older than the rubric allows, and were left so, or nothing."""
+    if not header.left_stale:
+        return ""
+    return (
+        f"{plural(header.left_stale, 'case')} left with a verdict as old as `max_verdict_age` or older, since the night"
+        " is full; raise `nightly_cases`"
+    )
+
+
+def alone_line(alone: Mapping[str, int]) -> str:
+    """Return how many cases ran alone though others ran at once, and for the sake of which fixtures."""
+    names = ", ".join(f"`{name}`" for name in sorted(alone))
+    count = plural(sum(alone.values()), "case")
+    return f"{count} ran alone, since what {names} gives or changes belongs to the whole process"
+
+
+def title(header: Header) -> str:
+    """Return what kind of run it was, when, and over how much."""
+    pr = f" for #{header.pr}" if header.pr else ""
+    model = f", model {header.model}" if header.model else ""
+    part = f", shard {header.shard}" if header.shard else ""
+    return f"{_MODES.get(header.mode, header.mode)}{pr}, {header.date}, seed {header.seed}{model}{part}"
+
+
+def limit(header: Header, card: Scorecard) -> str:
+    """Return what the slice could not have seen."""
+    tested = sum(result.trial.outcome.is_verdict for result in card.results)
+    if card.unseen is None:
+        return "No case came to a verdict: this run shows nothing."
+    if card.unseen == 0:
+        return f"{plural(header.total, 'case')}, and every one came to a verdict."
+    return (
+        f"With {tested} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all cases"
+        " could go unseen (95 %)."
+    )
+
+
+def move(result: Result) -> str:
+    """Return the case's way between boxes."""
+    if result.after is None:
+        return "no box"
+    if result.before is None:
+        return f"new → box {result.after}"
+    return f"box {result.before}" if result.before == result.after else f"box {result.before} → {result.after}"
+
+
+def standing(result: Result) -> str:
+    """Return what a failure is: a regression, a new or a known failure, or one that counts for nothing."""
+    return result.failure.value
+
+
+def freshness(header: Header, card: Scorecard) -> list[str]:
+    """Return how old the oldest verdict is, how many cases are overdue, and which come to no verdict; a line each."""
+    found = card.freshness(header)
+    if found is None:
+        return []
+    lines = []
+    if found.age is not None:
+        least = "at least " if found.partial else ""
+        age = f"{least}{plural(found.age, 'day')} old, of {found.case_id}" if found.age else "today"
+        overdue = "" if found.partial and not found.overdue else f"; {least}{plural(found.overdue, 'case')} overdue"
+        lines.append(f"oldest verdict: {age}{overdue}")
+    if found.unanswered:
+        lines.append(without_verdict(found.unanswered))
+    return lines
+
+
+def warm_up(found: WarmUp, folder: str) -> str:
+    """Return how long a new set takes to be known, and the command that has it known sooner."""
+    runs = "never ask them" if found.runs is None else f"ask them in {found.runs:,} runs"
+    nights = "" if found.nights is None else f", nights alone in {plural(found.nights, 'night')}, until {found.until}"
+    return (
+        f"{found.unseen:,} of {found.total:,} cases have no verdict yet, and the schedule holds once they have: pull"
+        f" requests alone {runs}{nights}; to warm up, run `pytest -p recall {folder} --recall-mode all --budget USD`"
+        " by night, and then with --recall-resume until all are asked"
+    )
+
+
+def orphans(header: Header) -> str:
+    """Return which rows have no case, or nothing."""
+    if not header.orphans:
+        return ""
+    return (
+        f"{plural(len(header.orphans), 'row')} of the state without a case in the collected files, skipped: "
+        + listed(header.orphans)
+    )
+
+
+def moved(header: Header) -> str:
+    """Return which cases have another id now, and how they keep their history, or nothing."""
+    if not header.moved:
+        return ""
+    told = listed(f"{old} → {new}" for old, new in header.moved)
+    return f"renamed, by what they do ({len(header.moved)}): {told}; `recall state --moved` has them keep their history"
+
+
+def swap(header: Header) -> str:
+    """Return that the model changed, or nothing."""
+    if not header.swapped:
+        return ""
+    done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
+    return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def unproven(card: Scorecard) -> str:
+    """Return which verdicts count for nothing because of who gave them, or nothing."""
+    found = [result.trial for result in card.results if result.trial.unproven]
+    fails = sum(trial.outcome is Outcome.FAILED for trial in found)
+    told = [f"{plural(fails, 'failure')} not counted"] if fails else []
+    if passes := len(found) - fails:
+        told.append(f"{passes:,} {'pass moves' if passes == 1 else 'passes move'} no box")
+    reasons = dict.fromkeys(reason for trial in found for reason in trial.unproven.split("; "))
+    return f"{', '.join(told)}: {listed(reasons, 3)}" if told else ""
+
+
+def quarantine(header: Header) -> str:
+    """Return which cases are set apart, chosen or not, or nothing."""
+    if not header.quarantined:
+        return ""
+    return f"in quarantine, so that a failure blocks nothing ({len(header.quarantined)}): {listed(header.quarantined)}"
+
+
+def torn(card: Scorecard) -> str:
+    """Return which cases were asked several times and neither always passed nor always failed, or nothing."""
+    asked = [result.repeats for result in card.results if result.repeats and result.repeats.trials > 1]
+    found = [f"{one.case_id} {one.passed} of {one.trials}" for one in asked if one.coin_flip]
+    return f"passed some of several trials ({len(found)} of {len(asked)}): {listed(found)}" if found else ""
+
+
+def tries(card: Scorecard) -> str:
+    """Return how cases fare that are asked several times, or nothing."""
+    told = [
+        f"{plural(one.cases, 'case')} asked {one.k} times: pass@1 {one.pass_at_1:.2f},"
+        f" pass@{one.k} {one.pass_at_k:.2f}, pass^{one.k} {one.pass_hat_k:.2f}"
+        for one in card.by_tries
+        if one.pass_at_k is not None and one.pass_hat_k is not None and one.pass_at_1 is not None
+    ]
+    return "; ".join(told)
+
+
+def replays(card: Scorecard) -> str:
+    """Return how many verdicts are on answers that no model gave today; empty if none is."""
+    replayed, mixed = card.sources.get("replayed", 0), card.sources.get("mixed", 0)
+    if not replayed and not mixed:
+        return ""
+    total = sum(card.sources.values())
+    moved = "which move no box" if card.unmoved else "which moved boxes, since --recall-trust-replays is given"
+    told = [f"{replayed} of {plural(total, 'verdict')} on replayed answers, {moved}"] if replayed else []
+    if mixed:
+        told.append(f"{mixed} on answers that are partly replayed")
+    return "; ".join(told) + "."

@@ -1,0 +1,87 @@
+"""Context: the date, seed, mode, pull request and model of a run, each decided once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from pytest_recall.cases.settings import MODES, Mode, Rubric
+from pytest_recall.files.errors import RecallError, nearest
+
+LONGEST = timedelta(days=3660)
+"""How far ahead of its date a run may look."""
+
+
+class Asked(NamedTuple):
+    """What the command line says; None where it is silent."""
+
+    date: str | None = None
+    seed: str | None = None
+    mode: str | None = None
+    pr: str | None = None
+    model: str | None = None
+
+
+class Context(NamedTuple):
+    """The facts that a run's decisions rest on, beside cases and state."""
+
+    date: date
+    seed: str
+    mode: Mode
+    pr: str | None
+    model: str | None
+
+
+def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -> Context:
+    """Return the context: the command line first, then the environment, then the rubric.
+
+    `today` is the caller's date in UTC. Without a seed the pull request's number is the
+    seed, so that each push to it draws the same new cases; without one, the date is.
+    Raises RecallError for a value that is not one.
+    """
+    pr = asked.pr or _pull_request(env)
+    day = parse_date(asked.date) if asked.date else today_in(env, today)
+    mode: Mode = rubric.mode
+    if asked.mode is not None:
+        mode = parse_mode(asked.mode)
+    elif env.get("GITHUB_EVENT_NAME") == "schedule":
+        mode = "nightly"
+    elif env.get("GITHUB_EVENT_NAME") == "pull_request":
+        mode = "pr"
+    return Context(
+        date=day,
+        seed=asked.seed or pr or day.isoformat(),
+        mode=mode,
+        pr=pr,
+        model=asked.model or rubric.model_primary,
+    )
+
+
+def today_in(env: Mapping[str, str], today: date) -> date:
+    """Return the date that `RECALL_DATE` names, else `today`. Raises RecallError."""
+    return parse_date(env["RECALL_DATE"], "RECALL_DATE") if env.get("RECALL_DATE") else today
+
+
+def parse_date(text: str, name: str = "date") -> date:
+    """Return the ISO date in `text`, which messages call `name`. Raises RecallError."""
+    try:
+        day = date.fromisoformat(text)
+        day + LONGEST
+        return day
+    except (ValueError, OverflowError):
+        raise RecallError(f"{name}: {text!r} is not a date; write it like 2026-01-31") from None
+
+
+def parse_mode(text: str) -> Mode:
+    """Return the mode named `text`. Raises RecallError with the nearest."""
+    for mode in MODES:
+        if text == mode:
+            return mode
+    raise RecallError(f"mode: {text!r} is unknown{nearest(text, MODES)}")
+
+
+def _pull_request(env: Mapping[str, str]) -> str | None:
+    found = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF", ""))
+    return found[1] if found else None

@@ -1,0 +1,208 @@
+"""Finish: from a run's journal to the state file, exactly once, and to its scorecard."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cases.settings import Layout
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.results import scorecard_text as render
+from pytest_recall.results.scorecard import Scorecard, summarize
+from pytest_recall.runs.links import links
+from pytest_recall.schedule.boxes import fold, reset
+from pytest_recall.schedule.events import events_of, quarantine_of
+from pytest_recall.schedule.events_file import event_files, read_events, stem, write_events
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.selection import unanswered_after, with_changes
+from pytest_recall.schedule.state import check_layout, current
+from pytest_recall.schedule.state_file import digest, write_state
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.series import graded
+
+if TYPE_CHECKING:
+    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.judges.audit import Grading
+    from pytest_recall.judges.calibration import Calibration, JudgeKey
+    from pytest_recall.results.standing import Standing
+
+APPLIED = "applied.json"
+INTENT = "intent.json"
+
+
+def scorecard(record: Record, place: Place | None = None, run: Path | None = None) -> Scorecard:
+    """Return the scorecard of a run from its journal, with the calibrations of judges that are at `place`.
+
+    With its folder `run` also as re-graded. Raises RecallError if those cannot be read.
+    """
+    header = record.header
+    known = _calibrations(place)
+    gradings = {} if run is None else _gradings(run)
+    today = date.fromisoformat(header.date)
+    card = summarize(
+        record.trials, header.picks, header.total, today, quarantine_of(header), known, gradings, header.baselines
+    )
+    regressed = [result.trial for result in card.results if result.regression]
+    if place is None or not regressed:
+        return card
+    from pytest_recall.results.last_pass import last_passes
+
+    return card._replace(passes=last_passes(place, header.run, regressed))
+
+
+def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Rubric) -> Scorecard:
+    """Return the scorecard with how the rubric's gates stand, and which of them this change has loosened."""
+    if not gates and "GITHUB_BASE_REF" not in os.environ:
+        return card
+    from pytest_recall.results.gates import loosened_gates
+
+    return card._replace(gates=gates, loosened=loosened_gates(place, rubric.gates, os.environ))
+
+
+def _calibrations(place: Place | None) -> Mapping[JudgeKey, Calibration]:
+    if place is None or not place.calibration.exists():
+        return {}
+    from pytest_recall.judges.calibration_file import read_calibrations
+
+    return read_calibrations(place.calibration, place.name(place.calibration))
+
+
+def _gradings(run: Path) -> Mapping[str, Grading]:
+    from pytest_recall.judges.audit_file import read_grades
+
+    return read_grades(run)
+
+
+def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> str:
+    """Write scorecard.md and scorecard.json of a run, and copies if it is the `newest`; return the former.
+
+    Raises OSError.
+    """
+    texts = {
+        "scorecard.md": render.markdown(record, card, links(os.environ, place.root)),
+        "scorecard.json": json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
+    }
+    for name, text in texts.items():
+        write_text(run / name, text)
+        if newest:
+            place.artifacts.write(name, text)
+    return texts["scorecard.md"]
+
+
+def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:
+    """Fold the run in the folder `run` into the state; None if all of it was in there before.
+
+    Returns the rows that changed, by case id. The state is read again under the lock, so
+    that two runs on one checkout keep each other's rows. A crash at any point leaves the
+    run either folded or not, and known as such: the intent is on disk before the state.
+    The mark counts the folded trials, so that a run which is applied while it goes on
+    loses none of the later ones. Raises RecallError or OSError, and then has changed nothing.
+    """
+    with locked(place.lock):
+        _recover(place)
+        record = record or read_journal(run)
+        layout = read_rubric(place.rubric, place.name(place.rubric)).state
+        folded = _folded(run)
+        if layout == "events" and (written := _written(place, record)) > (folded or 0):
+            folded = written  # It died before it could mark the run.
+            _mark(run, folded)
+        if folded is not None and len(record.trials) <= folded:
+            return None
+        header = record.header
+        today = date.fromisoformat(header.date)
+        state = current(place)
+        check_layout(place, layout)
+        rows = {**state.rows}
+        if header.reset and folded is None:
+            rows.update(reset(rows, header.model, today))
+        # All trials of these cases: a series may have begun before the run was last folded.
+        news = {trial.case_id for trial in record.trials[folded or 0 :] if not trial.arm}
+        if layout == "rows":  # Event files are sorted by day and run, whenever they are written.
+            news -= _later_verdicts(run, header)
+        trials = [trial for trial in record.trials if trial.case_id in news]
+        rows.update(fold(rows, trials, today, quarantine_of(header)))
+        changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
+        waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, graded(trials), today))
+        if layout == "events":
+            events = events_of(header, trials, len(record.trials), first=folded is None)
+            if events.verdicts or events.reset or events.unanswered:
+                write_events(place.events, events)
+        elif (text := state.updated(changed, unanswered=waiting)) != state.text:
+            intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
+            write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
+            write_state(place.state, text)
+        _mark(run, len(record.trials))
+        (place.artifacts.folder / INTENT).unlink(missing_ok=True)
+    return changed
+
+
+def _later_verdicts(run: Path, header: Header) -> set[str]:
+    """Return the cases that a later run of the same day, which is in the state already, came to a verdict on.
+
+    A row knows the day of its verdict, and no time: so the runs beside this one are asked.
+    """
+    found: set[str] = set()
+    for folder in run.parent.iterdir():
+        if folder.name > run.name and (folder / APPLIED).exists():
+            other = read_journal(folder)
+            if other.header.date == header.date:
+                graded_there = graded(other.trials).values()
+                found |= {trial.case_id for trial in graded_there if trial.outcome.is_verdict and trial.evidence}
+    return found
+
+
+def target(place: Place, layout: Layout) -> str:
+    """Return what a run writes into, as messages name it."""
+    return place.name(place.events if layout == "events" else place.state)
+
+
+def _written(place: Place, record: Record) -> int:
+    """Return how many trials of the run are in event files."""
+    begun = f"{stem(events_of(record.header, (), 0))}-"
+    paths = (path for name, path in event_files(place.events).items() if name.startswith(begun))
+    found = (read_events(path, place.name(path)) for path in paths)
+    return max((events.trials for events in found if events.run == record.header.run), default=0)
+
+
+def is_applied(run: Path) -> bool:
+    """Whether trials of the run in the folder `run` are in the state. Raises RecallError."""
+    return _folded(run) is not None
+
+
+def _recover(place: Place) -> None:
+    """Finish what a writer that died between the state and the mark left open."""
+    path = place.artifacts.folder / INTENT
+    if not path.exists():
+        return
+    try:
+        intent = json.loads(path.read_text(encoding="utf-8"))
+        run, trials, after = Path(intent["run"]), int(intent["trials"]), str(intent["after"])
+    except (ValueError, KeyError, TypeError):
+        path.unlink(missing_ok=True)
+        return
+    written = place.state.exists() and digest(place.state.read_text(encoding="utf-8")) == after
+    if written and run.is_dir():
+        _mark(run, trials)
+    path.unlink(missing_ok=True)
+
+
+def _folded(run: Path) -> int | None:
+    """Return how many of the run's trials are in the state; None if it was never folded."""
+    try:
+        return int(json.loads((run / APPLIED).read_text(encoding="utf-8"))["trials"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        raise RecallError(f"{run / APPLIED}: not readable; delete it if the run is not in the state yet") from None
+
+
+def _mark(run: Path, trials: int) -> None:
+    write_text(run / APPLIED, json.dumps({"trials": trials}) + "\n", durable=True)

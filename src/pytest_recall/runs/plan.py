@@ -1,0 +1,370 @@
+"""Plan: what a run was asked to do, decided once, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.settings import Mode, Rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place, today_yaml
+from pytest_recall.runs.context import Context
+from pytest_recall.runs.near import NOTHING, Near, Sources, near_cases
+from pytest_recall.runs.resume import Rest, Shard, fingerprint
+from pytest_recall.runs.sources import Source, check_others, kept_ids, read_cases
+from pytest_recall.schedule.boxes import released, reset, swapped
+from pytest_recall.schedule.forecast import left_out
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
+from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
+from pytest_recall.trials.record import Header
+
+EXPLICIT = "explicit"
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """The slice of a run and all that it was chosen from.
+
+    `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
+    if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
+    `batch` whether calls go through batch APIs; `near` the cases that the change touches. Of a `shard` the picks
+    are its part of `whole`, the slice that all shards choose; a run that goes on picks what its `rest` has left.
+    """
+
+    place: Place
+    context: Context
+    rubric: Rubric
+    wanted: Wanted
+    rows: dict[str, Row]
+    unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
+    digest: str = ""
+    files: dict[Path, Source] = field(default_factory=dict)
+    cases: set[str] = field(default_factory=set)
+    declared: set[str] = field(default_factory=set)
+    picks: list[Pick] = field(default_factory=list)
+    complete: bool = False
+    reset: bool = False
+    swapped: int = 0
+    baselines: tuple[str, ...] = ()
+    batch: bool = False
+    near: Near = NOTHING
+    shard: Shard | None = None
+    whole: list[Pick] = field(default_factory=list)
+    rest: Rest | None = None
+    settings: tuple[str, ...] = ()
+    budget: float | None = None
+    ledger: str = ""
+    early: str = ""
+    commit: str = ""
+    branch: str = ""
+    moved: tuple[tuple[str, str], ...] = ()
+    _kept: set[str] | None = None
+    _reasons: dict[str, str] | None = None
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether the schedule chose the slice."""
+        return not self.wanted.explicit
+
+    @property
+    def writes(self) -> bool:
+        """Whether the trials of this run belong in the state."""
+        return self.scheduled or self.wanted.update
+
+    @property
+    def mode(self) -> str:
+        """The mode's name, "explicit" where the person chose."""
+        return self.context.mode if self.scheduled else EXPLICIT
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why each chosen case runs, by id."""
+        if self._reasons is None:
+            self._reasons = dict(self.picks)
+        return self._reasons
+
+    @property
+    def unscheduled(self) -> dict[str, str]:
+        """Why the questions of datasets and profiles run, by id."""
+        return {case_id: file.reason for file in self.files.values() if file.reason for case_id in file.lines}
+
+    @property
+    def orphans(self) -> list[str]:
+        """Ids in the state without a case; known only to a run that has read all case files."""
+        return sorted(self.rows.keys() - self.declared) if self.complete else []
+
+    @property
+    def left(self) -> Remainder:
+        """What was not chosen."""
+        longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
+        retests = self.rubric.policy == "lottery" or self.mode != "nightly"
+        return remainder(self.cases, self.whole, self.rows, self.context.date, self.near.ids, longest, retests=retests)
+
+    @property
+    def observed(self) -> list[Pick]:
+        """What a pull request would run today, where everything is run to find out what that is worth."""
+        return self._slice("pr") if self.mode == "observe" else []
+
+    def _slice(self, mode: Mode) -> list[Pick]:
+        context = self.context
+        scheduled = self.cases - self.unscheduled.keys()
+        return choose(
+            scheduled, self.rows, self.near.ids, self.rubric, mode, context.date, context.seed, self.unanswered
+        )
+
+    @property
+    def items(self) -> set[str] | None:
+        """The cases that become items, of which collection may yet drop some; None for all that there are."""
+        if self.rest is not None:
+            return set(self.reasons)
+        return {pick.case_id for pick in self.whole} if self.scheduled else None
+
+    def choose(self, more: Iterable[str] = ()) -> None:
+        """Choose the slice anew, with `more` cases to choose from.
+
+        Choosing from what was chosen and `more` gives the same slice as choosing from
+        everything, so that a worker that knows only the slice arrives at the same one.
+        """
+        self._reasons = None
+        news = set(more)
+        self.cases |= news
+        if self.rest is not None:
+            left = set(self.rest.cases)
+            self.whole = self.picks = [Pick(*pick) for pick in self.rest.header.picks if pick[0] in left]
+            return
+        reasons = self.unscheduled
+        if self.scheduled:
+            apart = self.cases & reasons.keys()
+            self.picks = self._slice(self.context.mode)
+            self.picks += [Pick(case_id, reasons[case_id]) for case_id in sorted(apart)]
+        else:
+            kept = self.cases if self._kept is None else self._kept | news
+            self.picks = [Pick(case_id, reasons.get(case_id, EXPLICIT)) for case_id in sorted(kept)]
+        self.deal()
+
+    def settle(self, case_ids: Iterable[str]) -> None:
+        """Take these, what pytest has left of the cases that a person chose, for the slice of all shards."""
+        self._kept = set(case_ids)
+        self.choose()
+
+    def deal(self) -> None:
+        """Take this shard's part of the slice, which is all of it without a shard."""
+        self.whole = self.picks
+        if self.shard is not None:
+            own = self.shard.part(pick.case_id for pick in self.whole)
+            self.picks = [pick for pick in self.whole if pick.case_id in own]
+        self._reasons = None
+
+    def restrict(self, case_ids: Iterable[str]) -> None:
+        """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
+        self._kept = set(case_ids)
+        self._reasons = None
+        self.picks = [pick for pick in self.whole if pick.case_id in self._kept]
+        if self.shard is None:
+            self.whole = self.picks
+
+    def header(self, run: str, started: str) -> Header:
+        """Return the journal's header of this run, which is the one that it began with if it goes on."""
+        if self.rest is not None:
+            return self.rest.header
+        context, left = self.context, self.left
+        whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
+        scheduled = self.cases - self.unscheduled.keys()
+        known = [self.rows[case_id] for case_id in scheduled if case_id in self.rows]
+        rest = left_out(scheduled - dict(self.whole).keys(), self.rows, self.unanswered, context.date)
+        waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
+        return Header(
+            run=run,
+            date=context.date.isoformat(),
+            mode=self.mode,
+            seed=context.seed,
+            started=started,
+            scheduled=self.scheduled,
+            writes=self.writes,
+            total=len(self.cases),
+            picks=tuple((pick.case_id, pick.reason) for pick in self.picks),
+            state=self.digest,
+            pr=context.pr,
+            model=context.model,
+            reset=self.reset,
+            owner=self.rubric.owner,
+            scenarios=self.wanted.scenarios,
+            dimensions=self.wanted.dimensions,
+            not_due=left.not_due,
+            over_cap=left.over_cap,
+            unseen=left.unseen,
+            next_due=left.next_due.isoformat() if left.next_due else None,
+            orphans=tuple(self.orphans),
+            swapped=self.swapped,
+            quarantined=tuple(self.quarantined),
+            lapses=self.rubric.quarantine_lapses,
+            quarantine_days=self.rubric.quarantine_days,
+            baselines=self.baselines,
+            batch=self.batch,
+            policy=self.rubric.policy,
+            near=self.near.told if self.scheduled else "",
+            left_near=left.near,
+            left_stale=left.stale,
+            observed=tuple((pick.case_id, pick.reason) for pick in self.observed),
+            shard=str(self.shard or ""),
+            slice=whole,
+            fingerprint=fingerprint(whole) if self.shard else "",
+            settings=self.settings,
+            budget=self.budget,
+            ledger=self.ledger,
+            early=self.early,
+            blocks=self.rubric.blocks,
+            questions=len(self.cases & self.unscheduled.keys()),
+            verdicts=len(known),
+            passing=sum(not row.failing for row in known),
+            oldest="" if rest.oldest is None else rest.oldest.isoformat(),
+            oldest_case=rest.case_id,
+            overdue=rest.overdue,
+            unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
+            moved=self.moved,
+            commit=self.commit,
+            branch=self.branch,
+        )
+
+    @property
+    def quarantined(self) -> list[str]:
+        """Which cases are set apart, each with its date and who looks at it."""
+        return [
+            f"{case_id} ({row.quarantined} to {row.until or 'an unknown day'}, {row.owner or 'no owner'},"
+            f" {row.lapses} lapses)"
+            for case_id, row in sorted(self.rows.items())
+            if row.quarantined is not None and case_id in self.declared
+        ]
+
+    def today(self) -> str:
+        """Return the text of today.yaml."""
+        context = self.context
+        fields = {
+            "mode": self.mode,
+            "date": context.date.isoformat(),
+            "seed": context.seed,
+            **({"shard": str(self.shard)} if self.shard else {}),
+            "state": f"sha256:{self.digest}",
+            "chosen": len(self.picks),
+            "of": len(self.cases),
+        }
+        return today_yaml(fields, (self._told(pick) for pick in self.picks))
+
+    def _told(self, pick: Pick) -> dict[str, Any]:
+        row = self.rows.get(pick.case_id)
+        told: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
+        return told if row is None else {**told, "box": row.box, "next_due": row.next_due.isoformat()}
+
+
+Read = Callable[[Path, str], Source]
+"""Reads a file that is no case file but has cases, by its path and the name that messages give it."""
+
+
+def read_dataset(path: Path, name: str) -> Source:
+    """Return the questions of a dataset. Raises RecallError."""
+    from pytest_recall.datasets.cases import read_bench
+
+    return read_bench(path, name)
+
+
+def make_plan(
+    place: Place,
+    paths: Iterable[Path],
+    context: Context,
+    rubric: Rubric,
+    wanted: Wanted,
+    *,
+    datasets: Iterable[Path] = (),
+    read: Read = read_dataset,
+    complete: bool,
+    base_state: Path | None = None,
+    reset_on_swap: bool = False,
+    near: Sources | None = None,
+    shard: Shard | None = None,
+    rest: Rest | None = None,
+    today: date | None = None,
+) -> Plan:
+    """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
+
+    The slice is chosen from the state file, or from `base_state` in its place. `complete`
+    says that `paths` are all there are, so that a row without a case has lost it. `near` says
+    how to find the cases that are near the change, where the slice depends on it. A `shard`
+    takes its part of the slice, and with the `rest` of a run that is all there is to do. No row may
+    be of a day after `today`, which the clock says, and after that of the run. Raises
+    RecallError for whatever is wrong in any of the files.
+    """
+    rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
+    check_unique(rows_of.values())
+    files: dict[Path, Source] = {**rows_of}
+    for path in datasets:
+        added = read(path, place.name(path))
+        check_others(added, files.values())
+        files[path] = added
+    if base_state is not None and not base_state.exists():
+        raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
+    # A run that could not be remembered must not start: the checkout's state is read as well as another one.
+    state = current(place)
+    check_layout(place, rubric.state)
+    if today is not None:
+        check_dates(state, max(context.date, today), place.name(place.state))
+    if base_state is not None:
+        state = state_at(base_state, place.name(base_state))
+    rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}
+    stale = len(swapped(rows, context.model))
+    if reset_on_swap:
+        rows.update(reset(rows, context.model, context.date))
+    plan = Plan(
+        place=place,
+        context=context,
+        rubric=rubric,
+        wanted=wanted,
+        rows=rows,
+        unanswered=state.unanswered,
+        digest=state.digest,
+        files=files,
+        declared={case_id for file in files.values() for case_id in file.lines},
+        complete=complete,
+        reset=reset_on_swap,
+        swapped=stale,
+        shard=shard,
+    )
+    if rest is not None:
+        known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}
+        found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
+        plan.rest = rest.with_cases({case.id: case.fingerprint for case in found})
+    kept = kept_ids(files.values(), wanted)
+    if near is not None:
+        plan.near = near_cases(near, plan, rows_of.values(), kept)
+    plan.choose(kept)
+    unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
+    for file in files.values():
+        file.cases(unread)
+    return plan
+
+
+def take_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> None:
+    """Choose from the marked tests as well, (scenario, dimension) by id. Raises RecallError as `check_names`."""
+    check_names(plan, marked)
+    plan.declared.update(marked)
+    if marked:
+        plan.choose(case_id for case_id, names in marked.items() if plan.wanted.keeps(*names))
+
+
+def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:
+    """Raise RecallError for a wanted scenario or dimension that no case has.
+
+    `others` are the cases that are no rows of a file, as (scenario, dimension) by id.
+    """
+    if not plan.wanted.narrows:
+        return
+    cases = read_cases(plan.files.values())
+    plan.wanted.check(
+        [case.scenario for case in cases] + [scenario for scenario, _ in others.values() if scenario],
+        [case.dimension for case in cases] + [dimension for _, dimension in others.values() if dimension],
+    )

@@ -1,0 +1,91 @@
+"""How far a run is, how long the rest takes, and the line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from pytest_recall.files.wording import plural
+from pytest_recall.models.batch import batched
+from pytest_recall.trials.cost import Bill, spend_of
+from pytest_recall.trials.cost_text import UNKNOWN, price
+from pytest_recall.trials.series import Rule, graded, series
+from pytest_recall.trials.trial import Outcome, Trial
+
+FEW = 3
+"""So many cases have to be done before their pace says anything of the others."""
+
+
+class Progress(NamedTuple):
+    """How far a run is.
+
+    `done` counts cases and not trials: a case that is asked several times is done when its
+    series is decided. Of those `failed` have a fail for a verdict, and `unjudged` have none.
+    `total` is None where nobody knows how many cases there are; `spent` is on the live calls
+    of all trials so far; `left` are seconds, None where the pace says nothing.
+    """
+
+    done: int
+    failed: int
+    unjudged: int
+    total: int | None
+    spent: Bill
+    left: float | None
+
+
+def progress(trials: Sequence[Trial], expected: Collection[str], seconds: float) -> Progress:
+    """Return how far a run is that has these `trials` after so many `seconds`.
+
+    `expected` are the ids of the cases that are going to run. A trial of another case shows
+    that they are not all.
+    """
+    asked = series(trials)
+    ends = [trial.outcome for case_id, trial in graded(trials).items() if _decided(asked[case_id])]
+    total = len(set(expected)) if asked.keys() <= set(expected) else None
+    rest = 0 if total is None else total - len(ends)
+    return Progress(
+        done=len(ends),
+        failed=ends.count(Outcome.FAILED),
+        unjudged=sum(not outcome.is_verdict for outcome in ends),
+        total=total,
+        spent=spend_of(call for trial in trials for call in trial.calls).spent,
+        left=seconds / len(ends) * rest if rest and len(ends) >= FEW else None,
+    )
+
+
+def _decided(trials: Sequence[Trial]) -> bool:
+    rule = trials[-1].rule
+    return not rule or Rule.parse(rule).decided([trial.outcome for trial in trials]) is not None
+
+
+def line(progress: Progress, waiting: int = 0, batches: int = 0) -> str:
+    """Return how far a run is in one line; what is none or not known is left out.
+
+    `waiting` calls wait in so many `batches`.
+    """
+    of = plural(progress.done, "case")
+    if progress.total is not None:
+        of = f"{progress.done:,} of {plural(progress.total, 'case')}"
+    parts = [of]
+    if progress.failed:
+        parts.append(f"{progress.failed:,} failed")
+    if progress.unjudged:
+        parts.append(f"{progress.unjudged:,} without a verdict")
+    spent = progress.spent
+    if spent.calls and spent.known is None:
+        parts.append(f"made {plural(spent.calls, 'call')}, price {UNKNOWN}")
+    elif spent.calls:
+        parts.append(f"spent {price(spent)}")
+    if waiting:
+        parts.append(f"{plural(waiting, 'call')} {'waits' if waiting == 1 else 'wait'} in {batched(batches)}")
+    if progress.left is not None:
+        parts.append(f"{_about(progress.left)} left")
+    return f"recall: {', '.join(parts)}"
+
+
+def _about(seconds: float) -> str:
+    """Return so many seconds in whole minutes: an estimate has no more digits than it is worth."""
+    hours, minutes = divmod(round(seconds / 60), 60)
+    if not hours:
+        return f"about {minutes} min" if minutes else "less than 1 min"
+    return f"about {hours:,} h {minutes} min" if minutes else f"about {hours:,} h"

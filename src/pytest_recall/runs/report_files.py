@@ -1,0 +1,149 @@
+"""Read what lies around a run: its cassettes, its past and its last passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.wire_formats import answered, asked
+from pytest_recall.results.comparison import compare
+from pytest_recall.results.gates import gates_of
+from pytest_recall.results.last_pass import RUNS
+from pytest_recall.results.report import Report, Step, Taped, Upstream, Written, fold, steps_of, written
+from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.runs import finish
+from pytest_recall.runs.sources import read_cases
+from pytest_recall.schedule.events import quarantine_of
+from pytest_recall.schedule.forecast import forecast
+from pytest_recall.schedule.state import current
+from pytest_recall.trials.journal import NAME, read_journal
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.trial import Outcome
+
+DAYS = 30
+"""Days ahead for which the page says what falls due."""
+_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """Where a report is read from, beside the journal: case files, cassettes, and the day that it is today."""
+
+    place: Place
+    case_files: tuple[Path, ...]
+    library: Library
+    today: date
+
+
+def report(run: Path, sources: Sources, base: Path | None = None) -> Report:
+    """Return the report of the run in the folder `run`, compared with the one in `base` if that is given.
+
+    What lies around the journal may be gone or broken: then the report says so, and is made of the rest.
+    Raises RecallError if a journal cannot be read, or if two runs have nothing in common.
+    """
+    place = sources.place
+    record = read_journal(run)
+    against = None if base is None else compare(read_journal(base), record)
+    missing: list[str] = []
+    cases = _cases(sources, missing)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    card = finish.scorecard(record, place, run)
+    standing = None
+    try:
+        rows = current(place).rows
+    except RecallError as error:
+        missing.append(f"The state could not be read: {error.messages[0]}")
+    else:
+        known = {case_id: (case.scenario, case.dimension) for case_id, case in cases.items()}
+        card = finish.with_gates(card, place, gates_of(record, rubric, known, rows), rubric)
+        standing = forecast(cases, rows, sources.today, DAYS) if cases else None
+    prints = {result.trial.case_id: result.trial.fingerprint for result in card.results}
+    wanted = [*prints, *(case_id for case_id, _ in card.not_run)]
+    found: dict[str, Written] = {
+        case_id: written(cases[case_id], prints.get(case_id, "")) for case_id in wanted if case_id in cases
+    }
+    return fold(
+        record,
+        card,
+        written=found,
+        steps=_steps(place, run, record, wanted),
+        taped=_taped(sources, rubric, card),
+        standing=standing,
+        against=against,
+        missing=missing,
+    )
+
+
+def _cases(sources: Sources, missing: list[str]) -> Mapping[str, Case]:
+    try:
+        files = [CaseFile(path, sources.place.name(path)) for path in sources.case_files]
+        return {case.id: case for case in read_cases(files)}
+    except RecallError as error:
+        missing.append(f"What was asked is not shown, since the case files could not be read: {error.messages[0]}")
+        return {}
+
+
+def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Mapping[str, list[Step]]:
+    """Return the way of each case, oldest step first; journals that cannot be read are passed over."""
+    runs = place.artifacts.runs()
+    names = [folder.name for folder in runs]
+    earlier = runs[: names.index(run.name)] if run.name in names else []
+    wanted = set(cases)
+    found: dict[str, list[Step]] = {}
+    for folder in (*earlier[-RUNS:], None):
+        try:
+            if folder is not None and (folder / NAME).stat().st_size > _BYTES:
+                continue
+            one = record if folder is None else read_journal(folder)
+        except (RecallError, OSError):
+            continue
+        for case_id, step in steps_of(one, wanted, quarantine_of(one.header)).items():
+            found.setdefault(case_id, []).append(step)
+    return found
+
+
+def _taped(sources: Sources, rubric: Rubric, card: Scorecard) -> Mapping[str, Taped]:
+    """Return the recorded calls of all cases that did not pass, by id; nothing for those that have no cassette."""
+    rules = rubric.rules()
+    found: dict[str, Taped] = {}
+    for result in card.results:
+        trial = result.trial
+        if trial.outcome is Outcome.PASSED:
+            continue
+        path = sources.library.of_case(trial.case_id, trial.scenario, trial.repeat)
+        if not path.exists():
+            continue
+        name = sources.place.name(path)
+        try:
+            cassette = Cassette(path, name, rules)
+            calls = tuple(_upstream(exchange) for exchange in cassette.exchanges())
+            found[trial.case_id] = Taped(name, str(cassette.header.get("recorded_at", ""))[:10], calls)
+        except RecallError as error:
+            found[trial.case_id] = Taped(name, problem=error.messages[0])
+    return found
+
+
+def _upstream(exchange: Exchange) -> Upstream:
+    response, failure = exchange.response, exchange.failure
+    status = str(response.status) if response is not None else ""
+    if failure is not None:
+        status = f"{status} {failure.kind}".strip()
+    return Upstream(
+        kind=exchange.kind,
+        address=f"{exchange.request.method} {exchange.request.url}",
+        status=status,
+        seconds=exchange.seconds,
+        asked=asked(exchange.request),
+        answered=answered(response) if response is not None else "",
+    )

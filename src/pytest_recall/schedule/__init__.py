@@ -1,0 +1,1 @@
+"""Active recall: boxes, rows, selection, the state file, and its merges."""

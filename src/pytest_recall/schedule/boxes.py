@@ -1,0 +1,127 @@
+"""The Leitner boxes: the row of a case, and what trials do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+
+from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
+from pytest_recall.files.errors import one_line
+from pytest_recall.schedule.row import BOXES, Row
+from pytest_recall.trials.series import graded
+from pytest_recall.trials.trial import Outcome, Trial
+
+INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
+"""Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
+LAST_BOX = BOXES[-1]
+DATASET, PROFILE = "dataset", "profile"
+"""The reasons of a question of a dataset, and of a profile's persona."""
+UNSCHEDULED = (DATASET, PROFILE)
+"""Reasons of what is asked in each run over its file, in no other, and has no row."""
+SETTLED_BOX = 4
+"""The box at which a case leaves quarantine: by then it has passed on three days in a row."""
+REDEEMING = 5
+"""So many passes in a row take one lapse back: a few lapses in years are no flake."""
+
+
+def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | None = None) -> Row | None:
+    """Return the row after `trial`; None stays None where there was no verdict.
+
+    A case enters box 1 at its first verdict. From then on a pass moves a row up one box
+    if it was due or in box 1; an early pass only refreshes the date; a fail always sends
+    the case back to box 1. Nothing leaves the last box, so nothing graduates. A verdict
+    that is older than the row's, of a run that was applied late, is no news, and neither is
+    one on a replayed answer. A question of a dataset is on no schedule.
+
+    A fail out of a higher box is a lapse, and `REDEEMING` passes in a row take one back. A case that lapses time
+    and again flips a coin: from the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`, or
+    its days are over; then it is counted like any other again. (Anki calls such a card a leech.)
+    """
+    if not trial.outcome.is_verdict or not trial.evidence or trial.reason in UNSCHEDULED:
+        return row
+    if row is not None and row.last_tested > today:
+        return row
+    row = row and released(row, today)
+    if trial.outcome is Outcome.FAILED:
+        failed = _placed(1, 0, row, trial, today)._replace(
+            failure_note=one_line(trial.note) or "failed",
+            failure_pr=trial.pr,
+            passed_under=None if row is None else row.passed_under,
+        )
+        if row is None or row.box == 1:
+            return failed
+        failed = failed._replace(lapses=failed.lapses + 1)
+        if quarantine is None or failed.lapses < quarantine.after or failed.quarantined:
+            return failed
+        until = today + timedelta(days=quarantine.days)
+        return failed._replace(quarantined=today, until=until, owner=quarantine.owner)
+    if row is None:
+        return _placed(1, 1, row, trial, today)
+    if row.box == 1 or row.is_due(today):
+        moved = _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
+        if moved.quarantined and moved.box >= SETTLED_BOX:
+            return _taken_back(moved)
+        redeemed = moved.lapses and moved.pass_streak % REDEEMING == 0
+        return moved._replace(lapses=moved.lapses - 1) if redeemed else moved
+    under = trial.under or None
+    return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model, passed_under=under)
+
+
+def released(row: Row, today: date) -> Row:
+    """Return the row without a quarantine that has ended: a fail of it blocks again."""
+    if row.quarantined is None or today <= (row.until or row.quarantined + timedelta(days=QUARANTINE_DAYS)):
+        return row
+    return _taken_back(row)
+
+
+def _taken_back(row: Row) -> Row:
+    return row._replace(lapses=0, quarantined=None, until=None, owner=None)
+
+
+def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:
+    due = today + timedelta(days=INTERVALS[box])
+    fresh = Row(box, streak, today, due, trial.pr, trial.model, passed_under=trial.under or None)
+    if row is None:
+        return fresh
+    return fresh._replace(
+        lapses=row.lapses, quarantined=row.quarantined, until=row.until, owner=row.owner, extra=row.extra
+    )
+
+
+def fold(
+    rows: Mapping[str, Row], trials: Iterable[Trial], today: date, quarantine: Quarantine | None = None
+) -> dict[str, Row]:
+    """Return the rows that `trials` change, by case id; the last trial grades each case, or all of its series."""
+    changed: dict[str, Row] = {}
+    for case_id, trial in graded(trials).items():
+        before = rows.get(case_id)
+        after = review(before, trial, today, quarantine)
+        if after is not None and after != before:
+            changed[case_id] = after
+    return changed
+
+
+def swapped(rows: Mapping[str, Row], model: str | None) -> list[str]:
+    """Return the cases whose last verdict was under another model than `model`."""
+    if model is None:
+        return []
+    return [case_id for case_id, row in rows.items() if row.last_model not in (None, model)]
+
+
+def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, Row]:
+    """Return the rows of `swapped` cases, back in box 1 and due today.
+
+    `last_model` stays as it was: it is the evidence that the case still has to be seen
+    under the new model, so that asking twice resets nothing that has been retested.
+    """
+    again: dict[str, Row] = {}
+    for case_id in swapped(rows, model):
+        row = rows[case_id]
+        if (row.box, row.pass_streak) != (1, 0):
+            again[case_id] = back_in_box_1(row, today)
+    return again
+
+
+def back_in_box_1(row: Row, today: date) -> Row:
+    """Return the row after a reset: nothing of its last verdict is forgotten."""
+    return row._replace(box=1, pass_streak=0, next_due=min(today, row.next_due))

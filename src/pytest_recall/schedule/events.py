@@ -1,0 +1,136 @@
+"""Events: what one run adds to the state, and the fold of many runs' events into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import NamedTuple
+
+from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.files.errors import one_line
+from pytest_recall.schedule.boxes import UNSCHEDULED, fold, reset
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
+from pytest_recall.trials.record import Header
+from pytest_recall.trials.series import graded
+from pytest_recall.trials.trial import Outcome, Trial, Verdict
+
+
+class Event(NamedTuple):
+    """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under."""
+
+    case_id: str
+    outcome: Outcome
+    note: str = ""
+    reason: str = ""
+    pr: str | None = None
+    model: str | None = None
+    under: str = ""
+
+    def trial(self) -> Trial:
+        """Return the trial that the schedule is shown."""
+        why = (Verdict(passed=False, reason=self.note),) if self.outcome is Outcome.FAILED else ()
+        told = Trial(self.case_id, self.outcome, reason=self.reason, verdicts=why, under=self.under)
+        return told._replace(pr=self.pr, model=self.model)
+
+
+class Apart(NamedTuple):
+    """A case that was set apart by hand since a day and `until` another, or, where these are None, taken back."""
+
+    case_id: str
+    since: date | None
+    until: date | None = None
+    owner: str | None = None
+
+
+class Events(NamedTuple):
+    """What one run, or one command, has added to the state.
+
+    `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
+    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict.
+    """
+
+    run: str
+    date: date
+    who: str
+    trials: int = 0
+    model: str | None = None
+    reset: bool = False
+    quarantine: Quarantine | None = None
+    verdicts: tuple[Event, ...] = ()
+    apart: tuple[Apart, ...] = ()
+    unanswered: tuple[str, ...] = ()
+
+
+def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
+    """Return the events of a run from those of its `trials` that are news, of `count` in its journal.
+
+    Only the `first` events of a run reset what a swap of the model asks for.
+    """
+    trials = list(trials)
+    today = date.fromisoformat(header.date)
+    return Events(
+        run=header.run,
+        date=today,
+        who=f"pr{header.pr}" if header.pr else header.mode,
+        trials=count,
+        model=header.model,
+        reset=header.reset and first,
+        quarantine=quarantine_of(header),
+        verdicts=tuple(
+            Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model, _under(trial))
+            for case_id, trial in graded(trials).items()
+            if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
+        ),
+        unanswered=tuple(case_id for case_id, one in unanswered_after({}, graded(trials), today).items() if one),
+    )
+
+
+def quarantine_of(header: Header) -> Quarantine | None:
+    """Return when a run sets a case apart, or None if it never does."""
+    return (
+        None if header.lapses is None else Quarantine(header.lapses, header.owner or "no owner", header.quarantine_days)
+    )
+
+
+def _under(trial: Trial) -> str:
+    """Return what a pass was given under; that of a fail goes into no row."""
+    return trial.under if trial.outcome is Outcome.PASSED else ""
+
+
+def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[str, Row]:
+    """Return the rows that `events`, by name, change: in the order of their days, runs and names.
+
+    A verdict that is older than its row is no news, as in any fold.
+    """
+    changed: dict[str, Row] = {}
+    for name in in_order(events):
+        one = events[name]
+        if one.reset:
+            changed.update(reset({**rows, **changed}, one.model, one.date))
+        touched = {event.case_id for event in one.verdicts} | {apart.case_id for apart in one.apart}
+        known = {case_id: row for case_id in touched if (row := changed.get(case_id, rows.get(case_id))) is not None}
+        changed.update(fold(known, [event.trial() for event in one.verdicts], one.date, one.quarantine))
+        for apart in one.apart:
+            if (row := changed.get(apart.case_id, rows.get(apart.case_id))) is not None:
+                lapses = row.lapses if apart.since else 0
+                changed[apart.case_id] = row._replace(
+                    lapses=lapses, quarantined=apart.since, until=apart.until, owner=apart.owner
+                )
+    return {case_id: row for case_id, row in changed.items() if rows.get(case_id) != row}
+
+
+def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Events]) -> dict[str, Unanswered]:
+    """Return the cases without a verdict after `events`, by name."""
+    found = dict(before)
+    for name in in_order(events):
+        one = events[name]
+        told = {event.case_id: event.trial() for event in one.verdicts}
+        told |= {case_id: Trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
+        found = with_changes(found, unanswered_after(found, told, one.date))
+    return found
+
+
+def in_order(events: Mapping[str, Events]) -> list[str]:
+    """Return the names of `events` in the order in which they happened."""
+    return sorted(events, key=lambda name: (events[name].date, events[name].run, name))

@@ -1,0 +1,359 @@
+"""Choose today's cases: what the boxes ask for, the lottery, and cases that come to no verdict.
+
+Running a case does not strengthen the agent, so that nothing is learned by spacing runs out:
+the question is which evidence is stale. Each case gets a ticket by seed, id and the age of its
+last verdict, squared, which is the value of a refresh for something that changes seldom and at
+an unknown rate (Olston and Pandey, WWW 2008). Open pull requests draw by their own seed, and so
+repeat one another less than if each took the oldest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from heapq import nsmallest
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pytest_recall.cases.settings import Mode, Rubric
+from pytest_recall.schedule.boxes import UNSCHEDULED
+from pytest_recall.schedule.row import Row
+from pytest_recall.trials.trial import Trial
+
+
+class Pick(NamedTuple):
+    """A case that was chosen, and the reason: "box 1", "due", "new", "all", "explicit", or one of the lottery."""
+
+    case_id: str
+    reason: str
+
+
+class Room(NamedTuple):
+    """How many cases of each kind a slice may have; None is all there are."""
+
+    retests: int | None = None
+    due: int | None = None
+    new: int | None = None
+
+    @classmethod
+    def of(cls, rubric: Rubric, mode: Mode) -> Room:
+        """Return what the rubric allows in a run of this mode."""
+        if mode == "nightly":
+            return cls(0, rubric.nightly_max_cases, rubric.new_traffic_sample)
+        return cls(rubric.box_1_cases, rubric.max_due_cases, rubric.new_traffic_sample)
+
+    def share(self, parts: int) -> Room:
+        """Return one in so many `parts` of each kind; one at least of what there is any of."""
+        return Room(*(kind and max(kind // parts, 1) for kind in self))
+
+    def less(self, picks: Iterable[Pick]) -> Room:
+        """Return what `picks` leave."""
+        taken = Counter(pick.reason for pick in picks)
+        counts = (taken["box 1"], taken["due"], taken["new"])
+        return Room(*(kind and max(kind - count, 0) for kind, count in zip(self, counts, strict=True)))
+
+
+def select(
+    cases: Iterable[str],
+    rows: Mapping[str, Row],
+    rubric: Rubric,
+    mode: Mode,
+    today: date,
+    seed: str,
+    room: Room | None = None,
+) -> list[Pick]:
+    """Return today's slice of `cases`, in the order of its reasons, for as many as there is `room` for by the rubric.
+
+    A pull request runs box 1, the longest overdue of the rest, and a few new cases, each up to its cap; a night runs
+    all that is overdue, and a few new cases. Where box 1 has more than its cap, those that failed come first, and
+    of these and of the others those that were tested longest ago. The order of
+    `cases` does not matter, and selecting from a selection and more cases gives the same
+    slice as selecting from all cases at once.
+    """
+    pool = sorted(set(cases))
+    if mode in ("all", "observe"):
+        return [Pick(case, "all") for case in pool]
+    room = room or Room.of(rubric, mode)
+    seen = [case for case in pool if case in rows]
+    retest = [case for case in seen if rows[case].box == 1]
+    if room.retests is not None and len(retest) > room.retests:
+        retest.sort(key=lambda case: (not rows[case].failing, rows[case].last_tested, shuffle_key(seed, case)))
+        retest = sorted(retest[: room.retests])
+    due = sorted((case for case in seen if rows[case].is_due(today)), key=lambda case: (rows[case].next_due, case))
+    new = sorted((case for case in pool if case not in rows), key=lambda case: shuffle_key(seed, case))
+    if mode != "nightly":
+        due = [case for case in due if rows[case].box > 1]
+    return (
+        [Pick(case, "box 1") for case in (retest if mode != "nightly" else ())]
+        + [Pick(case, "due") for case in due[: room.due]]
+        + [Pick(case, "new") for case in new[: room.new]]
+    )
+
+
+def shuffle_key(seed: str, case_id: str) -> bytes:
+    """Return the case's place in the draw: its own hash, so that one case more moves one pick at most."""
+    return hashlib.sha256(f"{seed}:{case_id}".encode()).digest()
+
+
+RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
+
+
+def ticket(seed: str, case_id: str, age: int) -> float:
+    """Return the place in the draw of a case whose last verdict is `age` days old: the least is drawn first.
+
+    Exponential with rate `age` squared, so that chances are by weight, without replacement (Efraimidis and
+    Spirakis 2006). It depends on nothing but its arguments: one case more moves no other's.
+    """
+    digest = hashlib.sha256(f"{seed}:{case_id}".encode()).digest()
+    chance = (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
+    return -math.log(chance) / max(age, 1) ** 2
+
+
+def pull_request(
+    cases: Iterable[str],
+    rows: Mapping[str, Row],
+    near: Collection[str],
+    size: int,
+    today: date,
+    seed: str,
+    near_share: float = 0.9,
+) -> list[Pick]:
+    """Return `size` of `cases`, or all if there are no more, in the order in which they were taken.
+
+    What `near_share` leaves of the size is for box 1 and the new, in turns; all other places are for those `near` the
+    change. Where these are fewer, box 1, the due and the new have theirs in turns, and what is left is filled by a
+    draw from all others. Each case is of one kind, so that choosing from a choice and more cases is the same as
+    choosing from all of them; one near the change that is in box 1 is of box 1 if it is failing.
+    """
+    streams: dict[str, list[str]] = {RETEST: [], NEAR: [], DUE: [], NEW: []}
+    rest = []
+    for case_id in set(cases):
+        row = rows.get(case_id)
+        touched = case_id in near
+        # A case that is in box 1 since it is young is asked for the sake of the change, like all that is near.
+        if row is not None and row.box == 1 and (row.failing or not touched):
+            streams[RETEST].append(case_id)
+        elif touched:
+            streams[NEAR].append(case_id)
+        elif row is None:
+            streams[NEW].append(case_id)
+        elif row.is_due(today):
+            streams[DUE].append(case_id)
+        else:
+            rest.append(case_id)
+
+    def drawn(reason: str, ids: Collection[str], count: int) -> list[Pick]:
+        tickets = ((ticket(seed, one, age_of(rows.get(one), today)), one) for one in ids)
+        return [Pick(one, reason) for _, one in nsmallest(count, tickets)]
+
+    told = {reason: drawn(reason, ids, size) for reason, ids in streams.items()}
+    kept = _in_turns(told[RETEST], told[NEW])[: size - round(size * near_share)]
+    first = told[NEAR][: size - len(kept)] + kept
+    # Some cases are always due, a tenth of all on a usual day, and a night takes them: they have no place of their own.
+    others = _in_turns(*([pick for pick in told[kind] if pick not in kept] for kind in (RETEST, DUE, NEW)))
+    first += others[: size - len(first)]
+    # Of all others there are most, and none of them is drawn where nothing is left of the size.
+    return first + drawn(IN_TURN, rest, size - len(first))
+
+
+def _in_turns(*streams: list[Pick]) -> list[Pick]:
+    """Return the picks of all streams, one of each in turns."""
+    return [pick for turn in zip_longest(*streams) for pick in turn if pick is not None]
+
+
+def night(
+    cases: Iterable[str], rows: Mapping[str, Row], size: int | None, today: date, seed: str, longest: int | None = None
+) -> list[Pick]:
+    """Return `size` of `cases`, or all if there are no more.
+
+    First those whose last verdict is `longest` days old or older, then those of box 1 that failed, then new ones, of
+    which nothing is known at all, then the others of box 1, then what the calendar asks for, and then whatever is
+    stalest; each the oldest first. Without a size all but the last.
+    """
+    groups: dict[tuple[int, int], list[Pick]] = {}
+    for case_id in set(cases):
+        row = rows.get(case_id)
+        age = age_of(row, today)
+        if row is None:
+            place, reason = 2, NEW
+        elif longest is not None and age >= longest:
+            place, reason = 0, STALE
+        elif row.box == 1:
+            place, reason = (1 if row.failing else 3), RETEST
+        elif row.is_due(today):
+            place, reason = 4, DUE
+        elif size is None:
+            continue
+        else:
+            place, reason = 5, IN_TURN
+        groups.setdefault((place, -age), []).append(Pick(case_id, reason))
+    chosen: list[Pick] = []
+    for key in sorted(groups):
+        if size is not None and len(chosen) >= size:
+            break
+        # The draw decides among equals alone, and most nights end before most of them.
+        chosen += sorted(groups[key], key=lambda pick: (ticket(seed, pick.case_id, 1), pick))
+    return chosen[:size]
+
+
+def age_of(row: Row | None, today: date) -> int:
+    """Return how many days old the last verdict is; one day for a case that has none, which all of them share."""
+    return 1 if row is None else max((today - row.last_tested).days, 0)
+
+
+SHARE = 5
+"""At the most one in so many places of a slice is for cases that came to no verdict on several days."""
+LONGEST_REST = 14
+"""Days after which such a case is asked again at the latest."""
+
+
+class Unanswered(NamedTuple):
+    """A case that was asked on so many `days` since its last verdict, and `last_asked` on the last of them."""
+
+    last_asked: date
+    days: int = 1
+
+    @property
+    def rests(self) -> bool:
+        """Whether it makes room for others; one day may be an outage, and says nothing of the case."""
+        return self.days > 1
+
+    @property
+    def next_asked(self) -> date:
+        """The day from which on it is asked again: after 2, 4, 8 and then each 14 days."""
+        rest = min(2 ** min(self.days - 1, 10), LONGEST_REST) if self.rests else 0
+        return self.last_asked + timedelta(days=rest)
+
+
+def unanswered_after(
+    before: Mapping[str, Unanswered], graded: Mapping[str, Trial], today: date
+) -> dict[str, Unanswered | None]:
+    """Return what the trials of `today` that grade cases change, by case id; None where there is a verdict now.
+
+    Errors and skips count alike. A miss in a replay does not: nothing was asked.
+    """
+    changed: dict[str, Unanswered | None] = {}
+    for case_id, trial in graded.items():
+        known = before.get(case_id)
+        if trial.reason in UNSCHEDULED or trial.source == "replayed" or (known and known.last_asked > today):
+            continue
+        if trial.outcome.is_verdict:
+            if known is not None and trial.evidence:
+                changed[case_id] = None
+        elif known is None:
+            changed[case_id] = Unanswered(today)
+        elif known.last_asked < today:
+            changed[case_id] = Unanswered(today, known.days + 1)
+    return changed
+
+
+def with_changes(before: Mapping[str, Unanswered], changed: Mapping[str, Unanswered | None]) -> dict[str, Unanswered]:
+    """Return the cases without a verdict after what has `changed`."""
+    return {case_id: one for case_id, one in {**before, **changed}.items() if one is not None}
+
+
+def merged_unanswered(
+    base: Mapping[str, Unanswered], ours: Mapping[str, Unanswered], theirs: Mapping[str, Unanswered]
+) -> dict[str, Unanswered]:
+    """Return the cases without a verdict on both sides of a merge; a verdict on either takes a case out.
+
+    The later day counts, and of one day the larger count: what rests too long is asked after `LONGEST_REST` days.
+    """
+    found = {}
+    for case_id in ours.keys() | theirs.keys():
+        sides = [side[case_id] for side in (ours, theirs) if case_id in side]
+        if len(sides) == 1 and case_id in base:
+            continue
+        found[case_id] = max(sides)
+    return found
+
+
+def choose(
+    cases: Iterable[str],
+    rows: Mapping[str, Row],
+    near: Collection[str],
+    rubric: Rubric,
+    mode: Mode,
+    today: date,
+    seed: str,
+    unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
+) -> list[Pick]:
+    """Return today's slice of `cases`, of which those in `near` are touched by the change.
+
+    What came to no verdict on several days, as `unanswered` says, rests for some days, unless the change touches it,
+    and then has a share of the slice at the most: else it would stay the longest overdue for ever.
+    The order of `cases` does not matter, and choosing from a choice and more cases is the same as choosing from all.
+    """
+    pool = set(cases)
+    if mode in ("all", "observe"):
+        return select(pool, rows, rubric, mode, today, seed)
+    resting = {case_id for case_id in pool if case_id in unanswered and unanswered[case_id].rests}
+    again = [case_id for case_id in resting if case_id in near or unanswered[case_id].next_asked <= today]
+    if rubric.policy == "literal":
+        room = Room.of(rubric, mode)
+        held = select(again, rows, rubric, mode, today, seed, room.share(SHARE)) if again else []
+        return select(pool - resting, rows, rubric, mode, today, seed, room.less(held)) + held
+    size = rubric.nightly_cases if mode == "nightly" else rubric.slice_cases
+    share = None if size is None else max(size // SHARE, 1)
+
+    def drawn(ids: Iterable[str], size: int | None) -> list[Pick]:
+        if mode == "nightly":
+            return night(ids, rows, size, today, seed, rubric.max_verdict_age)
+        assert size is not None
+        return pull_request(ids, rows, near, size, today, seed, rubric.near_share)
+
+    held = drawn(again, share) if again else []
+    return drawn(pool - resting, None if size is None else size - len(held)) + held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remainder:
+    """What was not chosen, by reason, and when the calendar asks next.
+
+    A case that is `near` the change is counted as that alone; `stale` are those of all whose last verdict is
+    older than the rubric allows.
+    """
+
+    not_due: int
+    over_cap: int
+    unseen: int
+    next_due: date | None
+    near: int = 0
+    stale: int = 0
+
+
+def remainder(
+    cases: Iterable[str],
+    picks: Iterable[Pick],
+    rows: Mapping[str, Row],
+    today: date,
+    near: Collection[str] = (),
+    longest: int | None = None,
+    *,
+    retests: bool = True,
+) -> Remainder:
+    """Return the counts of `cases` that are not in `picks`; a verdict of `longest` days is stale.
+
+    `retests` says that box 1 is chosen whether it is due or not, so that what is left of it is beyond the size.
+    """
+    chosen = {pick.case_id for pick in picks}
+    not_due = over_cap = unseen = close = stale = 0
+    upcoming: date | None = None
+    for case in set(cases) - chosen:
+        row = rows.get(case)
+        stale += row is not None and longest is not None and age_of(row, today) >= longest
+        if case in near:
+            close += 1
+        elif row is None:
+            unseen += 1
+        elif row.is_due(today) or (retests and row.box == 1):
+            over_cap += 1
+        else:
+            not_due += 1
+            upcoming = row.next_due if upcoming is None else min(upcoming, row.next_due)
+    return Remainder(not_due=not_due, over_cap=over_cap, unseen=unseen, next_due=upcoming, near=close, stale=stale)

@@ -1,0 +1,190 @@
+"""Read and change the state: the state file and the event files that are newer than it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_recall.cases.settings import Layout
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.git import committed
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule.events import Events, fold_events, fold_unanswered, in_order
+from pytest_recall.schedule.events_file import delete, event_files, parse_events, read_events
+from pytest_recall.schedule.merge import continued
+from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
+from pytest_recall.trials.journal import read_journal
+
+KEEP_DAYS = 7
+"""Events of so many days stay files by default, so that pull requests that merge late find their place among them."""
+REMEMBERED_DAYS = 60
+"""How long the state file names an event file that it holds, should the file come back with an old branch."""
+
+
+def current(place: Place) -> State:
+    """Return the state of a checkout, event files included. Raises RecallError."""
+    state = read_state(place.state, place.name(place.state))
+    events = unfolded(place, state)
+    return with_events(state, events)
+
+
+def with_events(state: State, events: Mapping[str, Events]) -> State:
+    """Return the state after `events`, by name."""
+    if not events:
+        return state
+    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events))
+
+
+def unfolded(place: Place, state: State) -> dict[str, Events]:
+    """Return the events that are not in the state file yet, by name. Raises RecallError for a damaged file."""
+    files = event_files(place.events)
+    return {name: read_events(files[name], place.name(files[name])) for name in files if name not in state.folded}
+
+
+def check_dates(state: State, latest: date, name: str) -> None:
+    """Raise RecallError for a row of a day that is still to come: a failure until then would be taken for old news.
+
+    So for a case that was last asked on such a day, which would rest for as long. `latest` is today, or the later day
+    that a run is made for. One day more is a clock that is ahead.
+    """
+    rows, last = state.rows, latest + timedelta(days=1)
+    if asked := sorted(case_id for case_id, one in state.unanswered.items() if one.last_asked > last):
+        raise RecallError(
+            f"{name}: unanswered: `{asked[0]}` was last asked on {state.unanswered[asked[0]].last_asked}, which is"
+            f" after {latest}: until then it would rest; restore the file from git, or correct `last_asked`"
+        )
+    ahead = sorted(case_id for case_id, row in rows.items() if row.last_tested > last)
+    if ahead:
+        more = f" ({plural(len(ahead), 'row')} are of such days)" if ahead[1:] else ""
+        day = rows[ahead[0]].last_tested
+        raise RecallError(
+            f"{name}: `{ahead[0]}` was last tested on {day}, which is after {latest}{more}: until"
+            " then every failure would be lost; restore the rows from git, or correct `last_tested` and `next_due`"
+        )
+
+
+def check_layout(place: Place, layout: Layout, state: State | None = None) -> None:
+    """Raise RecallError if runs are to change rows of the state file while event files wait to be folded into it."""
+    if layout == "rows" and (files := event_files(place.events)):
+        state = state or read_state(place.state, place.name(place.state))
+        if waiting := len(files.keys() - set(state.folded)):
+            are = "event file is" if waiting == 1 else "event files are"
+            raise RecallError(
+                f"{place.name(place.events)}: {waiting} {are} not in {place.name(place.state)} yet; run"
+                f" `recall fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
+            )
+
+
+def state_at(path: Path, name: str) -> State:
+    """Return the state in a file, or, with its event files, in the eval directory `path`. Raises RecallError."""
+    if path.is_dir():
+        return current(Place(path, path))
+    return read_state(path, name)
+
+
+def committed_state(place: Place, revision: str) -> State:
+    """Return the state as it is in a commit, event files included. Raises RecallError."""
+    files = committed(place.eval_dir, revision)
+    state = parse_state(files.pop("recall.yaml", ""), f"{revision}:{place.name(place.state)}")
+    paths = {Path(name).stem: name for name in files if name.endswith(".jsonl") and name.count("/") == 1}
+    events = {
+        name: parse_events(files[path], f"{revision}:{place.name(place.eval_dir)}/{path}")
+        for name, path in paths.items()
+        if name not in state.folded
+    }
+    return with_events(state, events)
+
+
+class Folded(NamedTuple):
+    """What a fold has done: to how many event files and rows, and how many files are left."""
+
+    files: int
+    rows: int
+    left: int
+
+
+def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded:
+    """Move the events of all but the last `keep_days` days into the state file, whose lock the caller holds.
+
+    The state file first names what it holds, in the same write; the files are deleted after it. So whoever dies in
+    between has folded them once, and the next fold deletes them. Raises RecallError or OSError.
+    """
+    state = read_state(place.state, place.name(place.state))
+    events = unfolded(place, state)
+    until = today - timedelta(days=keep_days)
+    old = {name: events[name] for name in in_order(events) if events[name].date <= until}
+    changed = fold_events(state.rows, old)
+    files = event_files(place.events)
+    done = {*state.folded, *old}
+    if write:
+        waiting = fold_unanswered(state.unanswered, old)
+        text = state.updated(changed, folded=sorted(_remembered(done, set(files))), unanswered=waiting)
+        if text != state.text:
+            write_state(place.state, text)
+        delete(path for name, path in files.items() if name in done)
+    return Folded(len(old), len(changed), len(events) - len(old))
+
+
+def _remembered(names: set[str], there: set[str]) -> set[str]:
+    """Return the names that the state file has to keep: of files that are there, and the newest."""
+    days = {name: _day(name) for name in names}
+    known = [day for day in days.values() if day is not None]
+    since = max(known, default=date.min) - timedelta(days=REMEMBERED_DAYS) if known else date.min
+    return {name for name, day in days.items() if name in there or day is None or day >= since}
+
+
+def _day(name: str) -> date | None:
+    try:
+        return date.fromisoformat(name[:10])
+    except ValueError:
+        return None
+
+
+def move(place: Place, pairs: Iterable[tuple[str, str]], *, write: bool) -> None:
+    """Have the cases go on under their new ids, as (old, new), in the state, whose lock the caller holds.
+
+    Raises RecallError, and then has changed nothing, for an id without a row, or one that event files have verdicts on.
+    """
+    state, ids = _state(place), dict(pairs)
+    _check(place, state, ids)
+    rows = {new: continued(state.rows[old], state.rows.get(new)) for old, new in ids.items()}
+    _write(place, state, state.updated(rows, removed=ids.keys()), write)
+
+
+def forget(place: Place, ids: Iterable[str], *, write: bool) -> None:
+    """Delete rows from the state, whose lock the caller holds. Raises RecallError as `move` does."""
+    state, gone = _state(place), set(ids)
+    _check(place, state, gone)
+    waiting = {case_id: one for case_id, one in state.unanswered.items() if case_id not in gone}
+    _write(place, state, state.updated({}, removed=gone, unanswered=waiting), write)
+
+
+def told_by_newest_run(place: Place) -> list[tuple[str, str]]:
+    """Return the ids that the newest run has found to be new ones of cases with a row, as (old, new)."""
+    runs = place.artifacts.runs()
+    return list(read_journal(runs[-1]).header.moved) if runs else []
+
+
+def _state(place: Place) -> State:
+    return read_state(place.state, place.name(place.state))
+
+
+def _check(place: Place, state: State, ids: Iterable[str]) -> None:
+    name = place.name(place.state)
+    if lost := sorted(set(ids) - state.rows.keys()):
+        raise RecallError(*(f"{name}: no row of `{case_id}`{nearest(case_id, state.rows)}" for case_id in lost))
+    waiting = unfolded(place, state)
+    told = {event.case_id for events in waiting.values() for event in events.verdicts}
+    if found := sorted(told & set(ids)):
+        raise RecallError(
+            f"{place.name(place.events)}: has verdicts on `{found[0]}` that are not in {name} yet; run"
+            " `recall fold --keep-days 0` first"
+        )
+
+
+def _write(place: Place, state: State, text: str, write: bool) -> None:
+    if write and text != state.text:
+        write_state(place.state, text)

@@ -1,1 +1,0 @@
-"""Disk: every file that is read or written, each format in one module."""

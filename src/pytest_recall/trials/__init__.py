@@ -1,0 +1,1 @@
+"""Trials: a case that was run once, the journal of them, and what they cost."""

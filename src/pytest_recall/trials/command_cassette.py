@@ -1,0 +1,149 @@
+"""Taped: one cassette around a command's work, recorded or replayed as those of cases are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.models.prices import call_of
+from pytest_recall.models.rate_limiter import Limits
+from pytest_recall.replay.budget import Ledger, Meter
+from pytest_recall.replay.call import Kind, Way
+from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.secrets import secret_names
+from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.watch import Watch
+
+FOLDER = "_calibration"
+"""Beside the scenarios, for calibrations; none is called so, as their names begin with a letter."""
+BENCHES = "_membench"
+"""The same for answers of a membench."""
+
+
+def player_of(rubric: Rubric, mode: Mode, ways: Mapping[Kind, Way] = MappingProxyType({})) -> Player:
+    """Return a player by whom the calls of judges go by a cassette, whatever they do in runs.
+
+    `ways` are those of other kinds of calls.
+    """
+    every: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
+    player = Player(mode, every, ignored=rubric.ignore_hosts, redact=_redactor(rubric).text)
+    if rubric.rate_limits:
+        player.limits = Limits(rubric.rates())
+    return player
+
+
+def _redactor(rubric: Rubric) -> Redactor:
+    return Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shelf:
+    """The cassettes `folder/<scenario>/<name>.ndjson` of a command, recorded or replayed as `player` says."""
+
+    player: Player
+    place: Place
+    rubric: Rubric
+    folder: Path
+    scenario: str
+
+    def path(self, name: str) -> Path:
+        """Return where a cassette is."""
+        return Library(self.folder).of_case(name, self.scenario)
+
+    def tape(self, name: str) -> Tape:
+        """Return the tape of a cassette; in a replay it answers nothing if there is none. Raises RecallError."""
+        path, mode = self.path(name), self.player.mode
+        shown = self.place.name(path)
+        rules = self.rubric.rules()
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        run = f"{self.scenario.strip('_')} {now}"
+        known = mode in ("replay", "missing") and path.exists()
+        return Tape(
+            name=shown,
+            mode=mode,
+            rules=rules,
+            redactor=_redactor(self.rubric),
+            hint="the same command with --record records it",
+            cassette=Cassette(path, shown, rules) if known else None,
+            draft_path=Library(self.folder).new_draft(path) if mode in ("record", "missing") else None,
+            header={"case": name, "scenario": self.scenario, "run": run, "recorded_at": now},
+        )
+
+    def finish(self, tape: Tape, name: str) -> None:
+        """Let what was recorded take its place; what was served stays in it. Raises RecallError and OSError."""
+        if tape.draft_path is None:
+            return
+        news = tape.kept()
+        if news or tape.mode == "record":
+            calls = [*tape.served(), *news]
+            Library(self.folder).finish(self.path(name), tape.header, calls, tape.known_rules)
+        tape.draft_path.unlink(missing_ok=True)
+
+
+@contextmanager
+def taped(
+    player: Player, place: Place, rubric: Rubric, folder: Path, name: str, scenario: str = FOLDER
+) -> Iterator[Tape]:
+    """Record or replay the calls of judges that are made in this block, in `folder/<scenario>/<name>.ndjson`.
+
+    `player` is one of `player_of`, which says whether it is a recording or a replay. A recording
+    takes its place when the block ends in order; until then there is a draft. Raises RecallError
+    for a call that is not recorded, or one that cannot be.
+    """
+    shelf = Shelf(player=player, place=place, rubric=rubric, folder=folder, scenario=scenario)
+    path = shelf.path(name)
+    if player.mode == "replay" and not path.exists():
+        raise RecallError(f"{place.name(path)}: no such recording; make it with --record")
+    tape = shelf.tape(name)
+    try:
+        with _watched(player, tape):
+            yield tape
+    except MissError as error:
+        raise RecallError(str(error)) from None
+    if tape.misses or tape.problems:
+        raise RecallError(*tape.misses, *tape.problems)
+    shelf.finish(tape, name)
+
+
+@contextmanager
+def untaped(player: Player, rubric: Rubric) -> Iterator[None]:
+    """Listen to the calls of judges that are made in this block, for the budget and the rates. None is recorded.
+
+    Raises MissError for a call that must not begin.
+    """
+    with _watched(player, open_tape(rubric)):
+        yield
+
+
+def open_tape(rubric: Rubric) -> Tape:
+    """Return a tape that records nothing, for calls that are listened to."""
+    return Tape("", "off", rubric.rules(), _redactor(rubric), "")
+
+
+@contextmanager
+def _watched(player: Player, tape: Tape) -> Iterator[None]:
+    watch = Watch(player)
+    try:
+        with player.playing(tape), player.asking("judge"):
+            yield
+    finally:
+        tape.close()
+        watch.close()
+
+
+def limit(player: Player, place: Place, rubric: Rubric, budget: float) -> Meter:
+    """Let no call begin once those of `player` have cost `budget` US dollars, and return what counts them."""
+    ledger = Ledger(place.artifacts.folder / f".spent-{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}")
+    player.meter = Meter(budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", rubric.prices))
+    return player.meter

@@ -1,0 +1,221 @@
+"""Run trials at once, each on a thread and in a context of its own, and their coroutines on one event loop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+PATIENCE = 2.0
+"""Seconds that whatever was cancelled gets to come to its end."""
+
+
+class Tasks:
+    """The tasks of one trial. Those that begin after it was cancelled are cancelled as well."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._running: set[asyncio.Task[Any]] = set()
+        self._cancelled = False
+
+    async def run(self, awaitable: Awaitable[Any]) -> Any:
+        """Wait for `awaitable` in the task that this is called from."""
+        import asyncio
+
+        task = asyncio.current_task()
+        assert task is not None
+        self._loop = asyncio.get_running_loop()
+        self._running.add(task)
+        try:
+            if self._cancelled:
+                task.cancel()
+            return await awaitable
+        finally:
+            self._running.discard(task)
+
+    def cancel(self) -> None:
+        """Cancel what runs, from any thread."""
+        self._cancelled = True
+        loop = self._loop
+        if loop is not None and loop.is_running():
+            loop.call_soon_threadsafe(lambda: [task.cancel() for task in self._running])
+
+
+TASKS: ContextVar[Tasks | None] = ContextVar("recall_tasks", default=None)
+"""The tasks of the trial that runs here."""
+
+
+class Loop:
+    """The event loop. A client that several trials share is used from this one, whichever of them waits."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._stop: asyncio.Event | None = None
+
+    def begin(self) -> None:
+        """Be there before somebody waits: what asyncio takes to load is theirs otherwise."""
+        self._started()
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Run `awaitable` to its end and return what it gives; the calling thread waits, in its own context."""
+        import asyncio
+
+        tasks = TASKS.get() or Tasks()
+        future = asyncio.run_coroutine_threadsafe(tasks.run(awaitable), self._started())
+        try:
+            return future.result()
+        except BaseException:
+            # Ctrl-C or a timeout ended the waiting, and not the task.
+            future.cancel()
+            raise
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._thread is None:
+                ready = threading.Event()
+                self._thread = threading.Thread(target=self._serve, args=(ready,), name="recall-loop", daemon=True)
+                self._thread.start()
+                ready.wait()
+            assert self._loop is not None
+            return self._loop
+
+    def _serve(self, ready: threading.Event) -> None:
+        import asyncio
+
+        with asyncio.Runner() as runner:
+            self._loop = runner.get_loop()
+            self._stop = asyncio.Event()
+            ready.set()
+            runner.run(_until(self._stop))
+
+    def close(self) -> None:
+        """Cancel what is left, and end the thread; a task that will not end is left behind."""
+        if self._thread is not None and self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(PATIENCE)
+            self._thread = None
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+class Cancelled(BaseException):
+    """The job was called off before it began."""
+
+
+class Job:
+    """One trial that was handed to a pool. `begin` and `end` are times since the epoch, `seconds` what it took."""
+
+    def __init__(self, work: Callable[[], Any], context: Context, name: str) -> None:
+        self.begin = self.end = self.seconds = 0.0
+        self._work = work
+        self._context = context
+        self._tasks = Tasks()
+        self._done = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+        # A daemon: Python does not wait at its exit for an agent that never comes back.
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.ended: Callable[[Job], None] = lambda job: None
+
+    def _run(self) -> None:
+        clock, self.begin = time.perf_counter(), time.time()
+        try:
+            self._context.run(TASKS.set, self._tasks)
+            self._result = self._context.run(self._work)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self.seconds = time.perf_counter() - clock
+            self.end = self.begin + self.seconds
+            self._done.set()
+            self.ended(self)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has come to its end."""
+        return self._done.is_set()
+
+    def result(self) -> Any:
+        """Wait for the end, and return what the work returned or raise what it raised."""
+        __tracebackhide__ = True
+        self._done.wait()
+        if self._error is not None:
+            error, self._error = self._error, None
+            try:
+                raise error
+            finally:
+                del error  # Its traceback holds this frame.
+        return self._result
+
+    def call_off(self) -> None:
+        """End it without a thread, as it never began."""
+        self._error = Cancelled()
+        self._done.set()
+
+    def cancel(self) -> None:
+        """Cancel its tasks. A thread cannot be cancelled: it is told by what it calls next."""
+        self._tasks.cancel()
+
+    def join(self, deadline: float) -> bool:
+        """Wait until `deadline`, by the monotonic clock, and return whether it has ended."""
+        return self._done.wait(max(0.0, deadline - time.monotonic()))
+
+
+class Pool:
+    """Runs up to `limit` jobs at once, first come, first served."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting: deque[Job] = deque()
+        self._running: set[Job] = set()
+        self._lock = threading.Lock()
+
+    def submit(self, work: Callable[[], Any], context: Context, name: str) -> Job:
+        """Run `work` in `context` as soon as there is room."""
+        return self.enter(Job(work, context, name))
+
+    def enter(self, job: Job) -> Job:
+        """Run a job as soon as there is room, and return it."""
+        job.ended = self._ended
+        with self._lock:
+            self._waiting.append(job)
+        self._fill()
+        return job
+
+    def _fill(self) -> None:
+        with self._lock:
+            while self._waiting and len(self._running) < self._limit:
+                job = self._waiting.popleft()
+                self._running.add(job)
+                job.thread.start()
+
+    def _ended(self, job: Job) -> None:
+        with self._lock:
+            self._running.discard(job)
+        self._fill()
+
+    def cancel(self, jobs: list[Job]) -> None:
+        """Call off what waits, cancel what runs, and give it a moment; what does not end by then is left behind."""
+        with self._lock:
+            for job in jobs:
+                if job in self._waiting:
+                    self._waiting.remove(job)
+                    job.call_off()
+        for job in jobs:
+            if not job.is_done:
+                job.cancel()
+        deadline = time.monotonic() + PATIENCE
+        for job in jobs:
+            if not job.join(deadline):
+                self._ended(job)

@@ -1,0 +1,220 @@
+"""Conditions: what a verdict was given under, in digests short enough for a line of the state."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_recall.replay.encodings import json_of
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.matching import Rules, canonical, plain_body
+from pytest_recall.trials.trial import Outcome, Trial
+
+if TYPE_CHECKING:
+    from pytest_recall.cases.settings import Rubric
+
+MOST = 4
+"""Values that are kept of one condition: an agent with more prompts or models than that is known by the first."""
+KEPT = 4_000
+"""Characters of an answer in the header of a cassette."""
+DIGITS = 6
+"""Hex digits of a digest. Two values that differ are taken for one another once in 16 million."""
+
+_ITEM = re.compile(r"([a-z]+)=([\w.@/:~-]+(?:\+[\w.@/:~-]+)*)")
+_NAME = re.compile(r"[\w.@/:-]{1,60}")
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_TOOLS = ("tools", "functions", "toolConfig", "tool_config")
+_DIALOGUE = ("messages", "contents", "input", "prompt")
+# What names the caller, the model or the turn, and what is drawn anew each time.
+_NO_SETTING = frozenset(
+    {"model", "stream", "stream_options", "streamOptions", "seed", "store", "previous_response_id", "conversation"}
+)
+# A prompt that says what day it is does not change with each day.
+_PASSING = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d:\d\d(?::\d\d)?\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
+    re.IGNORECASE,
+)
+
+
+class Conditions(NamedTuple):
+    """What a verdict was given under; what is not known is empty.
+
+    `case` is the case as it was written; `system`, `tools`, `settings` and `dialogue` what its agent sent to
+    models, without the case's own words; `model` who answered; `judge` the judging models and their prompts,
+    `threshold` what the rubric holds scores to; `trouble` how calls ended badly; `taped` the day on which a
+    replayed answer was recorded, and `retold` whether the agent made the `same` answer of it then, or an`other`.
+    The rest are digests.
+    """
+
+    case: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    dialogue: tuple[str, ...] = ()
+    model: tuple[str, ...] = ()
+    judge: tuple[str, ...] = ()
+    threshold: tuple[str, ...] = ()
+    trouble: tuple[str, ...] = ()
+    taped: tuple[str, ...] = ()
+    retold: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={'+'.join(values)}" for name, values in self._asdict().items() if values)
+
+    @classmethod
+    def parse(cls, text: str | None) -> Conditions:
+        """Return the conditions that `str` gave; what is none of them, or of a later version, is passed over."""
+        found = (_ITEM.fullmatch(item) for item in (text or "").split())
+        return cls(**{match[1]: tuple(match[2].split("+")) for match in found if match and match[1] in cls._fields})
+
+
+class Prompts(NamedTuple):
+    """What an agent sent to models in one trial, as digests by part, each value once."""
+
+    system: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    dialogue: tuple[str, ...] = ()
+
+
+class Taped(NamedTuple):
+    """When a replayed cassette was recorded, an ISO 8601 date, and the answer of the agent then; None if unknown."""
+
+    day: str
+    answer: str | None = None
+    passed: bool = False
+
+
+def taped_of(header: Mapping[str, Any]) -> Taped:
+    """Return what the header of a cassette says of its recording."""
+    answer = header.get("answer")
+    passed = header.get("outcome") == Outcome.PASSED.value
+    return Taped(str(header.get("recorded_at", ""))[:10], answer if isinstance(answer, str) else None, passed)
+
+
+def kept_answer(text: str) -> str:
+    """Return as much of an answer as the header of a cassette keeps, to compare with or to show."""
+    return text[:KEPT]
+
+
+def conditions(
+    trial: Trial, prompts: Prompts, rubric: Rubric, own: Iterable[str], taped: Taped | None = None
+) -> Conditions:
+    """Return what the verdict of `trial` was given under.
+
+    `own` are the judges whose threshold the case itself names; `taped` is what is known of the recording that
+    was replayed.
+    """
+    answer = None if trial.answer is None else kept_answer(trial.answer.text)
+    compared = taped is not None and taped.answer is not None and answer is not None
+    asked = [call for call in trial.calls if call.kind != "judge"]
+    bars = {v.judge: rubric.thresholds[v.judge] for v in trial.verdicts if v.judge in rubric.thresholds}
+    held = sorted((name, bar) for name, bar in bars.items() if name not in set(own))
+    return Conditions(
+        case=(trial.fingerprint[:DIGITS],) if trial.fingerprint else (),
+        **prompts._asdict(),
+        model=_few(_named(call.model) for call in asked if call.model and not call.trouble),
+        judge=_few(filter(None, [_judges(trial, rubric)])),
+        threshold=(_digest(held),) if held else (),
+        trouble=_few(_named(call.trouble) for call in asked if call.trouble and not call.retried),
+        taped=(taped.day,) if taped and taped.day else (),
+        retold=(("same" if taped.answer == answer else "other"),) if taped and compared else (),
+    )
+
+
+def prompts(requests: Iterable[Request], texts: Iterable[str], rules: Rules) -> Prompts:
+    """Return what `requests` say to models, in their order; `texts` are the case's own words.
+
+    Of a dialogue only the first request counts: in what follows stands what the model has replied, or what
+    tools have, which is another one each time. Its digest is there whenever a model was asked, the others where
+    there was something of that kind.
+    """
+    parts: dict[str, list[str]] = {name: [] for name in Prompts._fields}
+    own = sorted({text for text in texts if text.strip()}, key=lambda text: (-len(text), text))
+    for request in requests:
+        body = rules.stripped(request.url, json_of(plain_body(request)))
+        if not isinstance(body, Mapping) or not any(name in body for name in _DIALOGUE) or _embeds(request):
+            continue
+        first = not parts["dialogue"]
+        for name, value in _parts(body):
+            if first if name == "dialogue" else value:
+                parts[name].append(_digest(_masked(value, own)))
+    return Prompts(**{name: _few(values) for name, values in parts.items()})
+
+
+def words_of(value: Any) -> Iterator[str]:
+    """Yield every text in what a case asks."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from words_of(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from words_of(item)
+
+
+def _embeds(request: Request) -> bool:
+    return request.url.partition("?")[0].rstrip("/").endswith("/embeddings")
+
+
+def _parts(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    told = next(body[name] for name in _DIALOGUE if name in body)
+    messages = told if isinstance(told, list) else [told]
+    ruling = [message for message in messages if _role(message) in ("system", "developer")]
+    known = {*_SYSTEM, *_TOOLS, *_DIALOGUE, *_NO_SETTING}
+    yield "system", [*(body[name] for name in _SYSTEM if name in body), *ruling]
+    yield "tools", [body[name] for name in _TOOLS if name in body]
+    yield "settings", {name: value for name, value in body.items() if name not in known}
+    yield "dialogue", [message for message in messages if _role(message) not in ("system", "developer")]
+
+
+def _role(message: Any) -> str:
+    return str(message.get("role", "")) if isinstance(message, Mapping) else ""
+
+
+def _masked(value: Any, own: list[str]) -> Any:
+    if isinstance(value, str):
+        for text in own:
+            value = value.replace(text, "\0")
+        return _PASSING.sub("\1", value)
+    if isinstance(value, Mapping):
+        return {name: _masked(item, own) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, own) for item in value]
+    return value
+
+
+def _judges(trial: Trial, rubric: Rubric) -> str:
+    """Return a digest over the models that judged first, and what they were shown; empty if none did.
+
+    Whether somebody is asked after them depends on the verdict, so that it is no condition of it.
+    """
+    found = [
+        [
+            verdict.judge,
+            verdict.version,
+            sorted({f"{vote.model} {vote.replied or ''}" for vote in verdict.judgement.votes if not vote.error}),
+        ]
+        for verdict in trial.verdicts
+        if verdict.judgement is not None
+    ]
+    if not found:
+        return ""
+    return _digest([found, {name: criterion.model_dump(mode="json") for name, criterion in rubric.criteria.items()}])
+
+
+def _named(name: str) -> str:
+    """Return a name as it is, if it stands in a line of the state; else its digest."""
+    return name if _NAME.fullmatch(name) else f"~{_digest(name)}"
+
+
+def _few(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))[:MOST]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value).encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]

@@ -1,0 +1,29 @@
+"""Match the passages of an answer against the evidence that a question needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pytest_recall.cases.memory_part import Unit
+from pytest_recall.trials.trial import Passage
+
+
+def ranked(passages: Sequence[Passage], units: Sequence[Unit], evidence: Sequence[str]) -> list[str] | None:
+    """Return for each passage the id that evidence could name, in their order; None if nothing says what they are.
+
+    That is the id of a unit, or its session where evidence is of sessions. A passage that contains
+    the whole text of a unit that is evidence is taken for it; `?1` is a first one that names nothing.
+    """
+    wanted = set(evidence)
+    names = {unit.id: unit.id for unit in units}
+    sessions = {unit.id: unit.metadata.get("session", unit.id) for unit in units}
+    if not wanted <= names.keys():
+        names = {**sessions, **{session: session for session in sessions.values()}}
+    gold = [(unit.content, names[unit.id]) for unit in units if names[unit.id] in wanted]
+    found = [
+        names.get(one.source or "") or next((id for content, id in gold if content in one.text), None)
+        for one in passages
+    ]
+    if passages and not any(found):
+        return None
+    return [id or f"?{rank}" for rank, id in enumerate(found, start=1)]

@@ -1,0 +1,261 @@
+"""Execution: one case, asked and judged."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from pytest_recall.cases.case import Case, JudgeCall
+from pytest_recall.files.coerce import field_of, number_of, well_formed
+from pytest_recall.files.errors import CaseError, RecallError, nearest, one_line
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict, passage_of
+
+Agent = Callable[[Any], Any]
+JudgeFunction = Callable[..., Any]
+Wait = Callable[[Awaitable[Any]], Any]
+"""Runs an awaitable to its end and returns what it gives."""
+Ends = tuple[type[BaseException], ...]
+DEFAULT_THRESHOLD = 0.5
+PREFLIGHT = "preflight"
+"""The stage at which a judge that gets itself ready breaks."""
+
+
+def _anybody(kind: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def run_case(
+    case: Case,
+    agent: Agent,
+    judges: Mapping[str, JudgeFunction],
+    *,
+    thresholds: Mapping[str, float],
+    wait: Wait,
+    clock: Callable[[], float],
+    ends: Ends = (),
+    asking: Callable[[str], AbstractContextManager[None]] = _anybody,
+) -> Trial:
+    """Ask `agent` the case, let its judges decide, and return the trial.
+
+    `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
+    `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
+    somebody ends the whole run, and no trial; `asking` marks the calls that are made within
+    it as of a kind. A judge with a method `ready` is made ready by it before the agent is asked.
+    Raises CaseError, the third outcome, where there is no verdict; what the agent or a judge
+    raised is its cause.
+    """
+    check_callable("agent", agent)
+    for call in case.judges:
+        check_callable(f"judge_{call.name}", judges[call.name])
+        check_arguments(call, judges[call.name])
+    if preflights := [ready for judge in judges.values() if callable(ready := getattr(judge, "ready", None))]:
+        with asking("judge"):
+            for preflight in preflights:
+                called(PREFLIGHT, preflight, ends)
+    start = clock()
+    with asking("agent"):
+        answer = ask(case, agent, wait, ends)
+    seconds = clock() - start
+    with asking("judge"):
+        decided = [judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
+    check_threshold(case, any(scored for _, scored in decided))
+    verdicts = tuple(verdict for verdict, _ in decided)
+    passed = all(verdict.passed for verdict in verdicts)
+    return Trial(
+        case_id=case.id,
+        outcome=Outcome.PASSED if passed else Outcome.FAILED,
+        scenario=case.scenario,
+        dimension=case.dimension,
+        verdicts=verdicts,
+        answer=answer,
+        seconds=round(seconds, 6),
+        fingerprint=case.fingerprint,
+    )
+
+
+def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:
+    """Return the agent's answer to the case, or to the last turn of its conversation.
+
+    A conversation grows message by message, as `{"role": ..., "content": ...}`; each user
+    turn is put to the agent with all that came before, unless its reply is scripted.
+    """
+    if case.turns is None:
+        return _asked(agent, case.input, wait, ends)
+    messages: list[dict[str, str]] = []
+    for turn in case.turns:
+        messages.append({"role": "user", "content": turn.user})
+        if turn.assistant is not None:
+            messages.append({"role": "assistant", "content": turn.assistant})
+            continue
+        answer = _asked(agent, [dict(message) for message in messages], wait, ends)
+        messages.append({"role": "assistant", "content": answer.text})
+    return answer
+
+
+def _asked(agent: Agent, question: Any, wait: Wait, ends: Ends) -> Answer:
+    def call() -> Answer:
+        __tracebackhide__ = True
+        return as_answer(_done(agent(question), wait))
+
+    answer: Answer = called("agent", call, ends)
+    return answer
+
+
+def as_answer(given: Any) -> Answer:
+    """Return what an agent gave as an Answer: text, or an object or mapping with `text`.
+
+    Raises RecallError for anything else.
+    """
+    if isinstance(given, str):
+        return Answer(text=well_formed(given))
+    get = field_of(given)
+    text = get("text")
+    if not isinstance(text, str):
+        raise RecallError(f"answered with {type(given).__name__}; return text, or an object with a `text` attribute")
+    passages = tuple(_passage(passage) for passage in get("passages") or ())
+    return Answer(text=well_formed(text), passages=passages, usage=_usage(get("usage")))
+
+
+def _passage(given: Any) -> Passage:
+    passage = passage_of(given)
+    if passage is None:
+        raise RecallError(f"a passage is {type(given).__name__}; give text, or an object with a `text` attribute")
+    return passage
+
+
+def _usage(given: Any) -> dict[str, float]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        dump = getattr(given, "model_dump", None)  # the SDKs' objects are pydantic models
+        slots = [getattr(kind, "__slots__", ()) for kind in type(given).__mro__]
+        names = {*getattr(given, "__dict__", {}), *(n for s in slots for n in ((s,) if isinstance(s, str) else s))}
+        given = dump() if dump else {name: getattr(given, name, None) for name in sorted(names)}
+    return {str(kind): count for kind, count in given.items() if number_of(count) is not None}
+
+
+def _done(value: Any, wait: Wait) -> Any:
+    __tracebackhide__ = True
+    return wait(value) if inspect.isawaitable(value) else value
+
+
+def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
+    """Return what `call` gives. Raises CaseError for what it raises, with `stage` where none is named further down."""
+    __tracebackhide__ = True
+    try:
+        return call()
+    except ends:
+        raise
+    except CaseError:
+        raise
+    except RecallError as error:
+        raise CaseError(stage, str(error)) from None
+    except ModuleNotFoundError as error:
+        raise CaseError(stage, f"needs the module `{error.name}`, which is not installed; install it") from None
+    except Exception as error:
+        raise CaseError(stage, f"{type(error).__name__}: {one_line(str(error)) or 'no message'}") from error
+
+
+def check_callable(fixture: str, value: object) -> None:
+    """Raise CaseError if what a fixture gave cannot be called."""
+    if not callable(value):
+        stage = fixture.replace("_", " ", 1)
+        takes = "the answer and the case" if fixture.startswith("judge_") else "the input of a case"
+        told = f"the fixture `{fixture}` gave {one_line(repr(value), 60)}, which is no function"
+        raise CaseError(stage, f"{told}; return one that takes {takes}")
+
+
+def check_arguments(call: JudgeCall, judge: JudgeFunction) -> None:
+    """Raise CaseError for arguments that the judge does not take, before anything is spent."""
+    if not call.arguments:
+        return
+    own = call.arguments.get("threshold")
+    number = number_of(own)
+    if own is not None and (number is None or not 0 <= number <= 1):
+        raise CaseError(f"judge {call.name}", f"threshold: {own!r} is no score; give a number from 0 to 1")
+    names = _argument_names(judge)
+    for name in call.arguments:
+        if names is not None and name not in names and name != "threshold":
+            known = nearest(name, [*names, "threshold"])
+            raise CaseError(f"judge {call.name}", f"unknown argument `{name}`{known}")
+
+
+def check_threshold(case: Case, scored: bool) -> None:
+    """Raise CaseError for a threshold that no judge of the case compares a score with."""
+    if case.threshold is not None and not scored:
+        raise CaseError(
+            "threshold", f"no judge of the case scores, so nothing is compared with {case.threshold:g}; remove it"
+        )
+
+
+def _argument_names(judge: JudgeFunction) -> list[str] | None:
+    """Return the names of a judge's arguments after answer and case; None if it takes any."""
+    try:
+        parameters = list(inspect.signature(judge).parameters.values())[2:]
+    except (TypeError, ValueError):
+        return None
+    return None if any(p.kind is p.VAR_KEYWORD for p in parameters) else [p.name for p in parameters]
+
+
+def judged(
+    call: JudgeCall,
+    judge: JudgeFunction,
+    answer: Answer,
+    case: Case,
+    thresholds: Mapping[str, float],
+    wait: Wait,
+    ends: Ends,
+) -> tuple[Verdict, bool]:
+    """Return the verdict, and whether a threshold decided it. Raises CaseError."""
+    arguments = dict(call.arguments)
+    own = arguments.pop("threshold", None)
+    stage = f"judge {call.name}"
+    given = (number_of(own), case.threshold, thresholds.get(call.name))
+    threshold = next((value for value in given if value is not None), None)
+    compares = threshold is not None and "threshold" in (_argument_names(judge) or ())
+    if compares:
+        # It decides from several scores; where no threshold is given, by one of its own.
+        arguments["threshold"] = threshold
+
+    def decide() -> Verdict:
+        __tracebackhide__ = True
+        return as_verdict(_done(judge(answer, case, **arguments), wait))
+
+    verdict: Verdict = called(stage, decide, ends)
+    if verdict.passed is not None:
+        if own is not None and not compares:
+            raise CaseError(stage, "decides by itself, so that `threshold` has no effect; remove it")
+        return _signed(verdict, call.name), compares
+    threshold = DEFAULT_THRESHOLD if threshold is None else threshold
+    score = verdict.score or 0.0
+    passed = score >= threshold
+    reason = verdict.reason if passed else f"{verdict.reason or f'score {score:.2f}'}, below {threshold:g}"
+    return _signed(replace(verdict, passed=passed, reason=reason), call.name), True
+
+
+def _signed(verdict: Verdict, judge: str) -> Verdict:
+    return replace(verdict, reason=well_formed(str(verdict.reason or "")), judge=judge)
+
+
+def as_verdict(given: Any) -> Verdict:
+    """Return what a judge gave as a Verdict: a Verdict, a bool, a score in 0..1, or `(either, reason)`.
+
+    Raises RecallError for anything else: a judge that says nothing has not decided.
+    """
+    reason = ""
+    if isinstance(given, tuple) and len(given) == 2:
+        given, reason = given[0], str(given[1])
+    if isinstance(given, bool):
+        return Verdict(passed=given, score=None, reason=reason)
+    if isinstance(given, int | float):
+        given = Verdict(passed=None, score=float(given), reason=reason)
+    if not isinstance(given, Verdict):
+        raise RecallError(f"gave {one_line(repr(given), 60)}; return a Verdict, a bool, or a score from 0 to 1")
+    if given.score is not None and not 0 <= given.score <= 1:
+        raise RecallError(f"gave the score {given.score!r}; a score lies between 0 and 1")
+    if given.passed is None and given.score is None:
+        raise RecallError("gave neither `passed` nor a score; a verdict needs one of them")
+    return given

@@ -1,0 +1,234 @@
+"""The append-only journal `trials.jsonl` of a run, and tables of verdicts from elsewhere.
+
+The first line is the header, each further one a trial, the last one the end mark. A line
+is flushed as it is written, so that a process killed at any byte loses only the trial
+that it was writing. A run that goes on writes a mark of that, and then further lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import IO, Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from pytest_recall.files.coerce import typed
+from pytest_recall.files.disk import check_link, read_text, write_bytes
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.call import Call
+from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.series import Rule
+from pytest_recall.trials.trial import Trial
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing tells a run that goes on from one that was killed.
+    fcntl = None  # type: ignore[assignment]
+
+NAME = "trials.jsonl"
+VERSION = 1
+_LONGEST_END = 65_536
+"""Bytes from the end of a journal in which its last line is looked for, if that is an end mark."""
+
+
+class Journal:
+    """A journal that is being written; a context manager that closes the file.
+
+    Its process holds a lock on the file, where there are such, and the lock dies with it.
+    """
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        self.folder = folder
+        self._file: IO[bytes] = (folder / NAME).open("xb")
+        self._begun = monotonic()
+        _hold(self._file)
+        self._write(_first(header))
+
+    @classmethod
+    def continued(cls, folder: Path) -> Journal:
+        """Return the journal of a run that goes on, without a last line that was cut off, held by nobody else.
+
+        Raises RecallError if another process is writing it, or OSError.
+        """
+        check_link(folder, folder / NAME)
+        journal = cls.__new__(cls)
+        journal.folder = folder
+        journal._begun = monotonic()
+        journal._file = (folder / NAME).open("r+b")
+        if not _hold(journal._file):
+            journal._file.close()
+            raise RecallError(f"{folder.name}: still runs, or a process that it has begun does; let it end first")
+        journal._file.truncate(journal._file.read().rfind(b"\n") + 1)
+        journal._file.seek(0, 2)
+        return journal
+
+    def resume(self, started: str, budget: float | None, ledger: str, early: str) -> None:
+        """Write that the run goes on, with its budget and the files beside the journal. Raises OSError."""
+        self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger, "early": early})
+
+    @property
+    def seconds(self) -> float:
+        """How long this process has been writing it."""
+        return round(monotonic() - self._begun, 3)
+
+    def close(self) -> None:
+        """Let go of the file; one that has no end mark is of a run that was cut off."""
+        self._file.close()
+
+    def append(self, trial: Trial) -> None:
+        """Write one trial through to the operating system. Raises OSError."""
+        self._write({"kind": "trial", **trial.to_json()})
+
+    def spent(self, calls: Iterable[Call]) -> None:
+        """Write the calls that belong to no trial. Raises OSError."""
+        self._write({"kind": "calls", "calls": [call.to_json() for call in calls]})
+
+    def amend(self, header: Header) -> None:
+        """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
+        self._write({"kind": "amend", "version": VERSION, **header._asdict()})
+
+    def end(self, exit_code: int, why: str = "", also: Iterable[str] = ()) -> None:
+        """Write the end mark, why some cases were not run if that is known, and what else failed. Raises OSError."""
+        self._write(_last(exit_code, why, self.seconds, also))
+        self.close()
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._file.write(_line(record) + b"\n")
+        self._file.flush()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_journal(folder: Path) -> Record:
+    """Return the journal of the run in `folder`.
+
+    A last line that was cut off is left out. Raises RecallError for a line that no
+    version has written, or a header of a later version.
+    """
+    path = folder / NAME
+    *lines, _ = read_text(path, whole_lines=True).split("\n")
+    if not lines:
+        raise RecallError(f"{path}: no whole line; the run was cut off before it began, and nothing is lost")
+    header: Header | None = None
+    first: dict[str, Any] = {}
+    trials: list[Trial] = []
+    calls: list[Call] = []
+    exit_code: int | None = None
+    why = ""
+    also: tuple[str, ...] = ()
+    seconds: float | None = 0.0
+    for number, line in enumerate(lines, start=1):
+        try:
+            record = json.loads(line)
+            kind = record["kind"]
+            if number == 1:
+                header, first = _header(record, path), record
+            elif kind == "trial":
+                trial = Trial.from_json(record)
+                if trial.rule:
+                    Rule.parse(trial.rule)
+                trials.append(trial)
+            elif kind == "calls":
+                calls += map(Call.from_json, record["calls"])
+            elif kind == "amend":
+                header = _header({**record, "kind": "run", "started": first["started"]}, path)
+            elif kind == "resume":
+                seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
+                exit_code, why = None, ""
+                beside = {key: record[key] for key in ("budget", "ledger", "early")}
+                header = header and header._replace(**typed(Header, beside))
+            elif kind == "end":
+                exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
+                also = tuple(map(str, record.get("also", ())))
+                took = record.get("seconds")
+                seconds = None if seconds is None or took is None else seconds + float(took)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            raise RecallError(
+                f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
+            ) from None
+    assert header is not None
+    took_all = None if exit_code is None else seconds
+    return Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
+
+
+def is_cut_off(folder: Path) -> bool:
+    """Whether the run in `folder` has no end mark, and no process that writes it; False where that cannot be told."""
+    try:
+        with (folder / NAME).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _LONGEST_END))
+            last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+            return not last.startswith(b'{"kind":"end"') and _hold(file)
+    except OSError:
+        return False
+
+
+def write_journal(folder: Path, record: Record) -> None:
+    """Replace the journal in `folder` by one that reads as `record`. Raises OSError."""
+    records = [_first(record.header), *({"kind": "trial", **trial.to_json()} for trial in record.trials)]
+    if record.calls:
+        records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
+    if record.exit_code is not None:
+        records.append(_last(record.exit_code, record.why, record.seconds, record.also))
+    write_bytes(folder / NAME, b"".join(_line(one) + b"\n" for one in records), durable=True)
+
+
+def _first(header: Header) -> dict[str, Any]:
+    return {"kind": "run", "version": VERSION, **header._asdict()}
+
+
+def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) -> dict[str, Any]:
+    known = {"why": why or None, "also": list(also) or None, "seconds": seconds}
+    return {"kind": "end", "exit_code": exit_code, **{name: one for name, one in known.items() if one is not None}}
+
+
+def _hold(file: IO[bytes]) -> bool:
+    """Lock the file for this process, and return whether it has it now, or nobody can tell."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # A file system without locks.
+        return True
+    return True
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    try:
+        return to_json(record)
+    except PydanticSerializationError:
+        return json.dumps(record, separators=(",", ":")).encode()  # a lone surrogate has no UTF-8, but an escape
+
+
+def _header(record: dict[str, Any], path: Path) -> Header:
+    if record["kind"] != "run":
+        raise RecallError(f"{path}:1: not a journal: the first line must describe the run")
+    if record["version"] != VERSION:
+        raise RecallError(f"{path}:1: version {record['version']} is not known to this pytest-recall; upgrade it")
+    header = Header(
+        **typed(Header, record),
+        picks=tuple(_pairs(record["picks"])),
+        observed=tuple(_pairs(record.get("observed", ()))),
+        slice=tuple(_pairs(record.get("slice", ()))),
+        moved=tuple(_pairs(record.get("moved", ()))),
+        unanswered=tuple((str(case_id), str(day), int(days)) for case_id, day, days in record.get("unanswered", ())),
+    )
+    date.fromisoformat(header.date)
+    return header
+
+
+def _pairs(picks: Iterable[Any]) -> Iterable[tuple[str, str]]:
+    for case_id, reason in picks:
+        yield str(case_id), str(reason)

@@ -1,0 +1,107 @@
+"""Record: a whole run as plain data, what was asked for and what came of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pytest_recall.replay.call import Call
+from pytest_recall.trials.trial import Trial
+
+
+class Header(NamedTuple):
+    """What a run was asked to do: all that is needed to score it or to fold it later.
+
+    `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
+    `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
+    `writes` whether the run's trials belong in the state; `total` the cases it chose from;
+    `quarantined` says which of all cases are set apart, each with its date and its owner;
+    `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
+    under test; `batch` says that calls go through batch APIs where these take them. `policy` is the
+    rubric's; `near` says in words which cases the change touches, `left_near` of how many there was no
+    room, and `left_stale` how many verdicts are older than a night may leave them. `observed` is what the
+    schedule would have run, in a run of everything that is to show what this would have missed.
+
+    Of a shard, `picks` is its part of `slice`, which all shards of the run have in common, and
+    `fingerprint` is over that. `settings` is what decides a verdict beside the case, a line each;
+    `budget` is in US dollars, and `ledger` the file in which it is kept; `early` that of trials which came
+    to their end before their turn. `merged` are the shards that
+    this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
+
+    `blocks` is the rubric's. Of the `total` cases `questions` are on no schedule, `verdicts` had a verdict before the
+    run, and of these `passing` passed at the last one; None is a run of a version that did not count them. Of the
+    cases that were not chosen `oldest` is the day of the oldest verdict, of `oldest_case`, and `overdue` of how many
+    the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
+    that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
+    and `branch` are git's; empty where there is no repository, or none of a name.
+    """
+
+    run: str
+    date: str
+    mode: str
+    seed: str
+    started: str
+    scheduled: bool
+    writes: bool
+    total: int
+    picks: tuple[tuple[str, str], ...]
+    state: str = ""
+    pr: str | None = None
+    model: str | None = None
+    reset: bool = False
+    owner: str | None = None
+    scenarios: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
+    not_due: int = 0
+    over_cap: int = 0
+    unseen: int = 0
+    next_due: str | None = None
+    orphans: tuple[str, ...] = ()
+    swapped: int = 0
+    quarantined: tuple[str, ...] = ()
+    lapses: int | None = None
+    quarantine_days: int = 30
+    baselines: tuple[str, ...] = ()
+    batch: bool = False
+    policy: str = "literal"
+    near: str = ""
+    left_near: int = 0
+    left_stale: int = 0
+    observed: tuple[tuple[str, str], ...] = ()
+    shard: str = ""
+    slice: tuple[tuple[str, str], ...] = ()
+    fingerprint: str = ""
+    settings: tuple[str, ...] = ()
+    budget: float | None = None
+    ledger: str = ""
+    early: str = ""
+    merged: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    blocks: str = ""
+    questions: int = 0
+    verdicts: int | None = None
+    passing: int = 0
+    oldest: str = ""
+    oldest_case: str = ""
+    overdue: int | None = None
+    unanswered: tuple[tuple[str, str, int], ...] = ()
+    moved: tuple[tuple[str, str], ...] = ()
+    commit: str = ""
+    branch: str = ""
+
+
+class Record(NamedTuple):
+    """A run: its header, its trials in order, and how it ended.
+
+    `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
+    to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
+    were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
+    `also` says what failed beside the cases, a test or a file each.
+    """
+
+    header: Header
+    trials: tuple[Trial, ...] = ()
+    exit_code: int | None = None
+    calls: tuple[Call, ...] = ()
+    why: str = ""
+    seconds: float | None = None
+    also: tuple[str, ...] = ()

@@ -1,0 +1,184 @@
+"""Several trials of one case in one run, the verdict that they come to, and how much of it is chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
+from pytest_recall.trials.trial import Outcome, Trial
+
+
+def graded(trials: Iterable[Trial], arm: str = "") -> dict[str, Trial]:
+    """Return the trial that grades each case, by case id, in the order in which they began.
+
+    That is the last one; of a series the last with the outcome that all of it comes to. A
+    series that was cut off before it was decided has no verdict. `arm` is whose trials they are:
+    those of a baseline say nothing of the agent under test, and are left out where it is empty.
+    """
+    return {case_id: _grade(last) for case_id, last in series(trials, arm).items()}
+
+
+def series(trials: Iterable[Trial], arm: str = "") -> dict[str, list[Trial]]:
+    """Return the trials of `arm` that count for each case: all of the last series, or the last one."""
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        if trial.arm != arm:
+            continue
+        known = found.get(trial.case_id)
+        if not trial.rule or trial.repeat == 1 or known is None:
+            found[trial.case_id] = [trial]
+        elif known[-1].repeat == trial.repeat:
+            known[-1] = trial  # Its end had something to say against it.
+        else:
+            known.append(trial)
+    return found
+
+
+def _grade(trials: list[Trial]) -> Trial:
+    last = trials[-1]
+    if not last.rule:
+        return last
+    rule = Rule.parse(last.rule)
+    outcomes = [trial.outcome for trial in trials]
+    verdict = rule.decided(outcomes)
+    if verdict is None or not verdict.is_verdict:
+        told = ", ".join(f"{outcomes.count(kind)} {kind}" for kind in Outcome if kind in outcomes)
+        ended = "was cut off" if verdict is None else "came to no verdict"
+        told = f"{rule} {ended}: {told}"
+        reasons = [trial.error for trial in trials if trial.error]
+        error = f"{told} ({reasons[-1]})" if reasons else told
+        return last._replace(outcome=verdict or Outcome.ERROR, verdicts=(), error=error, evidence=False)
+    one = [trial for trial in trials if trial.outcome is verdict][-1]
+    return one._replace(evidence=all(trial.evidence for trial in trials))
+
+
+class Repeats(NamedTuple):
+    """The trials of one case: of `trials` verdicts `passed` are passes, `undecided` trials came to none.
+
+    A trial without a verdict is no fail: it is left out of all that follows.
+    """
+
+    case_id: str
+    trials: int
+    passed: int
+    undecided: int = 0
+
+    @property
+    def coin_flip(self) -> bool:
+        """Whether the case neither always passed nor always failed."""
+        return 0 < self.passed < self.trials
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 95 % interval of the case's pass rate (Wilson); None without a verdict."""
+        return wilson(self.passed, self.trials)
+
+    def at(self, k: int) -> float | None:
+        """Return pass@k: the probability that one of `k` tries passes; None with fewer verdicts than `k`."""
+        return pass_at_k(self.trials, self.passed, k)
+
+    def hat(self, k: int) -> float | None:
+        """Return pass^k: the probability that all of `k` tries pass; None with fewer verdicts than `k`."""
+        return pass_hat_k(self.trials, self.passed, k)
+
+
+class RepeatSummary(NamedTuple):
+    """All cases together: pass@k and pass^k as means over the `cases` that have `k` verdicts.
+
+    They are None if no case has, as is `pass_at_1`, their mean pass rate; `short` cases have
+    fewer. `coin_flips` counts the cases, among all, that neither always passed nor always failed.
+    """
+
+    k: int
+    cases: int
+    short: int
+    pass_at_1: float | None
+    pass_at_k: float | None
+    pass_hat_k: float | None
+    coin_flips: int
+
+
+def repeats(outcomes: Mapping[str, Iterable[Outcome]]) -> list[Repeats]:
+    """Return the repeats of each case, by id, from the outcomes of its trials."""
+    found = []
+    for case_id in sorted(outcomes):
+        every = list(outcomes[case_id])
+        passed, failed = every.count(Outcome.PASSED), every.count(Outcome.FAILED)
+        found.append(Repeats(case_id, passed + failed, passed, len(every) - passed - failed))
+    return found
+
+
+def summarize_repeats(found: Iterable[Repeats], k: int) -> RepeatSummary:
+    """Return the summary of several cases for `k` tries. Raises ValueError for a `k` below 1."""
+    every = list(found)
+    at = [value for one in every if (value := one.at(k)) is not None]
+    hat = [value for one in every if (value := one.hat(k)) is not None]
+    return RepeatSummary(
+        k=k,
+        cases=len(at),
+        short=len(every) - len(at),
+        pass_at_1=sum(one.passed / one.trials for one in every if one.trials >= k) / len(at) if at else None,
+        pass_at_k=sum(at) / len(at) if at else None,
+        pass_hat_k=sum(hat) / len(hat) if hat else None,
+        coin_flips=sum(one.coin_flip for one in every),
+    )
+
+
+class Rule(NamedTuple):
+    """How trials come to a verdict: `needed` of `tries` have to do what `ends` says.
+
+    `pass 4of5` runs all five, and four of them must pass. `fail 2of3` takes the first pass for
+    an answer, and asks up to three times whether a fail is one: two of them must fail.
+    """
+
+    ends: Literal["pass", "fail"]
+    needed: int
+    tries: int
+
+    def __str__(self) -> str:
+        return f"{self.ends} {self.needed}of{self.tries}"
+
+    def decided(self, outcomes: Sequence[Outcome]) -> Outcome | None:
+        """Return the verdict after `outcomes`, in their order; None while the case has to be asked again.
+
+        Trials without a verdict decide nothing: where they leave it open, the series has none.
+        """
+        passes, fails = outcomes.count(Outcome.PASSED), outcomes.count(Outcome.FAILED)
+        left = self.tries - len(outcomes)
+        spare = self.tries - self.needed
+        if self.ends == "pass":
+            may_pass, may_fail = passes + left >= self.needed, fails + left > spare
+            if left > 0 and (may_pass or may_fail):
+                return None  # Also where it is decided: how often it passes is what was asked for.
+            won, lost = passes >= self.needed, fails > spare
+        else:
+            won = passes > spare or (len(outcomes) == passes == 1)
+            lost = fails >= self.needed
+            may_win, may_lose = passes + left > spare, fails + left >= self.needed
+            confirms = Outcome.FAILED in outcomes[:1]
+            if not (won or lost) and left > 0 and confirms and (may_win or may_lose):
+                return None
+        if won or lost:
+            return Outcome.PASSED if won else Outcome.FAILED
+        rest = {outcome for outcome in outcomes if not outcome.is_verdict}
+        return Outcome.SKIPPED if rest == {Outcome.SKIPPED} else Outcome.ERROR
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """Return the rule that `str` gave. Raises ValueError."""
+        ends, _, counts = text.partition(" ")
+        if ends not in ("pass", "fail"):
+            raise ValueError(f"{text!r} is no rule for a series")
+        return cls(ends, *k_of_n(counts))  # type: ignore[arg-type]
+
+
+def rule_of(case: Case, confirm: str | None) -> Rule | None:
+    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough."""
+    if case.trials != 1:
+        count = case.trials
+        needed, count = k_of_n(count) if isinstance(count, str) else (count, count)
+        return Rule("pass", needed, count)
+    return None if confirm is None else Rule("fail", *k_of_n(confirm))

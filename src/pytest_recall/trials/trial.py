@@ -1,0 +1,340 @@
+"""What one run of one case came to: its answer, its verdict and what models said before the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Literal, NamedTuple
+
+from pytest_recall.files.coerce import field_of, number_of, typed, values_of, well_formed
+from pytest_recall.replay.call import Call
+from pytest_recall.schedule.row import Row
+
+Cause = Literal["failed", "disagreement", "audit"]
+"""Why the appellate judge was asked: the primary failed, its votes differed, or it is a check of a pass."""
+
+
+class Vote(NamedTuple):
+    """What one judge said once. `passed` is None where it came to nothing; `error` then says why.
+
+    `model` is the selector, `replied` the model's name as the provider says it; `scores` are by
+    criterion, on its own scale; `score` lies in 0..1; `retried` counts replies that could not be
+    used; `flips` is 1 if a comparison followed the position; `ignored` names settings without effect.
+    """
+
+    model: str = ""
+    passed: bool | None = None
+    score: float | None = None
+    reason: str = ""
+    scores: Mapping[str, int] = {}
+    replied: str | None = None
+    retried: int = 0
+    flips: int = 0
+    ignored: tuple[str, ...] = ()
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty and unknown fields are left out."""
+        plain = {name: value for name, value in self._asdict().items() if value not in (None, "", 0, {}, ())}
+        return plain | {name: value for name in ("passed", "score") if (value := getattr(self, name)) is not None}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Vote:
+        """Return the vote that `to_json` gave; raises TypeError for what no version has written."""
+        scores = plain.get("scores", {})
+        if not isinstance(scores, Mapping) or not all(type(score) is int for score in scores.values()):
+            raise TypeError(f"scores: {scores!r} are no scores")
+        return cls(**typed(cls, plain), scores=dict(scores))
+
+
+class Preflight(NamedTuple):
+    """How a judge did on answers whose verdict is known: `wrong` ones include those without a judgement."""
+
+    asked: int
+    wrong: int
+    allowed: int
+
+
+class Judgement(NamedTuple):
+    """The votes of the primary judges, and the appellate's if it was asked, for the reason `cause`.
+
+    An appeal that came to nothing is a vote with an `error`. `preflights` are those made
+    just before, by model.
+    """
+
+    votes: tuple[Vote, ...] = ()
+    appeal: Vote | None = None
+    cause: str = ""
+    preflights: Mapping[str, Preflight] = {}
+
+    @property
+    def overturned(self) -> bool:
+        """Whether the appellate judge decided otherwise than the primary ones."""
+        return self.appeal is not None and self.appeal.passed is (not majority(self.votes))
+
+    @property
+    def split(self) -> bool:
+        """Whether the primary votes differed."""
+        return len({vote.passed for vote in self.votes if vote.passed is not None}) > 1
+
+    @property
+    def every(self) -> tuple[Vote, ...]:
+        """All votes, the appellate's last."""
+        return self.votes if self.appeal is None else (*self.votes, self.appeal)
+
+    def clean(self, text: Callable[[str], str]) -> Judgement:
+        """Return the judgement with what judges wrote put through `text`."""
+
+        def cleaned(vote: Vote) -> Vote:
+            return vote._replace(reason=text(vote.reason), error=text(vote.error))
+
+        return self._replace(
+            votes=tuple(map(cleaned, self.votes)), appeal=None if self.appeal is None else cleaned(self.appeal)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        plain: dict[str, Any] = {"votes": [vote.to_json() for vote in self.votes]}
+        if self.appeal is not None:
+            plain |= {"appeal": self.appeal.to_json(), "cause": self.cause}
+        if self.preflights:
+            plain["preflights"] = {model: list(preflight) for model, preflight in self.preflights.items()}
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Judgement:
+        """Return the judgement that `to_json` gave; raises TypeError or ValueError."""
+        appeal = plain.get("appeal")
+        return cls(
+            **typed(cls, plain),
+            votes=tuple(map(Vote.from_json, plain.get("votes", ()))),
+            appeal=None if appeal is None else Vote.from_json(appeal),
+            preflights={
+                str(model): Preflight(*(int(count) for count in counts[:3]))
+                for model, counts in plain.get("preflights", {}).items()
+            },
+        )
+
+
+def majority(votes: Iterable[Vote]) -> bool | None:
+    """Return whether more than half of the seats passed it, or None if the missing votes could still decide.
+
+    A tie is a fail: a pass has to be earned.
+    """
+    seats = list(votes)
+    passes = sum(vote.passed is True for vote in seats)
+    missing = sum(vote.passed is None for vote in seats)
+    if 2 * passes > len(seats):
+        return True
+    return None if 2 * (passes + missing) > len(seats) else False
+
+
+def middle(votes: Iterable[Vote]) -> float | None:
+    """Return the median of the scores; None if there are none."""
+    from statistics import median  # most runs have no votes, and it brings decimal and fractions
+
+    scores = [vote.score for vote in votes if vote.score is not None]
+    return float(median(scores)) if scores else None
+
+
+class Outcome(StrEnum):
+    """How a trial ended. Only the first two are verdicts; the others move no box."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether a judge decided, so that the schedule may learn from it."""
+        return self in (Outcome.PASSED, Outcome.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A piece of text that the agent retrieved. `score` is the retriever's own."""
+
+    text: str
+    source: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the agent answered: text, retrieved passages in rank order, usage by kind.
+
+    `usage` holds counts as the agent reports them (`input_tokens`, …); absent is unknown.
+    """
+
+    text: str
+    passages: tuple[Passage, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What one judge decided. `score` lies in 0..1, or is None for a judge that gives none.
+
+    A judge that only scores leaves `passed` None; the threshold then decides. Of a judge that
+    asks a model, `model` is the selector of the one whose word stands, `version` tells its
+    prompts apart, and `judgement` has the votes.
+    """
+
+    passed: bool | None
+    score: float | None = None
+    reason: str = ""
+    judge: str = ""
+    model: str = ""
+    version: str = ""
+    judgement: Judgement | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty and unknown fields are left out."""
+        plain = _present(self, _VERDICT)
+        return plain if self.judgement is None else plain | {"judgement": self.judgement.to_json()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Verdict:
+        """Return the verdict that `to_json` gave; fields of a later version are passed over."""
+        judgement = plain.get("judgement")
+        return cls(
+            **{"passed": None, **typed(cls, plain)},
+            judgement=None if judgement is None else Judgement.from_json(judgement),
+        )
+
+
+class Trial(NamedTuple):
+    """One run of one case.
+
+    `reason` says why the case was run ("due", "new", …); `row` is the state that the run
+    started from; `seconds` is the agent's own time; `error` explains an outcome that is
+    no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`), and
+    `calls` which upstream calls it took. `evidence` is False for a verdict on a replayed
+    answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
+    series from 1, and `rule` says how they come to one verdict; without a series it is empty.
+    `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
+    rubric asks for; its fail blocks nobody. `arm` is the baseline that was asked, empty for the agent
+    under test; the trial of a baseline grades no case. `measured` are the metrics of a dataset's question,
+    None for any other case and where nobody can judge the answer; a value that is None is a failure. `under` is
+    what a verdict was given under, as `trials.conditions` writes it.
+    """
+
+    case_id: str
+    outcome: Outcome
+    reason: str = ""
+    scenario: str = ""
+    dimension: str = ""
+    verdicts: tuple[Verdict, ...] = ()
+    answer: Answer | None = None
+    error: str = ""
+    seconds: float | None = None
+    attempt: int = 1
+    source: str = "live"
+    fingerprint: str = ""
+    where: str = ""
+    pr: str | None = None
+    model: str | None = None
+    row: Row | None = None
+    calls: tuple[Call, ...] = ()
+    evidence: bool = True
+    repeat: int = 1
+    rule: str = ""
+    unproven: str = ""
+    arm: str = ""
+    measured: Mapping[str, float | None] | None = None
+    under: str = ""
+
+    @property
+    def note(self) -> str:
+        """What went wrong, in words: the failing judges' reasons, or the error."""
+        failing = [f"{v.judge}: {v.reason}" if v.judge else v.reason for v in self.verdicts if not v.passed]
+        return "; ".join(failing) or self.error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty and unknown fields are left out."""
+        plain: dict[str, Any] = {}
+        for name in _PLAIN:
+            value = getattr(self, name)
+            if value not in (None, ""):
+                plain[name] = value
+        if self.repeat != 1:
+            plain["repeat"] = self.repeat
+        plain["outcome"] = self.outcome.value
+        if self.verdicts:
+            plain["verdicts"] = [verdict.to_json() for verdict in self.verdicts]
+        if self.answer is not None:
+            answer: dict[str, Any] = {"text": self.answer.text}
+            if self.answer.passages:
+                answer["passages"] = [{"text": p.text} | _present(p, _PASSAGE) for p in self.answer.passages]
+            if self.answer.usage:
+                answer["usage"] = dict(self.answer.usage)
+            plain["answer"] = answer
+        if self.row is not None:
+            plain["row"] = self.row.to_json()
+        if self.calls:
+            plain["calls"] = [call.to_json() for call in self.calls]
+        if not self.evidence:
+            plain["evidence"] = False
+        if self.measured is not None:
+            plain["measured"] = dict(self.measured)
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Trial:
+        """Return the trial that `to_json` gave; fields of a later version are passed over.
+
+        Raises KeyError, TypeError or ValueError for what no version has written.
+        """
+        answer = plain.get("answer")
+        return cls(
+            **typed(cls, plain),
+            outcome=Outcome(plain["outcome"]),
+            verdicts=tuple(map(Verdict.from_json, plain.get("verdicts", ()))),
+            answer=None
+            if answer is None
+            else Answer(
+                text=typed(Answer, answer)["text"],
+                passages=tuple(Passage(**typed(Passage, p)) for p in answer.get("passages", ())),
+                usage=dict(answer.get("usage", {})),
+            ),
+            row=Row.from_json(plain["row"]) if "row" in plain else None,
+            calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
+            measured=None if "measured" not in plain else values_of(plain["measured"]),
+        )
+
+    def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
+        """Return the trial with what only the controller knows: its row, and further `facts` by field."""
+        return self._replace(row=row, attempt=attempt, **facts)
+
+
+_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat", "measured"})
+_PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
+_VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
+_PASSAGE = tuple(f.name for f in fields(Passage))
+
+
+def _present(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {n: v for n in names if (v := getattr(value, n)) not in (None, "")}
+
+
+def passage_of(given: Any) -> Passage | None:
+    """Return the passage that is a text, or an object or mapping with `text`; None for anything else."""
+    if isinstance(given, str):
+        return Passage(text=well_formed(given))
+    get = field_of(given)
+    text, source = get("text"), get("source")
+    if not isinstance(text, str):
+        return None
+    return Passage(
+        text=well_formed(text),
+        source=None if source is None else well_formed(str(source)),
+        score=number_of(get("score")),
+    )
+
+
+ANSWERED = "memory_answered"
+"""The kind of usage that says whether a memory answered, 1, or handed out passages alone, 0."""
+
+UNJUDGED = "asks for what was never said, and passages alone neither abstain nor answer"

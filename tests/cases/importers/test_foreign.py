@@ -1,0 +1,97 @@
+"""Foreign files: what they hold with its lines, or a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_recall.cases.importers.foreign_file import Folder, read_document
+from pytest_recall.files.errors import RecallError
+from tests.helpers.samples import unhurried
+
+
+def read(folder: Path, name: str, text: str) -> Any:
+    """Return a document that was written as `name`."""
+    (folder / name).write_text(text, encoding="utf-8")
+    return read_document(folder / name, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value", "places"),
+    [
+        ("a.json", '[\n {"a": "}\\""},\n\n {"b": [1,\n2]}]', [{"a": '}"'}, {"b": [1, 2]}], {(1,): 4, (1, "b", 1): 5}),
+        ("a.jsonl", '{"a": 1}\n\n{"b": 2}\n', [{"a": 1}, {"b": 2}], {(0,): 1, (1, "b"): 3}),
+        ("a.csv", 'a,b\n"x\ny",1\n\nz,2\n', [{"a": "x\ny", "b": "1"}, {"a": "z", "b": "2"}], {(0,): 2, (1,): 5}),
+        ("a.yaml", "- &a {x: 1, y: 1}\n- <<: *a\n  y: 2\n", [{"x": 1, "y": 1}, {"y": 2, "x": 1}], {(1, "y"): 3}),
+        (
+            "a.yaml",
+            "- &a {x: 1}\n- &b {x: 2, y: 2}\n- <<: [*a, *b]\n",
+            [{"x": 1}, {"x": 2, "y": 2}, {"x": 1, "y": 2}],
+            {},
+        ),
+        ("a.txt", "two\nlines\n", "two\nlines\n", {(): 1}),
+    ],
+)
+def test_values_have_their_lines(name: str, text: str, value: Any, places: dict[Any, int], tmp_path: Path) -> None:
+    document = read(tmp_path, name, text)
+    assert document.value == value
+    assert {path: document.place(path) for path in places} == {path: f"{name}:{line}" for path, line in places.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("a.json", '[\n{"a": 1,}]', "a.json:2: not JSON (Expecting property name"),
+        ("a.json", '{"a": 1, "a": 2}', "a.json:1: not JSON (`a` is written twice)"),
+        ("a.json", "[NaN]", "a.json:1: not JSON (NaN is not a JSON value)"),
+        ("a.json", "[" * 101 + "]" * 101, "a.json:1: nested more than 100 deep"),
+        ("a.json", "[" * 100_000, "a.json:1: not JSON (nested too deep"),
+        ("a.jsonl", '{"a": 1}\n[]\n', "a.jsonl:2: is no object"),
+        ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, and the header has 2"),
+        ("a.csv", "a,a\n1,2\n", "a.csv:1: the column `a` is there twice"),
+        ("a.csv", 'a\n"x" y\n', "a.csv:2: not CSV ("),
+        ("a.yaml", "a: !!python/object:x {}\n", "a.yaml:1: the tag `tag:yaml.org,2002:python/object:x` is not allowed"),
+        ("a.yaml", "- <<: 1\n", "a.yaml: `<<` merges mappings"),
+        ("a.py", "raise SystemExit\n", "a.py: is code, and code is not run"),
+        ("a.xlsx", "", "a.xlsx: `.xlsx` is not read"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_sentence(name: str, text: str, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(RecallError) as caught:
+        read(tmp_path, name, text)
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "reference", ["../secret.txt", "/etc/hostname", "link.txt", "~/x.txt", "in/../../secret.txt", "\0"]
+)
+def test_files_outside_of_the_folder_are_not_read(reference: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
+    (tmp_path / "in" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    document = read(tmp_path, "in/a.txt", "")
+    with pytest.raises(RecallError, match=r"is outside of its folder|is no path"):
+        Folder(tmp_path / "in" / "a.txt", "in/a.txt").read(reference, document)
+
+
+def test_a_file_beside_the_source_is_named_as_the_source_is(tmp_path: Path) -> None:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    document = read(tmp_path, "in/a.txt", "")
+    read(tmp_path, "in/sub/b.txt", "B")
+    found = Folder(tmp_path / "in" / "a.txt", "in/a.txt").read("sub/b.txt", document)
+    assert (found.name, found.value) == ("in/sub/b.txt", "B")
+
+
+@settings(unhurried, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(["a.yaml", "a.json", "a.jsonl", "a.csv"]), text=st.text('{}[]:,"\\ \n\t-&*<a1é'))
+def test_whatever_a_file_holds_it_is_read_or_refused(name: str, text: str, tmp_path: Path) -> None:
+    said = ""
+    try:
+        said = read(tmp_path, name, text).place((0,))
+    except RecallError as error:
+        said = error.messages[0]
+    assert said.startswith(f"{name}:")

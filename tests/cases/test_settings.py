@@ -1,0 +1,125 @@
+"""The knobs, their defaults and their limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from pytest_recall.cases.settings import DEFAULT_RUBRIC, MODES, Rubric
+from pytest_recall.cases.settings_fields import RateLimit
+from pytest_recall.files.errors import RecallError
+from pytest_recall.models.rate import Rate, Target
+
+
+def test_defaults_are_those_of_the_published_design() -> None:
+    rubric = Rubric(owner="search team")
+    assert rubric.model_dump() == {
+        "owner": "search team",
+        "model_primary": None,
+        "mode": "pr",
+        "max_due_cases": 25,
+        "box_1_cases": 25,
+        "new_traffic_sample": 5,
+        "nightly_max_cases": None,
+        "policy": "literal",
+        "slice_cases": 25,
+        "nightly_cases": None,
+        "max_verdict_age": None,
+        "near_share": 0.9,
+        "near": {},
+        "thresholds": {},
+        "prices": {},
+        "rate_limits": {},
+        "confirm": None,
+        "outage_limit": 5,
+        "no_verdict_allowed": 0,
+        "quarantine_lapses": 4,
+        "quarantine_days": 30,
+        "judge": (),
+        "appellate_judge": None,
+        "votes": 1,
+        "appeal": "on-failure",
+        "audit_passes": 0.05,
+        "judge_attempts": 3,
+        "judge_reads": 24_000,
+        "criteria": {},
+        "judge_min_kappa": None,
+        "judge_kappa_bound": "estimate",
+        "preflight": "stop",
+        "preflight_allowed": 1,
+        "preflight_cases": (),
+        "memory": None,
+        "memory_reset": False,
+        "memory_probe": 5,
+        "cassette_kinds": {},
+        "volatile_fields": (),
+        "ignore_hosts": (),
+        "secrets": (),
+        "batch": {"hosts": (), "quiet": 5.0, "poll": 30.0, "wait": 86400.0, "requests": None, "megabytes": None},
+        "max_cassette_age": None,
+        "volatile_query": (),
+        "volatile_text": (),
+        "match_headers": (),
+        "ignore_headers": (),
+        "keep_headers": (),
+        "drop_headers": (),
+        "baselines": (),
+        "baseline_window": 80_000,
+        "blocks": "regression",
+        "gates": (),
+        "state": "rows",
+    }
+
+
+def test_without_a_file_nobody_owns_it() -> None:
+    assert Rubric(owner="nobody") == DEFAULT_RUBRIC
+
+
+def test_modes() -> None:
+    assert MODES == ("pr", "nightly", "all", "observe")
+    assert [Rubric(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"owner": ""}, "owner"),
+        ({"mode": "weekly"}, "mode"),
+        ({"mode": "explicit"}, "mode"),
+        ({"max_due_cases": -1}, "max_due_cases"),
+        ({"max_due_cases": "25"}, "max_due_cases"),
+        ({"max_due_cases": 2.5}, "max_due_cases"),
+        ({"new_traffic_sample": True}, "new_traffic_sample"),
+        ({"nightly_max_cases": -1}, "nightly_max_cases"),
+        ({"thresholds": {"token_f1": 60}}, "thresholds"),
+        ({"thresholds": {"token_f1": "0.6"}}, "thresholds"),
+        ({"max_due": 3}, "max_due"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Rubric.model_validate({"owner": "x", **given})
+    assert [problem["loc"][0] for problem in caught.value.errors()] == [field]
+
+
+def test_owner_is_named() -> None:
+    with pytest.raises(ValidationError, match="owner"):
+        Rubric.model_validate({})
+
+
+def test_none_is_a_count() -> None:
+    rubric = Rubric(owner="x", max_due_cases=0, new_traffic_sample=0, nightly_max_cases=0)
+    assert (rubric.max_due_cases, rubric.new_traffic_sample, rubric.nightly_max_cases) == (0, 0, 0)
+
+
+def test_workers_share_the_rates_equally() -> None:
+    limit = RateLimit(requests_per_minute=500, tokens_per_minute=100_000)
+    rubric = Rubric(owner="x", rate_limits={"openai": limit, "127.0.0.1:80": RateLimit(tokens_per_minute=9)})
+    assert rubric.rates(3) == {
+        Target("openai"): Rate(requests=166, tokens=33_333),
+        Target("127.0.0.1", 80): Rate(tokens=3),
+    }
+    with pytest.raises(RecallError, match=r"^rate_limits.127.0.0.1:80: less than one in a minute is left for each"):
+        rubric.rates(10)

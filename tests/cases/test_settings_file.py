@@ -1,0 +1,140 @@
+"""Rubric file: defaults where there is none, and sentences about mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
+from pytest_recall.cases.settings_file import read_rubric
+from tests.schedule.state_samples import problem, problems
+
+NAME = "eval/rubric.yaml"
+
+
+def read(folder: Path, text: str) -> Rubric:
+    """Write a rubric file and read it."""
+    path = folder / "rubric.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_rubric(path, NAME)
+
+
+def test_no_file_is_the_default(tmp_path: Path) -> None:
+    found = read_rubric(tmp_path / "rubric.yaml", NAME)
+    assert found is DEFAULT_RUBRIC
+    assert (found.mode, found.max_due_cases, found.new_traffic_sample, found.nightly_max_cases) == ("pr", 25, 5, None)
+
+
+def test_every_knob(tmp_path: Path) -> None:
+    text = """\
+owner: the tool library
+model_primary: No
+mode: nightly
+max_due_cases: 7
+new_traffic_sample: 0
+nightly_max_cases: 100
+thresholds: {token_f1: 0.6, helpful: 1}
+"""
+    assert read(tmp_path, text) == Rubric(
+        owner="the tool library",
+        model_primary="No",
+        mode="nightly",
+        max_due_cases=7,
+        new_traffic_sample=0,
+        nightly_max_cases=100,
+        thresholds={"token_f1": 0.6, "helpful": 1.0},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("mode: pr\n", 1, "owner: is missing; add it"),
+        ("owner: me\nmax_due: 5\n", 2, "max_due: unknown field; did you mean `max_due_cases`?"),
+        ("owner: me\n\nmode: night\n", 3, "mode: 'night' is unknown; did you mean `nightly`?"),
+        (
+            "owner: me\ncassette_kinds:\n  agent: live\n  foo: live\n",
+            4,
+            "cassette_kinds.foo: 'foo' is unknown; known: agent, judge, worker",
+        ),
+        (
+            "owner: me\nvolatile_fields: [id, 'messages.*']\n",
+            2,
+            "volatile_fields: `messages.*` is what is asked, and any answer would fit; name the part that differs,",
+        ),
+        ("owner: me\nvolatile_fields: [input]\n", 2, "volatile_fields: `input` is what is asked"),
+        ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
+        ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is no host; write `a`"),
+        (
+            "owner: me\nrate_limits:\n  opnai: {requests_per_minute: 5}\n",
+            3,
+            "rate_limits: `opnai` is no provider, no program and no host with its port; did you mean `openai`?",
+        ),
+        (
+            "owner: me\nrate_limits:\n  claud: {requests_per_minute: 5}\n",
+            3,
+            "rate_limits: `claud` is no provider, no program and no host with its port; did you mean `claude`?",
+        ),
+        (
+            "owner: me\nrate_limits:\n  codex: {requests_per_minute: 5, tokens_per_minute: 5}\n",
+            3,
+            "rate_limits: `codex` is a program, whose tokens nobody knows before; give it `requests_per_minute` alone",
+        ),
+        (
+            "owner: me\nrate_limits:\n  http://a.b/v1: {requests_per_minute: 5}\n",
+            3,
+            "rate_limits: `http://a.b/v1` is no host; write `a.b`",
+        ),
+        (
+            "owner: me\nrate_limits:\n  a.b: {tokens_per_minute: 5}\n  A.b: {tokens_per_minute: 5}\n",
+            3,
+            "rate_limits: `A.b` is the same as `a.b`; give one of them",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {request_per_minute: 5}\n",
+            3,
+            "rate_limits.openai.request_per_minute: unknown field; did you mean `requests_per_minute`",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {}\n",
+            3,
+            "rate_limits.openai: limits nothing; give `requests_per_minute`, `tokens_per_minute` or both",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {requests_per_minute: 0}\n",
+            3,
+            "rate_limits.openai.requests_per_minute: input should be greater than or equal to 1; got 0",
+        ),
+        (
+            "owner: me\nrate_limits:\n  openai: {tokens_per_minute: many}\n",
+            3,
+            "rate_limits.openai.tokens_per_minute: must be a whole number, not 'many'",
+        ),
+        ("owner: 5\n", 1, "owner: 5 is not text; write it in quotes"),
+        ("owner: me\nthresholds:\n  exact: 2\n", 3, "thresholds.exact: "),
+        ("owner: me\nthresholds:\n  exact: 0.5\n  exact: 0.6\n", 4, "`exact` is written twice"),
+        ("owner: me\nmax_due_cases: 1_000\n", 2, "max_due_cases: must be a whole number, not '1_000'"),
+        ("- owner: me\n", 1, "must be a mapping; start with `owner: <who answers for it>`"),
+        ("", 1, "must be a mapping; start with"),
+        ("owner: me\n>>>>>>> theirs\n", 2, "merge-conflict marker"),
+        ("owner: !!str me\n", 1, "the tag"),
+    ],
+)
+def test_mistake(tmp_path: Path, text: str, line: int, words: str) -> None:
+    assert problem(lambda: read(tmp_path, text)).startswith(f"{NAME}:{line}: {words}")
+
+
+def test_every_mistake_at_once(tmp_path: Path) -> None:
+    found = problems(lambda: read(tmp_path, "mode: 5\nmax_due_cases: x\n"))
+    assert [message.split(": ")[:2] for message in found] == [
+        [f"{NAME}:1", "owner"],
+        [f"{NAME}:1", "mode"],
+        [f"{NAME}:2", "max_due_cases"],
+    ]
+
+
+def test_not_readable(tmp_path: Path) -> None:
+    assert problem(lambda: read_rubric(tmp_path, NAME)).startswith(f"{NAME}: cannot be read (Is a directory)")
+    (tmp_path / "rubric.yaml").write_bytes(b"owner: \xff")
+    assert problem(lambda: read_rubric(tmp_path / "rubric.yaml", NAME)).startswith(f"{NAME}:1: byte 7 is not UTF-8")

@@ -1,0 +1,136 @@
+"""Two memories on the same questions: what is paired, by which test, and what is left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.datasets.comparison import COMPARED, Asked, compare_benches, digest_of
+from pytest_recall.datasets.datasets_text import SHOWN
+from pytest_recall.datasets.membench import Judged, Line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.metrics.change import Shown
+from pytest_recall.metrics.paired import mcnemar
+from tests.helpers.samples import unhurried
+
+SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
+
+
+def asked(name: str, *lines: Line, judged: tuple[Judged, ...] = (), **arguments: Any) -> Asked:
+    """Return a journal with these questions."""
+    plain = {"sha256": "00", "dataset": "dmr", "file": "f.json", **arguments}
+    return Asked(name, plain, {line.id: line for line in lines}, judged)
+
+
+def line(id: int, category: str = "a", **values: float) -> Line:
+    """Return a question with these values."""
+    return Line(id=str(id), category=category, values=values)
+
+
+def judgement(id: int, passed: bool | None, answer: str, **more: Any) -> Judged:
+    """Return what the judge `j` said of an answer."""
+    return Judged(id=str(id), key=f"{id}", passed=passed, answer=digest_of(answer), **{"judges": "j", **more})
+
+
+def test_what_is_compared_is_what_the_table_has() -> None:
+    assert set(COMPARED) == set(SHOWN)
+
+
+def test_yes_and_no_go_by_the_exact_test() -> None:
+    base = [line(n, contains_at_k=1.0) for n in range(20)]
+    head = [line(n, contains_at_k=float(n < 5)) for n in range(20)]
+    found = compare_benches(asked("b", *base), asked("h", *head), alpha=0.01)
+    one = found.metrics["contains_at_k"]
+    assert (one.base, one.head, len(one.fell), one.rose) == (1.0, 0.25, 15, ())
+    assert one.change.p == one.change.adjusted == mcnemar(15, 0)
+    assert found.shown(Shown.DROP) == ["contains_at_k"]
+
+
+def test_scores_go_by_sign_flips() -> None:
+    base = [line(n, answer_token_f1=0.5) for n in range(10)]
+    head = [line(n, answer_token_f1=0.5 + n / 100) for n in range(10)]
+    one = compare_benches(asked("b", *base), asked("h", *head), alpha=0.01).metrics["answer_token_f1"]
+    assert one.change.shares
+    assert one.change.p == 2 / 2**9  # One question is as it was, and all others are higher.
+    assert one.rose == tuple(map(str, range(1, 10)))
+
+
+def test_p_values_hold_for_all_metrics_together() -> None:
+    base = [line(n, contains_at_k=1.0, evidence_all_at_k=1.0) for n in range(9)]
+    head = [line(n, contains_at_k=0.0, evidence_all_at_k=1.0) for n in range(9)]
+    found = compare_benches(asked("b", *base), asked("h", *head), alpha=0.01)
+    assert found.metrics["contains_at_k"].change.adjusted == 2 * mcnemar(9, 0)
+
+
+def test_what_failed_or_was_not_asked_is_left_out() -> None:
+    base = asked("b", line(1, contains_at_k=1.0), line(2, contains_at_k=1.0), line(3), line(4, contains_at_k=0.0))
+    broken = Line(id="2", category="a", error="down")
+    head = asked("h", line(1, contains_at_k=0.0), broken, line(3), line(5, contains_at_k=1.0))
+    found = compare_benches(base, head, alpha=0.01)
+    assert found.left == (1, 1, 1)
+    assert (found.pairs, found.metrics["contains_at_k"].change.pairs) == (2, 1)
+
+
+def test_categories_narrow_it() -> None:
+    lines = (line(1, contains_at_k=1.0), line(2, "b", contains_at_k=1.0))
+    found = compare_benches(asked("b", *lines), asked("h", *lines), alpha=0.01, categories=["b"])
+    assert found.pairs == 1
+    with pytest.raises(RecallError, match="no category 'c' in these runs"):
+        compare_benches(asked("b", *lines), asked("h", *lines), alpha=0.01, categories=["c"])
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (asked("h", line(1, contains_at_k=1.0), sha256="11"), "different files, f.json in b and f.json in h"),
+        (asked("h", line(2, contains_at_k=1.0)), r"\(1 are in BASE, 1 in HEAD, 0 in both\)"),
+        (asked("h", line(1, answer_contains=1.0)), r"\(1 are in BASE, 1 in HEAD, 1 in both\)"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(head: Asked, said: str) -> None:
+    with pytest.raises(RecallError, match=said):
+        compare_benches(asked("b", line(1, contains_at_k=1.0)), head, alpha=0.01)
+
+
+ANSWERED = tuple(Line(id=str(n), category="a", values={"answer_contains": 0.0}, answer=f"a{n}") for n in range(3))
+
+
+def test_verdicts_of_the_same_judges_on_the_same_answers_are_compared() -> None:
+    base = asked("b", *ANSWERED, judged=(judgement(0, True, "a0"), judgement(1, True, "a1"), judgement(2, None, "a2")))
+    later = (judgement(0, False, "a0"), judgement(1, True, "another answer"), judgement(2, True, "a2"))
+    found = compare_benches(base, asked("h", *ANSWERED, judged=later), alpha=0.01)
+    one = found.metrics["dmr_judge"]
+    assert (found.judges, one.change.pairs, one.fell) == ("j", 1, ("0",))
+
+
+def test_verdicts_by_another_prompt_or_judge_are_not() -> None:
+    base = asked("b", *ANSWERED, judged=(judgement(0, True, "a0", version="1"),))
+    head = asked("h", *ANSWERED, judged=(judgement(0, True, "a0", version="2"),))
+    assert "dmr_judge" not in compare_benches(base, head, alpha=0.01).metrics
+    other = asked("h", *ANSWERED, judged=(judgement(0, True, "a0", judges="k"),))
+    found = compare_benches(base, other, alpha=0.01)
+    assert (found.judges, found.unjudged[:34]) == ("", "judged by j in BASE and by k in HE")
+
+
+@unhurried
+@given(SCORES)
+def test_the_other_way_round_it_is_the_same(scores: list[tuple[float, float]]) -> None:
+    base, head = (
+        asked(name, *(line(n, answer_token_f1=pair[place]) for n, pair in enumerate(scores)))
+        for place, name in enumerate("bh")
+    )
+    one = compare_benches(base, head, alpha=0.01).metrics["answer_token_f1"]
+    other = compare_benches(head, base, alpha=0.01).metrics["answer_token_f1"]
+    assert one.change.p == other.change.p
+    assert (one.base, one.fell) == (other.head, other.rose)
+
+
+@unhurried
+@given(SCORES)
+def test_a_run_beside_itself_shows_nothing(scores: list[tuple[float, float]]) -> None:
+    run = asked("r", *(line(n, answer_token_f1=one) for n, (one, _) in enumerate(scores)))
+    one = compare_benches(run, run, alpha=0.01).metrics["answer_token_f1"]
+    assert (one.change.p, one.fell, one.rose, one.change.shown) == (1.0, (), (), Shown.NOTHING)

@@ -1,0 +1,110 @@
+"""The questions of a dataset as cases: what is stored is read as it is wanted, and never held as a whole."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cases.memory_part import MemoryPart, key_of
+from pytest_recall.datasets.cases import Bench, dataset_of
+from pytest_recall.datasets.file import Reader, open_dataset
+from pytest_recall.datasets.membench_run import arguments_of, go_on
+from pytest_recall.datasets.questions import BenchFile
+from pytest_recall.files.errors import RecallError
+from pytest_recall.memory.resolve import resolve
+
+ROWS, LONG = 60, 300_000
+
+
+def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> Bench:
+    asked = BenchFile.model_validate({"path": path, **given})
+    return Bench(folder / "f.dataset.yaml", "f.dataset.yaml", asked, dataset_of(asked, folder, "f.dataset.yaml"))
+
+
+def history(number: int, text: str = "") -> dict[str, Any]:
+    return {
+        "question_id": f"q{number}",
+        "question_type": "multi-session",
+        "question": f"What is the secret of number{number}?",
+        "answer": f"word{number}",
+        "question_date": "2024/04/01 (Mon) 10:00",
+        "haystack_session_ids": ["s"],
+        "haystack_dates": ["2024/01/09 (Tue) 18:30"],
+        "haystack_sessions": [
+            [
+                {"role": "user", "content": f"The secret of number{number} is word{number}.", "has_answer": True},
+                {"role": "assistant", "content": text or "I see."},
+            ]
+        ],
+        "answer_session_ids": ["s"],
+    }
+
+
+def written(folder: Path, *rows: dict[str, Any]) -> Path:
+    path = folder / "longmemeval.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def test_a_question_is_a_case_with_all_that_a_case_has() -> None:
+    case = bench(dataset="locomo", limit=3).cases(["conv-1:q1"])[0]
+    assert (case.scenario, case.dimension, case.limit) == ("conv-1", "single-hop", 3)
+    assert case.evidence == ("D1:4",)
+    assert case.memory is not None
+    first = case.memory.units[0]
+    assert (first.id, first.metadata["id"], first.metadata["conversation"]) == ("D1:1", "D1:1", "conv-1")
+
+
+def test_the_day_of_the_question_goes_along() -> None:
+    case = bench(dataset="longmemeval").cases()[0]
+    assert case.context is not None
+    assert case.context.date == "2024-04-01T10:00"
+
+
+def test_what_is_stored_decides_on_the_key_as_it_does_for_cases() -> None:
+    cases = bench(dataset="locomo").cases()
+    keys = {case.scenario: case.memory.key for case in cases if case.memory}
+    assert len(set(keys.values())) == len(keys) == 2
+    part = cases[0].memory
+    assert part is not None
+    assert part.key == key_of(part.units)
+    facts = MemoryPart.model_validate({"facts": ["a"]})
+    assert facts.key == key_of(facts.units)
+    by_session = bench(dataset="locomo", unit="session").cases()[0]
+    assert by_session.fingerprint != cases[0].fingerprint
+
+
+def test_sessions_are_stored_whole() -> None:
+    case = bench(dataset="locomo", unit="session").cases(["conv-1:q1"])[0]
+    assert case.memory is not None
+    assert case.evidence == ("session_1",)
+    assert [unit.id for unit in case.memory.units] == ["session_1", "session_2", "session_3", "session_4"]
+
+
+def test_rows_are_read_in_any_order(tmp_path: Path) -> None:
+    reader = Reader(open_dataset(written(tmp_path, *map(history, range(1, 5)))))
+    assert [reader.at(row).conversation.id for row in (1, 3, 3, 2, 4)] == ["q1", "q3", "q3", "q2", "q4"]
+    with pytest.raises(RecallError, match="row 9 is gone"):
+        reader.at(9)
+    assert reader.at(2).conversation.id == "q2"
+
+
+def test_a_large_file_is_never_held(tmp_path: Path) -> None:
+    path = written(tmp_path, *(history(number, "x " * (LONG // 2)) for number in range(ROWS)))
+    whole = path.stat().st_size
+    tracemalloc.start()
+    try:
+        found = bench(str(path), limit=1)
+        assert len(found.cases()) == ROWS
+        client = resolve("last-2")
+        ended = go_on(found, client, tmp_path / "o", arguments_of(found, client), allowed=False, tell=print)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert ended.summary.everything.means["evidence_all_at_k"].value == 1
+    assert ended.summary.ingests == ROWS
+    assert peak < whole / 3, f"{peak:,} of {whole:,} bytes"

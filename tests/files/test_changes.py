@@ -1,0 +1,109 @@
+"""What differs from a commit, in real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.files import git_changes
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.git_changes import Repository
+from tests.helpers.repository import commit, git, write
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A repository with two commits, the second on a branch that has left main at the first."""
+    write(tmp_path, {"src/a.py": "a", "src/b.py": "b", "old.txt": "same", "eval/cases.yaml": "- id: a\n"})
+    commit(tmp_path, "Begin")
+    git(tmp_path, "switch", "-qc", "feature")
+    write(tmp_path, {"src/a.py": "new"})
+    commit(tmp_path)
+    return tmp_path
+
+
+def test_a_change_is_what_was_committed_what_was_not_and_what_is_new(repo: Path) -> None:
+    write(repo, {"src/b.py": "edited", "src/ü \n.py": "untracked", ".gitignore": "*.log\n", "noise.log": "x"})
+    git(repo, "mv", "old.txt", "moved.txt")
+    found = Repository(repo / "eval")
+    assert found.top.resolve() == repo.resolve()
+    assert found.changed(found.base_of(["main"])) == [
+        ".gitignore", "moved.txt", "old.txt", "src/a.py", "src/b.py", "src/ü \n.py",
+    ]  # fmt: skip
+
+
+def test_what_main_did_since_is_none_of_it(repo: Path) -> None:
+    git(repo, "switch", "-q", "main")
+    write(repo, {"src/b.py": "by others"})
+    commit(repo)
+    git(repo, "switch", "-q", "feature")
+    found = Repository(repo)
+    assert found.changed(found.base_of(["nowhere", "main"])) == ["src/a.py"]
+
+
+def test_what_was_taken_back_is_no_change(repo: Path) -> None:
+    write(repo, {"src/a.py": "a"})
+    found = Repository(repo)
+    assert found.changed(found.base_of(["main"])) == []
+
+
+def test_a_file_as_it_was(repo: Path) -> None:
+    found = Repository(repo)
+    base = found.base_of(["main"])
+    assert found.text_at(base, "src/a.py") == "a"
+    assert found.text_at(base, "src/none.py") is None
+    (repo / "bytes").write_bytes(b"\xff")
+    assert found.text_at(commit(repo), "bytes") is None
+    assert {"src/a.py", "eval/cases.yaml"} <= set(found.files())
+
+
+def test_a_ref_that_is_not_there_is_one_sentence(repo: Path) -> None:
+    with pytest.raises(RecallError, match=r"`origin/main` is in this clone no commit; .*fetch-depth: 0"):
+        Repository(repo).base_of(["origin/main"])
+    with pytest.raises(RecallError, match="`--output=x` is in this clone no commit"):
+        Repository(repo).base_of(["--output=x"])
+    assert not (repo / "x").exists()
+
+
+def test_a_history_without_the_base_is_one_sentence(repo: Path) -> None:
+    git(repo, "switch", "-q", "--orphan", "other")
+    commit(repo, "Elsewhere")
+    with pytest.raises(RecallError, match="`main` and HEAD have no commit in common in this clone; fetch more"):
+        Repository(repo).base_of(["main"])
+
+
+def test_no_repository_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(RecallError, match=r"^git says: not a git repository"):
+        Repository(tmp_path)
+
+
+def test_no_git_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RecallError, match=r"^there is no git here, which knows what changed; install it$"):
+        Repository(tmp_path)
+
+
+def test_a_git_that_hangs_is_one_sentence(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "git"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git_changes, "SECONDS", 0.2)
+    with pytest.raises(RecallError, match=r"^git took longer than 0 s for `git rev-parse`$"):
+        Repository(repo)
+
+
+def test_nothing_is_fetched_of_a_partial_clone(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("partial") / "clone"
+    git(repo, "config", "uploadpack.allowFilter", "true")
+    subprocess.run(
+        ["git", "clone", "-q", "--no-checkout", "--filter=blob:none", repo.as_uri(), str(folder)], check=True
+    )
+    found = Repository(folder)
+    assert found.text_at(found.base_of(["origin/feature"]), "src/a.py") is None

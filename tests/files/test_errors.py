@@ -1,0 +1,70 @@
+"""How mistakes are said."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.files.errors import CaseError, RecallError, nearest, one_line
+from tests.helpers.samples import unhurried
+
+
+def test_several_mistakes_are_said_at_once() -> None:
+    error = RecallError("one is wrong; do this", "two is wrong; do that")
+    assert error.messages == ("one is wrong; do this", "two is wrong; do that")
+    assert str(error) == "one is wrong; do this\ntwo is wrong; do that"
+
+
+def test_a_case_error_names_its_stage() -> None:
+    error = CaseError("judge regex", "boom")
+    assert (error.stage, str(error), error.messages) == ("judge regex", "judge regex: boom", ("judge regex: boom",))
+    assert isinstance(error, RecallError)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("scenaro", ["scenario", "dimension"], "; did you mean `scenario`?"),
+        ("fee", ["fees", "feed", "tools"], "; did you mean `fees` or `feed`?"),
+        ("scen", ["scenario", "dimension"], "; did you mean `scenario`?"),
+        ("xyz", ["b", "a", "b"], "; known: a, b"),
+        ("xyz", [], "; there are none"),
+    ],
+)
+def test_nearest(name: str, known: list[str], said: str) -> None:
+    assert nearest(name, known) == said
+
+
+def test_nearest_does_not_depend_on_the_order() -> None:
+    assert nearest("fee", ["feed", "fees"]) == nearest("fee", ["fees", "feed"])
+
+
+def test_nearest_shows_twelve_at_most() -> None:
+    names = [f"name{number:02}" for number in range(13)]
+    assert nearest("xyz", names[:12]) == "; known: " + ", ".join(names[:12])
+    assert nearest("xyz", names) == "; known: " + ", ".join(names[:12]) + ", …"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("  a \n\n b\tc ", "a b c"),
+        ("a\x1b[31mb\x00", "a [31mb"),
+        ("a\u2028b\u202ec", "a b c"),
+        ("", ""),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+    ],
+)
+def test_one_line(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+@unhurried
+@given(st.text(), st.integers(1, 50))
+def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+    assert one_line(line, limit) == line

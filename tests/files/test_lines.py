@@ -1,0 +1,44 @@
+"""Objects on lines, appended by processes that may be killed at any byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.files.json_lines import Appended, read_appended
+from tests.helpers.samples import unhurried
+
+
+def test_what_was_cut_off_takes_no_other_line_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "more" / "lines.ndjson"
+    with Appended(path) as file:
+        file.append({"n": 1})
+    with path.open("ab") as torn:
+        torn.write(b'{"n": 2, "text": "ab')
+    with Appended(path) as file:
+        file.append({"n": 3})
+    assert read_appended(path) == [{"n": 1}, {"n": 3}]
+
+
+def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
+    assert read_appended(tmp_path / "none") == []
+
+
+@given(st.integers(0, 60))
+@unhurried
+def test_a_file_cut_off_at_any_byte_keeps_its_whole_lines(cut: int) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lines"
+        with Appended(path) as file:
+            for number in range(5):
+                file.append({"n": number})
+        data = path.read_bytes()[:cut]
+        path.write_bytes(data)
+        with Appended(path) as file:
+            file.append({"n": 9})
+        whole = [{"n": number} for number in range(5) if len(data) >= 9 * (number + 1) - 1]
+        assert read_appended(path) == [*whole, {"n": 9}]

@@ -1,0 +1,27 @@
+"""Links: the address of a checkout's files at the commit of a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytest_recall.runs.links import links
+
+BUILD = {"GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "c0ffee"}
+
+
+def test_the_address_names_repository_and_commit(tmp_path: Path) -> None:
+    assert links(BUILD, tmp_path) == "https://github.com/a/b/blob/c0ffee"
+    own = {**BUILD, "GITHUB_SERVER_URL": "https://git.example.org/"}
+    assert links(own, tmp_path) == "https://git.example.org/a/b/blob/c0ffee"
+
+
+def test_a_project_within_a_repository_has_its_folder_in_the_address(tmp_path: Path) -> None:
+    below = tmp_path / "agents" / "my bot"
+    below.mkdir(parents=True)
+    env = {**BUILD, "GITHUB_WORKSPACE": str(tmp_path)}
+    assert links(env, below) == "https://github.com/a/b/blob/c0ffee/agents/my%20bot"
+    assert links(env, tmp_path) == links(BUILD, tmp_path)
+
+
+def test_without_a_build_there_is_none(tmp_path: Path) -> None:
+    assert links({}, tmp_path) == links({"GITHUB_SHA": "c0ffee"}, tmp_path) == ""

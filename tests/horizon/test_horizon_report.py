@@ -1,0 +1,77 @@
+"""Reports of long-horizon runs: as lines, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import given
+
+from pytest_recall.horizon.report_text import as_json, lines
+from pytest_recall.horizon.statistics import pairing, report
+from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, any_stops, run_of
+
+
+def test_a_report_reads_like_this() -> None:
+    told = list(lines([report(run_of(SMALL))], [], [run_of(SMALL)]))
+    assert told[0] == "mine: A memory"
+    assert told[1] == "answers with points: 10, of 99 questions that there are"
+    assert told[3].split("  ")[-1].strip() == "failing %"
+    assert " ".join(told[4].split()) == "all * 10 5 4.50 (3.16–5.84) 72.0 (46.6–97.4) 10.0 (1.2–50.7) 50.0 20.0"
+    assert told[-1].startswith("* of fewer than 10 distinct questions")
+    text = "\n".join(told)
+    assert "second judge: asked 3 times; raised 2, lowered 1, left 0 as they were; 1 no longer failed, 2 times" in text
+    assert "no points, and in no mean: 1 no answer in time" in text
+    assert "must not be said" not in text
+
+
+def test_two_runs_stand_side_by_side() -> None:
+    one, two = run_of(SMALL), run_of({10: SMALL[10]})
+    text = "\n".join(lines([report(one), report(two)], [pairing(one, two)], [one, two]))
+    assert "on 3 answers to 3 questions that both were asked after the same day: +0.00 points" in text
+    assert "better 0, worse 0, equal 3" in text
+    other = run_of({99: [Asked(id="q001", score=RIGHT)]})
+    text = "\n".join(lines([report(one), report(other)], [pairing(one, other)], [one, other]))
+    assert "nothing was asked in both after the same day: the runs cannot be compared" in text
+    assert "asked in both, but never after the same day, and left out: 1 question" in text
+
+
+def test_runs_of_other_judges_are_not_put_side_by_side_in_silence() -> None:
+    one, two = run_of(SMALL, judgeModel="lexical"), run_of(SMALL, judgeModel="azure:small", judgeMemoryWindow=1)
+    reports, both = [report(run) for run in (one, two)], [pairing(one, two)]
+    told = list(lines(reports, both, [one, two]))
+    assert told[1].startswith("judge: lexical; ")
+    assert "judge: azure:small, with the days ±1; answers with points: 10, of 99 questions that there are" in told
+    assert any(line.startswith("the runs were judged by different models") for line in told)
+    assert as_json(reports, both, [one, two])["pairings"][0]["judgedAlike"] is False
+    ours = replace(one, config={**one.config, "judgeVersion": "1"})
+    assert as_json(reports, both, [one, ours])["pairings"][0]["judgedAlike"] is False
+    again = list(lines(reports, both, [one, one]))
+    assert not any(line.startswith("the runs were judged") for line in again)
+
+
+def test_a_run_that_is_not_over_says_so() -> None:
+    run = run_of(SMALL, ranges=[{"label": f"{day}d", "days": day} for day in (10, 20, 30, 40)])
+    assert list(lines([report(run)], [], [run]))[1].endswith("not over: 3 of 4 checkpoints were reached")
+    assert as_json([report(run)], [], [run])["runs"][0]["over"] is False
+
+
+def test_markdown_formats_nothing_that_comes_from_outside() -> None:
+    run = replace(run_of(SMALL, judgeModel="_x_"), adapter="a*b|c<d>")
+    text = "\n".join(lines([report(run)], [], [run], markdown=True))
+    assert r"judge: \_x\_; answers" in text
+    assert "## mine: A" not in text
+    assert r"a\*b\|c&lt;d&gt;" in text
+    assert "| factual-recall \\* | 5 | 2 |" in text
+
+
+@given(any_stops(), any_stops())
+def test_any_run_is_told(one: Stops, two: Stops) -> None:
+    runs = [run_of(one), run_of(two)]
+    reports, both = [report(run) for run in runs], [pairing(*runs)]
+    for markdown in (False, True):
+        assert all("None" not in line and "nan" not in line for line in lines(reports, both, runs, markdown=markdown))
+    plain = as_json(reports, both, runs)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    points = [sum(given.score) for asked in one.values() for given in asked if given.score is not None]
+    assert plain["runs"][0]["all"]["points"]["n"] == len(points)

@@ -1,0 +1,98 @@
+"""Pictures: drawn for any run, the same bytes each time, and without matplotlib one sentence."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from dataclasses import replace
+
+import pytest
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.picture_data import heatmap, sizes
+from pytest_recall.horizon.pictures import Colors, draw_causes, draw_heatmap, draw_sizes
+from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, run_of
+
+pytest.importorskip("matplotlib")
+
+
+def size(png: bytes) -> tuple[int, int]:
+    """Return the width and the height of a PNG, in pixels."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+@pytest.mark.parametrize(
+    "stops",
+    [
+        SMALL,
+        {10: [Asked(id="a", score=RIGHT)]},
+        {10: [Asked(id="a", score=None)]},
+        {10: []},
+        dict.fromkeys(range(1, 121), SMALL[10]),
+    ],
+    ids=["several", "one", "failed", "empty", "many"],
+)
+@pytest.mark.parametrize("colors", ["safe", "published"])
+def test_any_run_is_drawn(stops: Stops, colors: Colors) -> None:
+    width, height = size(draw_heatmap(heatmap(run_of(stops)), colors))
+    assert 900 <= width <= 1700
+    assert 500 <= height <= 900
+    assert size(draw_sizes(sizes(run_of(stops)))) == (920, 560)
+
+
+def test_what_was_not_measured_says_so() -> None:
+    run = run_of(SMALL)
+    run = replace(run, stops=tuple(replace(stop, measured=False) for stop in run.stops))
+    measured = draw_heatmap(heatmap(run_of(SMALL)), format="svg"), draw_sizes(sizes(run_of(SMALL)), "svg")
+    for drawn, other in zip(
+        (draw_heatmap(heatmap(run), format="svg"), draw_sizes(sizes(run), "svg")), measured, strict=True
+    ):
+        assert b"<!-- not measured -->" in drawn
+        assert b"<!-- not measured -->" not in other
+
+
+def test_the_same_run_is_the_same_picture() -> None:
+    found = heatmap(run_of(SMALL))
+    for form in ("png", "svg"):
+        assert draw_heatmap(found, format=form) == draw_heatmap(found, format=form)
+        assert draw_sizes(sizes(run_of(SMALL)), form) == draw_sizes(sizes(run_of(SMALL)), form)
+
+
+def test_settings_of_somebody_else_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib
+
+    before = draw_heatmap(heatmap(run_of(SMALL)))
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 10}):
+        assert draw_heatmap(heatmap(run_of(SMALL))) == before
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_the_squares_of_a_picture_are_in_its_text() -> None:
+    svg = draw_heatmap(heatmap(run_of(SMALL)), format="svg").decode()
+    for told in ("factual-recall", "hallucination %", "days told to the memory", "of fewer than 5 answers"):
+        assert f"<!-- {told} -->" in svg
+    assert "<!-- no question is possible here -->" in svg
+    assert "<!-- not asked here: the value before -->" not in svg
+    assert "<!-- nothing, and no file says why -->" not in svg
+
+
+def test_bars_of_causes_say_how_many() -> None:
+    groups = {"system failure": [("src/rank.py:88", 12, 5), ("3 other causes", 4, 0)], "question defect": [("q", 1, 1)]}
+    svg = draw_causes("What was found", groups, "svg").decode()
+    for told in ("12 answers, 5 questions", "4 answers", "1 answer, 1 question", "src/rank.py:88"):
+        assert f"<!--   {told} -->" in svg or f"<!-- {told} -->" in svg
+    assert size(draw_causes("What was found", groups))[0] == 920
+
+
+def test_a_name_that_the_font_lacks_and_one_that_looks_like_a_formula_are_drawn() -> None:
+    for name in ("記憶", "$x^2$ costs $5", r"$\nothing$", "a_b" * 60, ""):
+        assert draw_heatmap(heatmap(replace(run_of(SMALL), adapter=name)))
+
+
+def test_without_matplotlib_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(RecallError) as raised:
+        draw_heatmap(heatmap(run_of(SMALL)))
+    assert str(raised.value) == "pictures need matplotlib; run `pip install 'pytest-recall[pictures]'`"

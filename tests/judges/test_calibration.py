@@ -1,0 +1,138 @@
+"""What models judged in a run, counted: by judge, by calibration, by what happened to verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels, Reviews, Standard, panels, unproven
+from pytest_recall.trials.trial import Judgement, Outcome, Preflight, Trial, Verdict, Vote
+from tests.helpers.samples import trial, unhurried
+
+
+def judged(*votes: Vote, judge: str = "rubric", model: str = "m", **more: Any) -> Trial:
+    """Return a trial with the verdict of one judge on these votes."""
+    judgement = Judgement(votes or (Vote(passed=True),), **more)
+    verdict = Verdict(passed=True, judge=judge, model=model, version="v1", judgement=judgement)
+    return trial(verdicts=(verdict, Verdict(passed=True, judge="exact")))
+
+
+def test_nothing_is_counted_where_no_model_judged() -> None:
+    assert panels([trial(), trial(verdicts=(Verdict(passed=True, judge="exact"),))], {}) == Panels()
+
+
+def test_verdicts_are_counted_by_judge_model_and_version() -> None:
+    found = panels([judged(), judged(), judged(model="n"), judged(judge="memory")], {})
+    assert found.verdicts == {
+        JudgeKey("memory", "m", "v1"): 1,
+        JudgeKey("rubric", "m", "v1"): 2,
+        JudgeKey("rubric", "n", "v1"): 1,
+    }
+    assert (found.total, found.uncalibrated) == (4, 4)
+
+
+def test_a_calibration_counts_for_one_version_only() -> None:
+    known = {JudgeKey("rubric", "m", "v1"): Calibration(0.8, 50), JudgeKey("rubric", "n", "v0"): Calibration(0.9, 9)}
+    found = panels([judged(), judged(), judged(model="n")], known)
+    assert found.calibrations == {JudgeKey("rubric", "m", "v1"): Calibration(0.8, 50)}
+    assert found.uncalibrated == 1
+
+
+def test_appeals_and_audits_are_told_apart() -> None:
+    passed, failed, unheard = Vote(passed=True), Vote(passed=False), Vote(error="429")
+    found = panels(
+        [
+            judged(failed, appeal=passed, cause="failed"),
+            judged(failed, appeal=failed, cause="failed"),
+            judged(passed, failed, passed, appeal=passed, cause="disagreement"),
+            judged(passed, appeal=failed, cause="audit"),
+            judged(passed, appeal=passed, cause="audit"),
+            judged(passed, appeal=unheard, cause="audit"),
+        ],
+        {},
+    )
+    assert found.appeals == Reviews(3, 1, 0)
+    assert found.audits == Reviews(3, 1, 1)
+    assert found.split == 1
+
+
+def test_retries_and_flips_are_added_up_over_all_votes() -> None:
+    found = panels(
+        [
+            judged(Vote(passed=True, retried=1), Vote(passed=True, retried=2), appeal=Vote(retried=4), cause="audit"),
+            judged(Vote(passed=True, flips=1), Vote(error="no"), judge="pairwise"),
+        ],
+        {},
+    )
+    assert (found.retried, found.compared, found.flips) == (7, 1, 1)
+
+
+def test_preflights_are_added_up_over_workers_and_told_by_judge() -> None:
+    flown = {"m": Preflight(6, 1, 1)}
+    trials = [judged(preflights=flown), judged(preflights=flown), judged(judge="memory", preflights=flown)]
+    found = panels(trials, {})
+    assert found.preflights == {("memory", "m"): Preflight(6, 1, 1), ("rubric", "m"): Preflight(12, 2, 2)}
+
+
+def test_a_preflight_counts_though_the_attempt_that_it_came_with_does_not() -> None:
+    found = panels([judged()], {}, earlier=[judged(preflights={"m": Preflight(6, 0, 1)})])
+    assert (found.total, found.preflights) == (1, {("rubric", "m"): Preflight(6, 0, 1)})
+
+
+class TestUnproven:
+    """Which outcomes count for nothing, since a judge falls short of what is asked for."""
+
+    KEY = JudgeKey("rubric", "m", "v1")
+    STANDARD = Standard(0.6)
+
+    def outcome(self, *verdicts: Verdict) -> Trial:
+        """Return a trial with these verdicts."""
+        passed = all(verdict.passed for verdict in verdicts)
+        return trial(outcome=Outcome.PASSED if passed else Outcome.FAILED, verdicts=verdicts)
+
+    def by_model(self, passed: bool, **more: Any) -> Verdict:
+        """Return the verdict of a model."""
+        given = {"judge": "rubric", "model": "m", "version": "v1", **more}
+        return Verdict(passed=passed, judgement=Judgement((Vote(passed=passed),)), **given)
+
+    def test_without_a_standard_everything_counts(self) -> None:
+        assert unproven(self.outcome(self.by_model(False)), {}, None) == ""
+
+    def test_the_sentence_names_the_judge_and_what_it_lacks(self) -> None:
+        told = unproven(self.outcome(self.by_model(False)), {self.KEY: Calibration(0.414, 50)}, self.STANDARD)
+        assert told == "judge rubric, m, version v1 has a kappa of 0.414, below 0.6"
+
+    def test_a_judge_is_named_once(self) -> None:
+        told = unproven(self.outcome(self.by_model(True), self.by_model(True)), {}, self.STANDARD)
+        assert told == "judge rubric, m, version v1 is not calibrated"
+
+    def test_the_third_outcome_is_none(self) -> None:
+        crashed = trial(outcome=Outcome.ERROR, verdicts=(self.by_model(False),))
+        assert unproven(crashed, {}, self.STANDARD) == ""
+
+    @given(st.lists(st.tuples(st.booleans(), st.sampled_from(["code", "calibrated", "not"])), min_size=1, max_size=5))
+    @unhurried
+    def test_a_fail_counts_with_one_judge_to_be_believed_and_a_pass_with_all(
+        self, said: list[tuple[bool, str]]
+    ) -> None:
+        verdicts = [
+            Verdict(passed=passed, judge="exact") if who == "code" else self.by_model(passed, model=who)
+            for passed, who in said
+        ]
+        known = {self.KEY._replace(model="calibrated"): Calibration(0.8, 50)}
+        counts = not unproven(self.outcome(*verdicts), known, self.STANDARD)
+        if all(passed for passed, _ in said):
+            assert counts == all(who != "not" for _, who in said)
+        else:
+            assert counts == any(who != "not" for passed, who in said if not passed)
+
+    @given(st.floats(-1, 1), st.none() | st.floats(-1, 1), st.floats(0, 1))
+    @unhurried
+    def test_whoever_meets_the_lower_bound_meets_the_estimate(
+        self, kappa: float, low: float | None, minimum: float
+    ) -> None:
+        found = Calibration(kappa, 50, None if low is None else min(low, kappa))
+        if not Standard(minimum, "lower").shortfall(found):
+            assert not Standard(minimum).shortfall(found)

@@ -1,0 +1,88 @@
+"""Calibration file: rows by judge, what a later version adds, and sentences about mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.judges.calibration import Calibration, JudgeKey
+from pytest_recall.judges.calibration_file import read_calibrations, write_calibrations
+
+NAME = "eval/calibration.yaml"
+
+
+def read(folder: Path, text: str) -> dict[JudgeKey, Calibration]:
+    """Write a calibration file and read it."""
+    path = folder / "calibration.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_calibrations(path, NAME)
+
+
+def test_no_file_is_no_calibration(tmp_path: Path) -> None:
+    assert read_calibrations(tmp_path / "calibration.yaml", NAME) == {}
+
+
+def test_a_row_for_each_judge(tmp_path: Path) -> None:
+    text = """\
+written_by: a later version
+judges:
+  - {judge: rubric, model: "openai:m", version: 1a2b3c4d, kappa: 0.81, n: 120, on: 2026-05-01}
+  - {judge: memory, model: "openai:m", version: "00000000", kappa: -0.1, n: 1}
+"""
+    assert read(tmp_path, text) == {
+        JudgeKey("rubric", "openai:m", "1a2b3c4d"): Calibration(0.81, 120),
+        JudgeKey("memory", "openai:m", "00000000"): Calibration(-0.1, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("- a\n", "1: must be a mapping; start with `judges:` and a list"),
+        ("judges:\n  - judge: rubric\n    model: m\n    version: v\n    kappa: 2\n    n: 9\n", "5: judges.0.kappa: "),
+        ("judges:\n  - {judge: a, model: m, version: v, kappa: 1}\n", "2: judges.0.n: is missing; add it"),
+        ("judges:\n  - {judge: a, model: m, version: 12345678, kappa: 1, n: 1}\n", "2: judges.0.version: 12345678 is"),
+        ("judges: [\n", "2: "),
+    ],
+)
+def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(RecallError) as caught:
+        read(tmp_path, text)
+    assert str(caught.value).startswith(f"{NAME}:{sentence}")
+
+
+ROW = {"judge": "rubric", "model": "m", "version": "v1", "kappa": 0.5, "interval": [0.25, 0.75], "n": 9, "by": "us"}
+
+
+def test_rows_are_sorted_and_take_the_place_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.yaml"
+    write_calibrations(path, NAME, [ROW, {**ROW, "judge": "memory"}])
+    write_calibrations(path, NAME, [{**ROW, "kappa": 0.625}, {**ROW, "version": "12345678"}])
+    assert read_calibrations(path, NAME) == {
+        JudgeKey("memory", "m", "v1"): Calibration(0.5, 9, 0.25),
+        JudgeKey("rubric", "m", "12345678"): Calibration(0.5, 9, 0.25),
+        JudgeKey("rubric", "m", "v1"): Calibration(0.625, 9, 0.25),
+    }
+    rows = [line for line in path.read_text().splitlines() if line.startswith("  - ")]
+    assert rows == sorted(rows)
+    assert all('by: "us"' in line for line in rows)
+
+
+def test_what_others_wrote_stays(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.yaml"
+    path.write_text("owner: us\njudges:\n  - {judge: a, model: m, version: v, kappa: 1, n: 1, note: é}\n")
+    write_calibrations(path, NAME, [ROW])
+    text = path.read_text(encoding="utf-8")
+    assert 'owner: "us"' in text
+    assert 'note: "é"' in text
+    assert len(read_calibrations(path, NAME)) == 2
+
+
+def test_a_file_that_is_broken_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "calibration.yaml"
+    path.write_text("judges: [\n")
+    with pytest.raises(RecallError):
+        write_calibrations(path, NAME, [ROW])
+    assert path.read_text() == "judges: [\n"

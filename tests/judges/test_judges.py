@@ -1,0 +1,74 @@
+"""What models judged, as lines, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels, Reviews
+from pytest_recall.judges.judges_text import judges_json, judges_lines, judges_markdown
+from pytest_recall.trials.trial import Preflight
+
+RUBRIC, MEMORY = JudgeKey("rubric", "openai:m", "1a2b3c4d"), JudgeKey("memory", "n|n", "00000000")
+ALL = Panels(
+    verdicts={MEMORY: 1, RUBRIC: 3},
+    calibrations={RUBRIC: Calibration(0.812, 120)},
+    appeals=Reviews(3, 1, 0),
+    audits=Reviews(2, 1, 1),
+    retried=2,
+    split=1,
+    compared=10,
+    flips=4,
+    preflights={("memory", "n|n"): Preflight(4, 2, 1), ("rubric", "openai:m"): Preflight(6, 1, 1)},
+)
+HAPPENED = [
+    "preflight: 7 of 10 known answers judged right",
+    "memory, n|n: 2 of them wrong, and 1 may be: trust its verdicts little",
+    "appeals: 3 asked, 1 overturned",
+    "audited passes: 2 asked, 1 overturned, 1 came to nothing; an overturned one was a false pass",
+    "votes differed on 1 verdict",
+    "4 of 10 comparisons followed the position",
+    "replies that could not be used, so that another was asked for: 2",
+]
+
+
+def test_lines() -> None:
+    assert list(judges_lines(ALL)) == [
+        "judged by models: 4 verdicts, 1 of them (25.0 %) by judges that nobody has calibrated",
+        "  memory, n|n, version 00000000: 1, not calibrated",
+        "  rubric, openai:m, version 1a2b3c4d: 3, kappa 0.81 over 120 answers",
+        *(f"  {line}" for line in HAPPENED),
+    ]
+
+
+def test_what_did_not_happen_is_not_mentioned() -> None:
+    only = Panels(verdicts={RUBRIC: 1}, calibrations={RUBRIC: Calibration(1.0, 1)})
+    assert list(judges_lines(only)) == [
+        "judged by models: 1 verdict, all of them by judges that are calibrated",
+        "  rubric, openai:m, version 1a2b3c4d: 1, kappa 1.00 over 1 answer",
+    ]
+
+
+def test_markdown() -> None:
+    page = judges_markdown(ALL)
+    assert page[0] == "4 verdicts, 1 of them (25.0 %) by judges that nobody has calibrated."
+    assert "| memory | n\\|n | 00000000 | 1 | not calibrated |" in page
+    assert page[-1] == "- replies that could not be used, so that another was asked for: 2"
+    assert len([line for line in page if line.startswith("- ")]) == len(HAPPENED)
+
+
+def test_json() -> None:
+    found = judges_json(ALL)
+    assert json.loads(json.dumps(found)) == found
+    assert found is not None
+    assert found["uncalibrated_share"] == 0.25
+    assert found["judges"][1] == {
+        **RUBRIC._asdict(),
+        "verdicts": 3,
+        "calibration": {"kappa": 0.812, "n": 120, "low": None},
+    }
+    assert found["appeals"] == {"asked": 3, "overturned": 1, "unheard": 0}
+    assert found["preflights"][0] == {"judge": "memory", "model": "n|n", "asked": 4, "wrong": 2, "allowed": 1}
+
+
+def test_without_a_model_there_is_nothing() -> None:
+    assert (list(judges_lines(Panels())), judges_markdown(Panels()), judges_json(Panels())) == ([], [], None)

@@ -1,0 +1,97 @@
+"""How a memory is named."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.memory.selector import FORMS, OPTIONS, MemorySelector, parse, place_and_name
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "target", "window", "options"),
+    [
+        ("sqlite-fts", "sqlite-fts", "", 0, {}),
+        (" sqlite-fts:eval/memory.db;tokenizer=porter ", "sqlite-fts", "eval/memory.db", 0, {"tokenizer": "porter"}),
+        ("hybrid;tokenizer=trigram", "hybrid", "", 0, {"tokenizer": "trigram"}),
+        ("last-20", "last", "", 20, {}),
+        ("full", "full", "", 0, {}),
+        ("command:my-memory --config a;b.toml", "command", "my-memory --config a;b.toml", 0, {}),
+        ("command:sh -c 'a; b';timeout=5", "command", "sh -c 'a; b'", 0, {"timeout": "5"}),
+        ("python:a.b:C", "python", "a.b:C", 0, {}),
+        ("http://127.0.0.1:8080/api", "http", "http://127.0.0.1:8080/api", 0, {}),
+        ("https://h;timeout=0.5", "http", "https://h", 0, {"timeout": "0.5"}),
+        ("mcp:server;store=add;recall=find", "mcp", "server", 0, {"store": "add", "recall": "find"}),
+        ("grpc://localhost", "grpc", "localhost:50052", 0, {}),
+        ("grpc://[::1]:99;timeout=3", "grpc", "[::1]:99", 0, {"timeout": "3"}),
+    ],
+)
+def test_selectors_are_taken_apart(text: str, kind: str, target: str, window: int, options: dict[str, str]) -> None:
+    assert parse(text) == MemorySelector(text=text.strip(), kind=kind, target=target, window=window, options=options)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no memory is selected like this; known: "),
+        ("sqlite", r"did you mean `sqlite-fts`\?"),
+        ("mem1", r"did you mean `mem0`"),
+        ("last", "how many"),
+        ("last-0", "how many"),
+        ("last-x", "how many"),
+        ("last-2;tokenizer=porter", "unknown option `tokenizer`; there are none"),
+        ("full:x", "`full` takes nothing after a colon"),
+        ("null:", "there is nothing after the colon; write `null`"),
+        ("command", "which one"),
+        ("command:", "nothing after the colon"),
+        ("python:module", "which name of the module"),
+        ("python::x", "which name of the module"),
+        ("http://", "is no URL of a service"),
+        ("http://h/a b", "is no URL of a service"),
+        ("http://h:0", "is no URL of a service"),
+        ("http://h?x=1", "is no URL of a service"),
+        ("http://me:secret@h", "^a URL with a user or a password"),
+        ("grpc:h", "is no address"),
+        ("grpc://h:99999999", "is no address"),
+        ("http://h;timout=3", r"unknown option `timout`; did you mean `timeout`\?"),
+        ("http://h;timeout=0", "is no number of seconds"),
+        ("http://h;timeout=-1", "is no number of seconds"),
+        ("http://h;timeout=", "`timeout` has no value"),
+        ("http://h;timeout=1;timeout=2", "`timeout` is set twice"),
+        ("sqlite-fts;tokenizer=ascii", "is no tokenizer"),
+        ("mcp:server;stroe=x", r"unknown option `stroe`; did you mean `store`\?"),
+    ],
+)
+def test_what_selects_nothing_is_one_sentence(text: str, message: str) -> None:
+    with pytest.raises(RecallError, match=message) as caught:
+        parse(text)
+    assert len(caught.value.messages) == 1
+
+
+def test_a_password_is_not_repeated() -> None:
+    with pytest.raises(RecallError) as caught:
+        parse("http://me:secret@h")
+    assert "secret" not in str(caught.value)
+
+
+@given(st.text(max_size=40))
+def test_any_text_selects_something_or_is_one_sentence(text: str) -> None:
+    with suppress(RecallError):
+        assert parse(text).text == text.strip()
+
+
+def test_files_on_windows_have_a_colon_of_their_own() -> None:
+    assert place_and_name(parse(r"python:C:\memory.py:Client")) == (r"C:\memory.py", "Client")
+
+
+def test_the_timeout_is_a_number_where_it_is_given() -> None:
+    assert parse("http://h;timeout=2.5").timeout == 2.5
+    assert parse("http://h").timeout is None
+
+
+def test_every_kind_with_options_has_a_form() -> None:
+    assert {form.partition(":")[0] for form in FORMS} >= set(OPTIONS)

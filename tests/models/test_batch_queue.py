@@ -1,0 +1,142 @@
+"""The calls that wait: which may, and how their wait ends, without a session around them."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.models.batch_file import BatchLog
+from pytest_recall.models.batch_queue import Sender
+from pytest_recall.models.settings import Batching
+from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.tap import Held, Tap
+from pytest_recall.replay.tape import Tape
+from tests.helpers.batching import Service, serving
+
+pytest.importorskip("openai")
+pytest.importorskip("anthropic")
+
+CASE = object()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A service with batch APIs."""
+    yield from serving()
+
+
+@pytest.fixture
+def sender(tmp_path: Path) -> Iterator[Sender]:
+    """A sender that goes about it quickly."""
+    made = sender_in(tmp_path)
+    yield made
+    made.close()
+
+
+def sender_in(folder: Path, run: str = "run", **settings: Any) -> Sender:
+    given = {"hosts": ("127.0.0.1",), "quiet": 0.3, "poll": 0.05, **settings}
+    return Sender(Batching(**given), BatchLog(folder, run), Rules())
+
+
+def asked(service: Service, prompt: str, **more: Any) -> Request:
+    body = {"model": "m", "messages": [{"role": "user", "content": prompt}], **more}
+    return Request("POST", f"{service.url}/v1/chat/completions", (), json.dumps(body).encode())
+
+
+def hold(sender: Sender, request: Request, case: object = CASE) -> Held | None:
+    """Ask in a thread, as cases do."""
+    tape = Tape("", "off", Rules(), Redactor({}), "")
+    found: list[Held | None] = []
+
+    def refuse(message: str, noted: bool) -> BaseException:
+        return RuntimeError(f"{noted}: {message}")
+
+    def ask() -> None:
+        found.append(sender.hold(request, case, tape, Tap(tape, request, "agent", record=False), refuse))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def held(sender: Sender, request: Request, case: object = CASE) -> Held:
+    made = hold(sender, request, case)
+    assert made is not None
+    return made
+
+
+def text(exchange: Exchange) -> str:
+    assert exchange.response is not None
+    return str(json.loads(exchange.response.body)["choices"][0]["message"]["content"])
+
+
+def test_identical_calls_get_an_answer_each(service: Service, sender: Sender) -> None:
+    calls = [held(sender, asked(service, name)) for name in ("a", "b", "a")]
+    assert [text(call.wait()) for call in calls] == ["re: a", "re: b", "re: a"]
+    assert service.sizes == [3]
+    assert sender.tally == {"batched": 3, "batches": 1, "found": 0}
+
+
+def test_a_case_that_is_called_off_leaves_the_others_alone(service: Service, sender: Sender) -> None:
+    other = object()
+    gone, stays = held(sender, asked(service, "a")), held(sender, asked(service, "b"), other)
+    sender.call_off(CASE)
+    with pytest.raises(RuntimeError, match=r"False: POST .*: not waited for, since"):
+        gone.wait()
+    assert text(stays.wait()) == "re: b"
+    assert service.prompts == {"b": 1}
+
+
+def test_what_was_called_off_after_it_was_bought_is_found_again(service: Service, sender: Sender) -> None:
+    first = held(sender, asked(service, "a"))
+    assert text(first.wait()) == "re: a"
+    sender.call_off(CASE)
+    assert text(held(sender, asked(service, "a")).wait()) == "re: a"
+    assert service.prompts == {"a": 1}
+
+
+def test_who_waits_at_the_end_waits_no_longer(service: Service, tmp_path: Path) -> None:
+    service.hold = 1
+    made = sender_in(tmp_path)
+    call = held(made, asked(service, "a"))
+    while made.tally["batches"] == 0:
+        assert not call.future.done()
+    made.close()
+    with pytest.raises(RuntimeError, match=r"False: .*not waited for"):
+        call.wait()
+    with pytest.raises(RuntimeError, match=r"False: .*not waited for"):
+        held(made, asked(service, "b")).wait()
+    assert "recall-batches" not in {thread.name for thread in threading.enumerate()}
+    assert service.prompts == {"a": 1}
+
+
+def test_nothing_waits_outside_of_a_case_in_the_main_thread_or_in_a_fork(
+    service: Service, sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = asked(service, "a")
+    assert hold(sender, request, None) is None
+    tape = Tape("", "off", Rules(), Redactor({}), "")
+    tap = Tap(tape, request, "agent", record=False)
+    assert sender.hold(request, CASE, tape, tap, lambda message, noted: RuntimeError()) is None
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert hold(sender, request) is None
+    assert sender.waiting() == (0, 0)
+
+
+def test_a_folder_that_cannot_be_written_is_told_and_costs_no_answer(service: Service, tmp_path: Path) -> None:
+    made = sender_in(tmp_path / "artifacts")
+    call = held(made, asked(service, "a"))
+    (tmp_path / "artifacts").write_text("in its place")
+    assert text(call.wait()) == "re: a"
+    made.close()
+    assert len(made.problems) == 1
+    assert "batch_1 is not written down" in made.problems[0]

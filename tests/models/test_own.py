@@ -1,0 +1,193 @@
+"""Models of the user's own: functions and objects, sync and async, and what is wrong with some of them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.models.model import ModelError
+from pytest_recall.models.provider import Provider
+from tests.models.asking import SCHEMA, Clock, asks, model
+
+SOURCE = """\
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from pytest_recall.models.model import Ask, ModelError, Reply
+
+loops = set()
+
+
+def shout(prompt):
+    return prompt.upper()
+
+
+def careful(ask: Ask) -> Reply:
+    return Reply(text=f"{ask.messages[-1].content} {ask.temperature}", model="mine", ignored=("seed",))
+
+
+async def later(prompt):
+    loops.add(asyncio.get_running_loop())
+    await asyncio.sleep(0)
+    return f"{len(loops)} {threading.current_thread().name}"
+
+
+async def never(prompt):
+    await asyncio.sleep(60)
+
+
+async def leaves(prompt):
+    leaves.task = asyncio.create_task(asyncio.sleep(60))
+    return "left"
+
+
+async def late(prompt):
+    raise TimeoutError("its own")
+
+
+class Bot:
+    name = "mine"
+
+    def __init__(self):
+        self.asked = 0
+
+    def ask(self, ask):
+        self.asked += 1
+        if self.asked == 1:
+            raise ModelError("not yet", temporary=True, after=2.0)
+        return Reply(text=f"asked {self.asked} times")
+
+
+bot = Bot()
+
+
+class Needy:
+    def __init__(self, key):
+        pass
+
+
+def breaks(prompt):
+    raise ValueError("boom\\nboom")
+
+
+def counts(prompt):
+    return 3
+
+
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(SOURCE, encoding="utf-8")
+    return tmp_path
+
+
+def named(own: Path, name: str, **more: object) -> Provider:
+    return model(f"python:mine.py:{name}", root=own, **more)  # type: ignore[arg-type]
+
+
+def test_a_function_of_the_prompt(own: Path) -> None:
+    reply = named(own, "shout").ask(asks("yes", system="please", schema=SCHEMA))
+    assert reply.text.startswith("PLEASE\n\nREPLY WITH A JSON OBJECT")
+    assert reply.text.endswith("YES")
+    assert reply.ignored == ("max_tokens", "schema")
+
+
+def test_a_function_of_the_ask(own: Path) -> None:
+    reply = named(own, "careful").ask(asks("yes", temperature=0.5))
+    assert (reply.text, reply.model, reply.ignored) == ("yes 0.5", "mine", ("seed",))
+
+
+@pytest.mark.parametrize("name", ["Bot", "bot", "bot.ask"])
+def test_an_object_a_class_and_a_method(own: Path, name: str) -> None:
+    clock = Clock()
+    reply = named(own, name, clock=clock).ask(asks())
+    assert (reply.text, reply.attempts) == ("asked 2 times", 2)
+    assert clock.slept == [2.25]
+
+
+def test_async_functions_share_a_loop_whoever_asks(own: Path) -> None:
+    with named(own, "later") as one, ThreadPoolExecutor(4) as pool:
+        replies = set(pool.map(lambda _: one.ask(asks()).text, range(12)))
+
+        async def inside() -> str:
+            return one.ask(asks()).text
+
+        assert asyncio.run(inside()) == "1 recall-model"
+    assert replies == {"1 recall-model"}
+
+
+def test_what_an_async_function_leaves_running_ends_with_the_model(own: Path) -> None:
+    with named(own, "leaves") as one:
+        assert one.ask(asks()).text == "left"
+    assert not [thread for thread in threading.enumerate() if thread.name == "recall-model"]
+
+
+def test_a_model_that_was_closed_can_be_asked_again(own: Path) -> None:
+    one = named(own, "later")
+    one.ask(asks())
+    one.close()
+    assert one.ask(asks()).text == "2 recall-model"
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("breaks", "python:mine.py:breaks: raised ValueError: boom boom; correct it"),
+        ("late", "raised TimeoutError: its own; correct it"),
+        ("counts", "it returned int; return text or a Reply"),
+        ("number", "`number` is int; it has to be a function, or have a method `ask`"),
+        ("Needy", "raised TypeError: "),
+        ("shuot", "mine.py has no name `shuot`; did you mean `shout`?"),
+        ("bot.aks", "mine.py has no name `bot.aks`; did you mean `ask`?"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(own: Path, name: str, sentence: str) -> None:
+    with named(own, name) as one, pytest.raises(ModelError) as caught:
+        one.ask(asks())
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_async_function_without_end(own: Path) -> None:
+    with (
+        named(own, "never", timeout=0.1, attempts=1) as one,
+        pytest.raises(ModelError, match=r"no reply within 0\.1 s; allow more time") as caught,
+    ):
+        one.ask(asks())
+    assert caught.value.temporary
+
+
+def test_a_module(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", list(__import__("sys").path))
+    (own / "models_of_mine").mkdir()
+    (own / "models_of_mine" / "one.py").write_text("def answer(prompt): return 'here'\n", encoding="utf-8")
+    one = model("python:models_of_mine.one:answer", root=own)
+    one.ready()
+    assert one.ask(asks()).text == "here"
+
+
+@pytest.mark.parametrize(
+    ("place", "source", "sentence"),
+    [
+        ("nowhere.py", None, "there is no Python file nowhere.py; correct the selector"),
+        ("no_such_module.inner", None, "there is no module no_such_module; correct the selector, or install it"),
+        ("bad.py", "import no_such_thing", "raised ModuleNotFoundError: No module named 'no_such_thing'; correct it"),
+        ("bad.py", "def (", "raised SyntaxError: invalid syntax"),
+    ],
+)
+def test_what_cannot_be_imported(tmp_path: Path, place: str, source: str | None, sentence: str) -> None:
+    if source is not None:
+        (tmp_path / place).write_text(source, encoding="utf-8")
+    with pytest.raises(ModelError) as caught:
+        model(f"python:{place}:x", root=tmp_path).ready()
+    assert sentence in str(caught.value)

@@ -1,1 +1,0 @@
-"""Tests of report pages as text."""

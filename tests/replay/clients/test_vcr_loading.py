@@ -1,0 +1,155 @@
+"""vcrpy's stubs are put in place when they are needed, and taken away without a trace."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import sys
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import install_others
+from tests.replay.http_clients import (
+    CLIENTS,
+)
+from tests.replay.upstream import Deck, Upstream
+
+pytest.importorskip("vcr")
+
+
+def replaceable() -> dict[str, Any]:
+    urllib3 = pytest.importorskip("urllib3")
+    botocore = pytest.importorskip("botocore.awsrequest")
+    aiohttp = pytest.importorskip("aiohttp")
+    patch = pytest.importorskip("vcr.patch")
+    pools = (urllib3.HTTPConnectionPool, urllib3.HTTPSConnectionPool)
+    return {
+        "http": http.client.HTTPConnection,
+        "https": http.client.HTTPSConnection,
+        "init": http.client.HTTPSConnection.__init__,
+        "classes": [pool.ConnectionCls for pool in pools],
+        "inherited": ["_get_conn" in vars(pool) for pool in pools],
+        "get": [pool._get_conn for pool in pools],
+        "new": [pool._new_conn for pool in pools],
+        "aws": [botocore.AWSHTTPConnectionPool.ConnectionCls, botocore.AWSHTTPSConnectionPool.ConnectionCls],
+        "dropped": urllib3.connectionpool.is_connection_dropped,
+        "aiohttp": aiohttp.ClientSession._request,
+        "reset": patch.force_reset,
+        "finders": list(sys.meta_path),
+    }
+
+
+def test_undo_leaves_no_trace(deck: Deck, upstream: Upstream) -> None:
+    before = replaceable()
+    with deck.recording():
+        for post in CLIENTS:
+            post(f"{upstream.url}/chat", b"{}")
+        during = replaceable()
+    assert [name for name in before if during[name] == before[name]] == []
+    assert replaceable() == before
+
+
+def test_a_class_that_was_imported_meanwhile_works_afterwards(deck: Deck, upstream: Upstream) -> None:
+    with deck.recording():
+        from http.client import HTTPConnection
+
+        class Mine(HTTPConnection):
+            pass
+
+        assert isinstance(HTTPConnection("x"), http.client.HTTPConnection)
+        assert issubclass(Mine, http.client.HTTPConnection)
+    assert Mine.__mro__[1] is http.client.HTTPConnection, "it is no subclass of a stub"
+    with closing(HTTPConnection(upstream.url.removeprefix("http://"))) as connection:
+        assert type(connection) is http.client.HTTPConnection
+        connection.request("POST", "/chat", b"{}")
+        assert connection.getresponse().status == 200
+
+
+def test_a_subclass_of_a_tls_connection_can_be_made(deck: Deck) -> None:
+    class Mine(http.client.HTTPSConnection):
+        pass
+
+    with deck.recording():
+        assert Mine("x").port == 443
+        by = http.client.HTTPSConnection.__new__(Mine)
+        http.client.HTTPSConnection.__init__(by, "x")
+        assert by.port == 443
+
+
+def in_a_new_process(program: str) -> None:
+    given = (
+        f"import sys\nfrom pytest_recall.replay.player import Player\nfrom pytest_recall.replay import watch\n{program}"
+    )
+    done = subprocess.run([sys.executable, "-c", given], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("mode", ["replay", "record"])
+@pytest.mark.parametrize(
+    "first", ["requests", "boto3", "botocore.httpsession", "aiohttp", "urllib3", "http.client", "httpx", "vcr"]
+)
+def test_each_may_be_imported_first(first: str, mode: str) -> None:
+    """vcrpy imports all of them, and would meet one that is half imported."""
+    for name in (first, "requests", "boto3", "aiohttp"):
+        pytest.importorskip(name)
+    in_a_new_process(
+        f"undo = watch.install(Player({mode!r}))\n"
+        f"import {first}\n"
+        f"assert ('vcr.patch' in sys.modules) is ({first!r} == 'vcr')\n"
+        "import requests, boto3, aiohttp, urllib3\n"
+        "for back in reversed(undo): back()\n"
+        "assert not hasattr(urllib3.HTTPConnectionPool.urlopen, 'recall_entry')\n"
+        "assert not hasattr(aiohttp.ClientSession._request, 'recall_entry')\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "import requests; requests.get(URL)",
+        "import urllib3; urllib3.PoolManager().request('GET', URL, retries=False)",
+        "import urllib.request; urllib.request.urlopen(URL)",
+    ],
+)
+def test_the_first_call_brings_all(call: str) -> None:
+    for name in ("urllib3", "aiohttp", "requests"):
+        pytest.importorskip(name)
+    in_a_new_process(
+        "from pytest_recall.files.errors import MissError\n"
+        "URL = 'http://127.0.0.1:9/'\n"
+        "undo = watch.install(Player('replay'))\n"
+        "try:\n"
+        f"    {call}\n"
+        "except MissError as error:\n"
+        "    assert 'called outside of any case' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError('it was let through')\n"
+        "import aiohttp, urllib3, vcr.patch, vcr.stubs\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__.endswith('Recall')\n"
+        "assert aiohttp.ClientSession._request.__code__.co_filename.endswith('vcr_stubs.py')\n"
+        "real = vcr.stubs.VCRHTTPConnection._baseclass\n"
+        "assert type(real) is type and vcr.patch._HTTPConnection is real\n"
+        "assert not hasattr(vcr.patch._AiohttpClientSessionRequest.__wrapped__, 'recall_entry')\n"
+        "for back in reversed(undo): back()\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
+        "assert not hasattr(urllib3.HTTPConnectionPool.urlopen, 'recall_entry')\n"
+    )
+
+
+def test_without_vcrpy_nothing_happens() -> None:
+    in_a_new_process(
+        "sys.modules['vcr'] = None\n"
+        "import http.client\n"
+        "before = http.client.HTTPConnection\n"
+        "watch.install(Player('replay'))\n"
+        "assert http.client.HTTPConnection is before\n"
+        "import urllib3\n"
+        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
+    )
+
+
+def test_a_run_that_neither_records_nor_replays_is_left_alone() -> None:
+    assert install_others(Player("off")) == []

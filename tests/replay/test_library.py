@@ -1,0 +1,403 @@
+"""The library: names that never meet, drafts that are found again, and recordings that take their place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_recall.cases.case import ID_PATTERN
+from pytest_recall.files.disk import LinkError
+from pytest_recall.replay import cassette_library as libraries
+from pytest_recall.replay.cassette_file import Cassette, read_header
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.matching import Rules
+from tests.replay.recordings import HEADER, RULES, call, conversation, draft, request, write
+from tests.schedule.state_samples import problem
+
+SHELF = Library(Path("eval/cassettes"))
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return Library(tmp_path / "cassettes")
+
+
+def calls_in(path: Path, rules: Rules = RULES) -> list[Exchange]:
+    """Return the calls of a finished cassette."""
+    return list(Cassette(path, path.name, rules).exchanges())
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("case_id", "scenario", "name"),
+    [
+        ("late-fee", "loans", "loans/late-fee"),
+        ("v1.2_x", "loans.uk", "loans.uk/v1.2_x"),
+        ("late-fee", "", "_/late-fee"),
+        ("late-fee", "_", "_/late-fee"),
+        ("Late-Fee", "loans", "loans/Late-Fee-a2b05a27567d"),
+        ("a/b:c[1]", "loans", "loans/a-b-c-1-128f85e40e4b"),
+        ("größe", "loans", "loans/gr-e-d353a2671b67"),
+        ("..", "../..", "x-0cfd1c96cbc0/x-5ec1f7e700f3"),
+        ("con", "nul.x", "_nul.x-4f25bf6548db/_con-1143da2bc54c"),
+    ],
+)
+def test_names_of_cases(case_id: str, scenario: str, name: str) -> None:
+    path = SHELF.of_case(case_id, scenario)
+    assert path == SHELF.folder / f"{name}.ndjson"
+
+
+def test_names_of_fixtures() -> None:
+    here, there = (SHELF.of_fixture("client", "session", place) for place in ("eval/0", "eval/1"))
+    assert here.parent == there.parent == SHELF.folder / "_fixtures"
+    assert here != there
+    assert here.name.startswith("session-client-")
+
+
+case_ids = st.from_regex(ID_PATTERN, fullmatch=True) | st.text(max_size=120) | st.text("aAbB.-", max_size=4)
+
+
+@given(first=case_ids, second=case_ids)
+@example("a", "A")
+@example("straße", "strasse")
+@example("a b", "a-b")
+@example("x" * 100, "x" * 101)
+@example("con", "_con")
+@example("\udc80", "\udc81")
+def test_two_cases_never_have_one_file(first: str, second: str) -> None:
+    """Also on a disk where case does not count, and where a name is that of another one's file."""
+    paths = [SHELF.of_case(name, "loans") for name in (first, second, SHELF.of_case(first, "loans").stem)]
+    names = [path.name.casefold() for path in paths]
+    if first != second:
+        assert names[0] != names[1]
+    assert (names[0] == names[2]) == (paths[0].stem == first)
+
+
+@given(case_id=case_ids, scenario=case_ids)
+def test_a_name_is_one_that_every_disk_takes(case_id: str, scenario: str) -> None:
+    path = SHELF.of_case(case_id, scenario).relative_to(SHELF.folder)
+    assert len(path.parts) == 2
+    for part in path.parts:
+        assert len(part) <= 120
+        assert part.isascii()
+        assert not set(part) & set('<>:"/\\|?*+ ')
+        assert part[0] not in ".-"
+        assert part[-1] not in ".-"
+        assert part.split(".")[0].lower() not in {"con", "prn", "aux", "nul", *(f"com{n}" for n in range(10))}
+    assert SHELF.fits(SHELF.folder / path, {"case": case_id, "scenario": scenario})
+
+
+def test_two_folders_never_meet() -> None:
+    assert SHELF.of_case("a", "Loans").parent != SHELF.of_case("a", "loans").parent
+    assert SHELF.of_case("a", "loans/uk").parent != SHELF.of_case("a", "loans-uk").parent
+
+
+@pytest.mark.parametrize(
+    ("header", "fits"),
+    [
+        ({"case": "late", "scenario": "loans"}, True),
+        ({"case": "late"}, False),
+        ({"case": "early", "scenario": "loans"}, False),
+        ({"case": "late", "scenario": "fees"}, False),
+        ({"case": 5, "scenario": "loans"}, False),
+        ({"fixture": "late", "scope": "loans"}, False),
+        ({}, False),
+    ],
+)
+def test_whether_a_header_fits_the_name(header: dict[str, object], fits: bool) -> None:
+    assert SHELF.fits(SHELF.of_case("late", "loans"), header) is fits
+
+
+def test_whether_a_header_fits_the_name_of_a_fixture() -> None:
+    """Where the fixture is defined is not in the header, so that this much can be told and no more."""
+    path = SHELF.of_fixture("client", "session", "eval/conftest.py/0")
+    assert SHELF.fits(path, {"fixture": "client", "scope": "session"})
+    assert not SHELF.fits(path, {"fixture": "client", "scope": "module"})
+    assert not SHELF.fits(path, {"fixture": "server", "scope": "session"})
+    assert not SHELF.fits(path, {"fixture": 5, "scope": "session"})
+    assert not SHELF.fits(path.with_name("session-client.ndjson"), {"fixture": "client", "scope": "session"})
+    assert not SHELF.fits(SHELF.folder / path.name, {"fixture": "client", "scope": "session"})
+
+
+# What lies in the folder
+
+
+def test_files(library: Library) -> None:
+    assert library.files() == []
+    assert library.drafts() == []
+    late = write(library.of_case("late", "loans"))
+    early = write(library.of_case("early", "loans"))
+    shared = write(library.of_fixture("client", "session", ""))
+    unfinished = draft(library.new_draft(late))
+    (library.folder / "notes.txt").write_text("mine")
+    assert library.files() == [shared, early, late]
+    assert library.drafts() == [unfinished]
+    assert (library.folder / ".drafts" / ".gitignore").read_text() == "*\n"
+
+
+def test_the_lock_of_a_finished_recording_stays_out_of_git(library: Library) -> None:
+    library.finish(library.of_case("late", "loans"), HEADER, [call()], RULES)
+    assert (library.folder / ".drafts" / ".gitignore").is_file()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a", "s"), ("a.b", "s")),
+        (("b--c", "a"), ("c", "a--b")),
+        (("a", "s"), ("a.0-1", "s")),
+        (("a", "s"), ("A", "s")),
+    ],
+)
+def test_drafts_of_one_case_are_not_those_of_another(
+    library: Library, one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    first, second = library.of_case(*one), library.of_case(*other)
+    mine, theirs = draft(library.new_draft(first)), draft(library.new_draft(second))
+    assert library.drafts(first) == [mine]
+    assert library.drafts(second) == [theirs]
+    assert set(library.drafts()) == {mine, theirs}
+
+
+def test_drafts_are_listed_in_the_order_of_their_beginnings(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = library.of_case("late", "loans")
+    drafts = []
+    for now in (9, 10, 2**60):
+        monkeypatch.setattr("time.time_ns", lambda now=now: now)
+        drafts.append(draft(library.new_draft(path)))
+    assert library.drafts(path) == drafts
+
+
+def test_a_later_process_of_the_same_number_has_another_draft(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a container the process is number 1 each time, and a killed one has left its draft behind."""
+    path = library.of_case("late", "loans")
+    monkeypatch.setattr(libraries, "_count", iter([0, 0]))
+    assert library.new_draft(path) != library.new_draft(path)
+
+
+def test_files_of_others_among_the_drafts_are_none(library: Library) -> None:
+    (library.folder / ".drafts").mkdir(parents=True)
+    (library.folder / ".drafts" / "loans+late.ndjson").write_text("mine")
+    (library.folder / ".drafts" / "notes.ndjson").write_text("mine")
+    assert library.drafts() == []
+
+
+# Finishing
+
+
+def test_a_recording_takes_its_place(library: Library) -> None:
+    path = library.of_case("late", "loans")
+    library.finish(path, HEADER, [call("old")], RULES)
+    library.finish(path, {**HEADER, "run": "next"}, [call("new")], RULES)
+    assert calls_in(path) == [call("new")]
+    assert read_header(path, "x")["run"] == "next"
+
+
+def test_a_recording_that_cannot_be_written_changes_nothing(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = library.of_case("late", "loans")
+    library.finish(path, HEADER, [call("old")], RULES)
+    before = path.read_bytes()
+
+    def full(target: Path, data: bytes) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("pytest_recall.replay.cassette_file.write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        library.finish(path, HEADER, [call("new")], RULES)
+    assert path.read_bytes() == before
+
+
+def test_four_processes_of_one_run_make_one_recording(library: Library) -> None:
+    path = library.of_fixture("client", "session", "")
+    parts = [[call(f"process {p}, call {n}", seq=n) for n in range(30)] for p in range(4)]
+    for part in parts:
+        library.finish(path, HEADER, part, RULES, shared=True)
+    found = calls_in(path)
+    assert len(found) == 120
+    assert {one.key for one in found} == {one.key for part in parts for one in part}
+
+
+def test_four_processes_that_set_up_the_same_make_the_recording_of_one(library: Library) -> None:
+    path = library.of_fixture("client", "session", "")
+    calls = list(conversation(3, 300))
+    library.finish(path, HEADER, calls, RULES, shared=True)
+    alone = path.read_bytes()
+    for _ in range(3):
+        library.finish(path, HEADER, calls, RULES, shared=True)
+    assert path.read_bytes() == alone
+
+
+def test_a_shared_recording_of_an_earlier_run_is_replaced(library: Library) -> None:
+    path = library.of_fixture("client", "session", "")
+    library.finish(path, HEADER, [call("old")], RULES, shared=True)
+    library.finish(path, {**HEADER, "run": "next"}, [call("new")], RULES, shared=True)
+    assert calls_in(path) == [call("new")]
+
+
+def test_a_shared_recording_replaces_a_damaged_one(library: Library) -> None:
+    path = write(library.of_fixture("client", "session", ""), call("old"))
+    path.write_bytes(path.read_bytes()[:-5])
+    library.finish(path, HEADER, [call("new")], RULES, shared=True)
+    assert calls_in(path) == [call("new")]
+
+
+def test_a_recording_without_calls_is_no_file(library: Library) -> None:
+    path = library.of_case("late", "loans")
+    library.finish(path, HEADER, [], RULES)
+    assert not library.folder.exists()
+    library.finish(path, HEADER, [call("old")], RULES)
+    library.finish(path, HEADER, [], RULES)
+    assert library.files() == []
+
+
+def test_a_process_that_asked_nothing_leaves_what_another_one_of_its_run_recorded(library: Library) -> None:
+    path = library.of_fixture("client", "session", "")
+    library.finish(path, HEADER, [call("asked")], RULES, shared=True)
+    library.finish(path, HEADER, [], RULES, shared=True)
+    assert calls_in(path) == [call("asked")]
+    library.finish(path, {**HEADER, "run": "next"}, [], RULES, shared=True)
+    assert library.files() == []
+
+
+# Recovering
+
+
+def test_calls_of_a_killed_recording_are_recovered(library: Library) -> None:
+    path = library.of_case("late", "loans")
+    calls = list(conversation(3, 300))
+    left = draft(library.new_draft(path), *calls, case="late", run="killed")
+    left.write_bytes(left.read_bytes()[:-9])
+    assert library.recover(path, RULES) == 2
+    assert calls_in(path) == calls[:2]
+    header = read_header(path, "x")
+    assert (header["case"], header["run"], header["rules"]) == ("late", "killed", RULES.digest)
+    assert library.drafts() == []
+    assert library.recover(path, RULES) == 0
+
+
+def test_recovered_calls_come_after_those_that_were_there(library: Library) -> None:
+    path = write(library.of_case("late", "loans"), call("a"), call("b", seq=1), run="whole")
+    draft(library.new_draft(path), call("b"), call("c", seq=1), run="first")
+    draft(library.new_draft(path), call("d"), call("c", seq=1), run="second")
+    other = draft(library.new_draft(library.of_case("other", "loans")), call("x"))
+    assert library.recover(path, RULES) == 2
+    assert [one.request for one in calls_in(path)] == [request(text) for text in "abcd"]
+    assert read_header(path, "x")["run"] == "whole"
+    assert library.drafts() == [other]
+
+
+def test_a_draft_that_holds_nothing_new_leaves_the_recording_as_it_is(library: Library) -> None:
+    path = write(library.of_case("late", "loans"), call("a"))
+    before = path.read_bytes()
+    draft(library.new_draft(path), call("a"))
+    library.new_draft(path).write_bytes(b"")
+    assert library.recover(path, RULES) == 0
+    assert path.read_bytes() == before
+    assert library.drafts() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody can ask whether a process lives")
+def test_drafts_that_another_process_is_writing_are_let_alone(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(library.of_fixture("client", "session", ""))
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    mine = draft(library.new_draft(path), call("mine"))
+    parent = os.getppid()
+    monkeypatch.setattr("os.getpid", lambda: parent)
+    living = draft(library.new_draft(path), call("living"))
+    begun = library.new_draft(path)
+    begun.write_bytes(b'{"crc":"0123')
+    monkeypatch.setattr("os.getpid", lambda: int(ended.stdout))
+    dead = draft(library.new_draft(path), call("dead"))
+    monkeypatch.undo()
+    assert library.drafts(path) == [mine, living, begun, dead]
+    assert library.left_behind(path) == [mine, dead]
+    assert library.recover(path, RULES) == 2
+    assert [one.request for one in calls_in(path)] == [request("mine"), request("dead")]
+    assert library.drafts() == [living, begun]
+
+
+def test_what_was_recorded_under_other_rules_is_the_same_call(library: Library) -> None:
+    """Both the recording and the draft have keys of before; the field that differs has become volatile."""
+    path = write(library.of_case("late", "loans"), call(request=request("a", trace="1")))
+    draft(library.new_draft(path), call(request=request("a", trace="2")), call(request=request("b"), seq=1))
+    now = Rules(["trace"])
+    assert library.recover(path, now) == 1
+    found = calls_in(path, now)
+    assert [one.request for one in found] == [request("a", trace="1"), request("b")]
+    assert read_header(path, "x")["rules"] == now.digest
+
+
+def test_a_damaged_recording_keeps_its_drafts(library: Library) -> None:
+    path = write(library.of_case("late", "loans"), call("a"))
+    path.write_bytes(path.read_bytes()[:-5])
+    left = draft(library.new_draft(path), call("b"))
+    assert "cut off in its last line" in problem(lambda: library.recover(path, RULES))
+    assert library.drafts() == [left]
+
+
+def test_a_baseline_has_a_file_of_its_own() -> None:
+    assert SHELF.of_case("late", "loans", arm="tail-window").name == "late@tail-window.ndjson"
+    assert SHELF.of_case("late", "loans", 2, "raw").name == "late@raw~2.ndjson"
+    header = {"case": "late", "scenario": "loans", "baseline": "raw", "repeat": 2}
+    assert SHELF.fits(SHELF.of_case("late", "loans", 2, "raw"), header)
+    assert not SHELF.fits(SHELF.of_case("late", "loans", 2), header)
+
+
+@given(case_id=case_ids, first=case_ids, second=case_ids)
+@example("a", "openai:m;http://127.0.0.1:80/v1", "openai:m;http://127.0.0.1:81/v1")
+@example("a@raw", "raw", "Raw")
+def test_two_baselines_never_have_one_file(case_id: str, first: str, second: str) -> None:
+    names = {SHELF.of_case(case_id, "loans", arm=arm).name.casefold() for arm in ("", first, second)}
+    assert len(names) == len({"", first, second})
+    path = SHELF.of_case("x" * 200, "y" * 100, 100, first)
+    assert len(SHELF.new_draft(path).name) <= 255
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("loans/a.ndjson", "victim/a.ndjson"),
+        ("loans", "victim"),
+        (".", "victim"),
+        (".drafts", "victim"),
+        (".drafts/.lock", "victim/a.ndjson"),
+    ],
+)
+def test_nothing_is_written_through_a_link_out_of_the_folder(tmp_path: Path, link: str, target: str) -> None:
+    library = Library(tmp_path / "in" / "cassettes")
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "a.ndjson").write_text("mine", encoding="utf-8")
+    planted = library.folder / link
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(tmp_path / target)
+    path = library.of_case("a", "loans")
+    with pytest.raises(LinkError, match="out of its folder"):
+        library.check(path)
+    with pytest.raises(LinkError, match="out of its folder"):
+        library.finish(path, HEADER, [call()], RULES)
+    (left,) = (tmp_path / "victim").iterdir()
+    assert left.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_link_within_the_folder_is_followed(library: Library) -> None:
+    path = library.of_case("a", "loans")
+    (library.folder / "fees").mkdir(parents=True)
+    (library.folder / "loans").symlink_to("fees", target_is_directory=True)
+    library.finish(path, HEADER, [call()], RULES)
+    assert len(calls_in(library.folder / "fees" / "a.ndjson")) == 1

@@ -1,0 +1,143 @@
+"""Causes: a table of what was and what is, in the order of certainty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_recall.replay.call import Call
+from pytest_recall.results.regressions import Label, cause
+from pytest_recall.trials.trial import Outcome, Trial
+from tests.helpers.samples import days, row, trial
+
+PASSED, FAILED, ERROR = Outcome.PASSED, Outcome.FAILED, Outcome.ERROR
+WAS = "case=aaaaaa system=111111 settings=222222 dialogue=333333 model=small-1 judge=444444 threshold=555555"
+
+
+def failed(under: str = WAS, *calls: Call, **more: Any) -> Trial:
+    """Return a fail under these conditions."""
+    return trial("a", FAILED, under=under, calls=calls, **more)
+
+
+def ended(trouble: str = "", *, retried: bool = False, kind: str = "agent") -> Call:
+    """Return a call that ended so."""
+    return Call(kind, "live", trouble=trouble, retried=retried)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "label", "evidence"),
+    [
+        ("case=aaaaaa", "case=bbbbbb", Label.CASE, "it is written otherwise than at its last pass"),
+        ("model=small-1", "model=large-2", Label.MODEL, "small-1 answered at the last pass, now large-2"),
+        ("judge=444444", "judge=eeeeee", Label.JUDGE, "its models, its prompt or its criteria are others"),
+        ("threshold=555555", "threshold=eeeeee", Label.JUDGE, "`thresholds` in the rubric hold its score to"),
+        (" threshold=555555", "", Label.JUDGE, "`thresholds` in the rubric hold its score to another bar"),
+        ("system=111111", "system=eeeeee", Label.PROMPT, "other system prompt than at the last pass; settings and"),
+        ("settings=222222", "settings=222222 tools=9", Label.PROMPT, "other tools than at the last pass"),
+        ("dialogue=333333", "dialogue=eeeeee", Label.PROMPT, "other messages around the input than at the last"),
+    ],
+)
+def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: Label, evidence: str) -> None:
+    assert was in WAS
+    found = cause(failed(WAS.replace(was, now)), row(3, passed_under=WAS))
+    assert found.label is label
+    assert found.evidence.startswith(evidence)
+    assert not found.also
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (WAS, WAS),
+        ("", WAS),
+        (WAS, ""),
+        (WAS, WAS.replace(" model=small-1", "")),
+        (WAS.replace("model=small-1", "model=small-1+embed"), WAS),
+        (WAS, WAS.replace(" dialogue=333333", "").replace("system=111111", "system=eeeeee")),
+    ],
+    ids=["the same", "nothing known of the pass", "nothing known now", "no model known", "fewer models", "no prompt"],
+)
+def test_what_is_missing_is_no_change(was: str, now: str) -> None:
+    expected = Label.AGENT if was and now else Label.UNKNOWN
+    assert cause(failed(now), row(3, passed_under=was or None)).label is expected
+
+
+def test_without_a_finding_it_says_what_is_as_it_was() -> None:
+    assert cause(failed(), row(3, passed_under=WAS)) == (
+        Label.AGENT,
+        "case, prompt, model and judge are as at the last pass",
+        (),
+    )
+    assert cause(failed(), row(3)) == (Label.UNKNOWN, "nothing is known of its last pass to compare with", ())
+    assert cause(failed(source="replayed"), row(3, passed_under=WAS)).label is Label.CODE
+
+
+def test_an_answer_that_never_came_goes_before_what_people_changed() -> None:
+    now = WAS.replace("aaaaaa", "bbbbbb")
+    found = cause(failed(now, ended("http-500"), ended("http-500"), ended()), row(3, passed_under=WAS))
+    assert (found.label, found.evidence) == (Label.UPSTREAM, "2 http-500 of 3 calls")
+    assert found.also == ("the case was edited: it is written otherwise than at its last pass",)
+
+
+def test_trouble_that_the_last_pass_had_as_well_is_none() -> None:
+    before = row(3, passed_under=f"{WAS} trouble=http-404")
+    assert cause(failed(WAS, ended("http-404")), before).label is Label.AGENT
+    assert cause(failed(WAS, ended("http-404"), ended("cut-off")), before).evidence == "1 cut-off of 2 calls"
+
+
+def test_trouble_of_a_judge_is_not_the_agents() -> None:
+    assert cause(failed(WAS, ended("http-500", kind="judge")), row(3, passed_under=WAS)).label is Label.AGENT
+
+
+def test_trouble_that_was_overcome_comes_last() -> None:
+    call = ended("http-429", retried=True)
+    found = cause(failed(WAS, call, ended()), row(3, passed_under=WAS))
+    assert (found.label, found.evidence) == (Label.RETRIED, "1 http-429 of 2 calls, each asked again and answered")
+    assert cause(failed(WAS, call), row(3, passed_under=WAS, lapses=2)).label is Label.COIN
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lapses", "evidence"),
+    [
+        ((FAILED, PASSED, FAILED), 0, "1 of 3 trials in this run passed"),
+        ((FAILED, PASSED, ERROR, FAILED), 2, "1 of 3 trials in this run passed; it fell from a higher box 2 times"),
+        ((FAILED,), 3, "it fell from a higher box 3 times before"),
+    ],
+)
+def test_trials_that_differ_and_falls_speak_for_chance(
+    outcomes: tuple[Outcome, ...], lapses: int, evidence: str
+) -> None:
+    found = cause(failed(), row(3, passed_under=WAS, lapses=lapses), outcomes)
+    assert found.label is Label.COIN
+    assert found.evidence.startswith(evidence)
+    assert cause(failed(), row(3, passed_under=WAS, lapses=1), (FAILED, FAILED)).label is Label.AGENT
+
+
+@pytest.mark.parametrize(
+    ("taped", "label"),
+    [
+        ("taped=2026-01-02", Label.CASSETTE),
+        ("taped=2026-01-02 retold=same", Label.CASSETTE),
+        ("taped=2026-01-02 retold=other", Label.CODE),
+        ("taped=2026-03-01", Label.CODE),
+        ("", Label.CODE),
+    ],
+)
+def test_a_recording_from_before_the_last_pass_is_stale_unless_the_agent_made_something_else_of_it(
+    taped: str, label: Label
+) -> None:
+    before = row(3, passed_under=WAS, tested=row().next_due - days(9))
+    assert before.last_tested.isoformat() == "2026-03-01"
+    assert cause(failed(f"{WAS} {taped}".strip(), source="replayed"), before).label is label
+
+
+def test_the_same_recording_that_passed_is_not_stale() -> None:
+    before = row(3, passed_under=f"{WAS} taped=2026-01-02")
+    assert cause(failed(f"{WAS} taped=2026-01-02", source="replayed"), before).label is Label.CODE
+
+
+def test_a_model_is_known_by_its_name_where_no_call_was_seen() -> None:
+    found = cause(failed(model="large-2"), row(3, passed_under=WAS, last_model="small-1"))
+    assert (found.label, found.evidence) == (Label.MODEL, "last tested with small-1, now with large-2")
+    assert cause(failed(model="large-2"), row(3, passed_under=WAS)).label is Label.AGENT

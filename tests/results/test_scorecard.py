@@ -1,0 +1,123 @@
+"""The scorecard: counts, moves, regressions, and what the slice could not see."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_recall.results.scorecard import summarize
+from pytest_recall.schedule.boxes import reset
+from pytest_recall.schedule.row import Row
+from pytest_recall.trials.trial import Outcome
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, days, failing, row, trial
+
+
+def test_counts_by_outcome_and_group() -> None:
+    trials = [
+        trial("a", PASSED, reason="due", scenario="fees", dimension="facts"),
+        trial("b", FAILED, reason="due", scenario="fees", dimension="tone"),
+        trial("c", ERROR, reason="new", scenario="opening", dimension="facts"),
+        trial("d", SKIPPED, reason="new"),
+    ]
+    card = summarize(trials, [(t.case_id, t.reason) for t in trials], 10, TODAY)
+    assert card.counts == {"passed": 1, "failed": 1, "error": 1, "skipped": 1}
+    assert card.by_reason == {"due": {"passed": 1, "failed": 1}, "new": {"error": 1, "skipped": 1}}
+    assert card.by_scenario == {"fees": {"passed": 1, "failed": 1}, "opening": {"error": 1}}
+    assert card.by_dimension == {"facts": {"passed": 1, "error": 1}, "tone": {"failed": 1}}
+    assert card.not_run == ()
+
+
+def test_chosen_but_not_run() -> None:
+    picks = [("a", "box 1"), ("b", "due"), ("c", "due"), ("d", "new")]
+    card = summarize([trial("a", reason="box 1"), trial("b", reason="due")], picks, 10, TODAY)
+    assert card.not_run == (("c", "due"), ("d", "new"))
+    assert card.counts == {"passed": 2, "not run": 2}
+    assert card.by_reason == {"box 1": {"passed": 1}, "due": {"passed": 1, "not run": 1}, "new": {"not run": 1}}
+
+
+def test_nothing_run() -> None:
+    card = summarize([], [], 10, TODAY)
+    assert (card.results, card.counts, card.by_reason, card.unseen) == ((), {}, {}, None)
+
+
+def test_the_last_attempt_grades() -> None:
+    known = row(2, 2)
+    trials = [trial("a", FAILED, row=known), trial("b", row=known), trial("a", PASSED, row=known, attempt=2)]
+    results = summarize(trials, [("a", "due"), ("b", "due")], 2, TODAY).results
+    assert [(r.trial.case_id, r.trial.outcome, r.attempts, r.after) for r in results] == [
+        ("a", PASSED, 2, 3),
+        ("b", PASSED, 1, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("box", "outcome", "after"),
+    [
+        (None, PASSED, 1),
+        (None, FAILED, 1),
+        (None, ERROR, None),
+        (2, PASSED, 3),
+        (5, PASSED, 5),
+        (4, FAILED, 1),
+        (4, ERROR, 4),
+        (4, SKIPPED, 4),
+    ],
+)
+def test_moves(box: int | None, outcome: Outcome, after: int | None) -> None:
+    known = row(box, box) if box else None
+    (result,) = summarize([trial("a", outcome, row=known)], [("a", "due")], 1, TODAY).results
+    assert (result.before, result.after) == (box, after)
+
+
+def test_an_early_pass_does_not_move() -> None:
+    known = row(3, 3, due=TODAY + days(2))
+    (result,) = summarize([trial("a", row=known)], [("a", "all")], 1, TODAY).results
+    assert (result.before, result.after) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("known", "outcome", "regression"),
+    [
+        (row(1, 1), FAILED, True),
+        (row(5, 5), FAILED, True),
+        (failing(), FAILED, False),
+        (None, FAILED, False),
+        (row(5, 5), PASSED, False),
+        (row(5, 5), ERROR, False),
+        (failing(), PASSED, False),
+    ],
+)
+def test_a_regression_is_a_fail_after_a_pass(known: Row | None, outcome: Outcome, regression: bool) -> None:
+    (result,) = summarize([trial("a", outcome, row=known)], [("a", "due")], 1, TODAY).results
+    assert result.regression is regression
+
+
+@pytest.mark.parametrize(
+    ("known", "regression"), [(row(4, 4, last_model="m1"), True), (failing(last_model="m1"), False)]
+)
+def test_a_fail_under_a_new_model_is_a_regression_of_what_passed(known: Row, regression: bool) -> None:
+    again = {"a": known, **reset({"a": known}, "m2", TODAY)}
+    (result,) = summarize([trial("a", FAILED, row=again["a"], model="m2")], [("a", "box 1")], 1, TODAY).results
+    assert result.regression is regression
+
+
+def test_regressions_come_first() -> None:
+    trials = [
+        trial("c", FAILED, row=failing()),
+        trial("d", FAILED, row=row(3, 3)),
+        trial("b", FAILED, row=row(2, 2)),
+        trial("a", FAILED),
+        trial("e", PASSED),
+        trial("f", ERROR),
+    ]
+    card = summarize(trials, [], 6, TODAY)
+    assert [r.trial.case_id for r in card.with_outcome(FAILED)] == ["b", "d", "a", "c"]
+    assert [r.trial.case_id for r in card.with_outcome(ERROR, SKIPPED)] == ["f"]
+
+
+def test_only_verdicts_have_seen_anything() -> None:
+    trials = [trial(f"case-{number}", PASSED if number % 2 else FAILED) for number in range(25)]
+    thirds = [trial(f"crash-{number}", ERROR) for number in range(100)]
+    card = summarize(trials + thirds, [], 1000, TODAY)
+    assert card.unseen == pytest.approx(0.1129, abs=0.0001)
+    assert summarize(thirds, [], 1000, TODAY).unseen is None
+    assert summarize(trials, [], 25, TODAY).unseen == 0.0

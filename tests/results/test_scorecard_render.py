@@ -1,0 +1,242 @@
+"""The scorecard in a terminal and as JSON; and that an answer stays text in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pytest_recall.results.failures_text import MAX_TERMINAL
+from pytest_recall.results.scorecard_text import MAX_MARKDOWN, as_json, markdown, terminal
+from pytest_recall.trials.trial import Verdict
+from tests.helpers.samples import ERROR, FAILED, PASSED, failing, row, trial
+from tests.results.runs import A_RUN, graded, run, told
+
+# In a terminal
+
+
+def test_terminal_of_a_whole_run() -> None:
+    record, card = run(A_RUN, left=[("late", "new")], orphans=("gone",), swapped=2, model="m2", pr="41")
+    assert list(terminal(record, card)) == [
+        "1 regression, 1 known failure, 1 error, 1 passed, 1 skipped, 1 not run",
+        "partial: 1 of 6 chosen cases not run: the run ended before their turn",
+        "regressions (1):",
+        "  worse (box 3 → 1)",
+        "      eval/cases.yaml:12: contains: no “one pound”",
+        "1 known failure: `recall score -v` shows it",
+        "no verdict (2), no box moved:",
+        "  error: crash: agent: TimeoutError: no answer",
+        "  skipped: skip: not today",
+        "chosen but not run (1): late",
+        "pull request for #41, 2026-03-10, seed 7, model m2",
+        "reason  passed  failed  error  skipped  not run",
+        "box 1        0       1      0        0        0",
+        "due          1       1      1        0        0",
+        "new          0       0      0        1        1",
+        "1 row of the state without a case in the collected files, skipped: gone",
+        "2 cases last tested with another model than m2: not moved; --reset-on-model-swap returns to box 1.",
+        "With 3 of 40 cases tested, a change that breaks up to 63.2 % of all cases could go unseen (95 %).",
+    ]
+
+
+def test_terminal_of_a_good_run_is_short() -> None:
+    record, card = run([graded("fine", PASSED, "due", row(2, 2))], exit_code=0, total=1)
+    assert list(terminal(record, card)) == [
+        "no regression, 1 passed",
+        "pull request, 2026-03-10, seed 7",
+        "reason  passed",
+        "due          1",
+        "1 case, and every one came to a verdict.",
+    ]
+
+
+def test_terminal_of_nothing_due() -> None:
+    record, card = run([], exit_code=0)
+    assert list(terminal(record, card)) == [
+        "nothing run",
+        "pull request, 2026-03-10, seed 7",
+        "No case came to a verdict: this run shows nothing.",
+    ]
+
+
+def test_terminal_shows_scenarios_where_there_are_several() -> None:
+    record, card = run([graded("a", PASSED, "due"), trial("b", PASSED, reason="due", scenario="opening hours")])
+    assert "scenario       passed" in list(terminal(record, card))
+    assert "opening hours       1" in list(terminal(record, card))
+
+
+def test_a_run_that_was_cut_off_says_so() -> None:
+    title = "pull request, 2026-03-10, seed 7"
+    cut_off, ended = run(A_RUN, exit_code=None), run(A_RUN, exit_code=2)
+    assert f"{title} (cut off before its end)" in list(terminal(*cut_off))
+    assert title in list(terminal(*ended))
+    assert rf"{title} \(cut off before its end\)." in markdown(*cut_off).splitlines()
+    assert f"{title}." in markdown(*ended).splitlines()
+
+
+@pytest.mark.parametrize("render", [lambda *a: "\n".join(terminal(*a)), markdown])
+def test_a_run_that_writes_nothing_moves_nothing(render: Any) -> None:
+    new = graded("fresh", FAILED, "explicit")
+    text = render(*run([*A_RUN, new], writes=False, scheduled=False, mode="explicit"))
+    assert "box 3, not moved" in text
+    assert "→" not in text
+
+
+def test_terminal_lists_have_an_end() -> None:
+    fails = [graded(f"fail-{number:03}", FAILED, "due", failing()) for number in range(MAX_TERMINAL + 3)]
+    crashes = [graded(f"crash-{number:03}", ERROR, "due") for number in range(MAX_TERMINAL + 4)]
+    left = [(f"left-{number:03}", "due") for number in range(15)]
+    lines = [*terminal(*run(fails), 1), *terminal(*run(crashes, left=left))]
+    assert f"known failures ({MAX_TERMINAL + 3}):" in lines
+    assert sum(line.startswith("  fail-") for line in lines) == MAX_TERMINAL
+    assert "  and 3 more in scorecard.md" in lines
+    assert sum(line.startswith("  error: crash-") for line in lines) == MAX_TERMINAL
+    assert "  and 4 more in scorecard.md" in lines
+    assert "chosen but not run (15): " + ", ".join(f"left-{n:03}" for n in range(10)) + " and 5 more" in lines
+
+
+def test_terminal_lists_of_just_the_limit_are_whole() -> None:
+    fails = [graded(f"fail-{number:03}", FAILED, "due") for number in range(MAX_TERMINAL)]
+    assert not any("more in" in line for line in terminal(*run(fails)))
+
+
+def test_terminal_prints_no_control_characters() -> None:
+    evil = "\x1b[2J\x1b[31mred\r\nsecond line\x07\u202e"
+    crash = graded("crash", ERROR, "due", error=evil)
+    lines = list(terminal(*run([told(evil), crash])))
+    assert all(line.isprintable() for line in lines)
+    assert "      [2J [31mred second line" in lines
+
+
+def test_terminal_spends_one_line_on_what_was_known() -> None:
+    again = graded("again", FAILED, "due", failing(), verdicts=(Verdict(passed=False, reason="x\n" * 1000),))
+    line = next(line for line in terminal(*run([again]), 1) if "again" in line)
+    assert line == "  " + ("again (box 1): " + "x " * 100)[:149] + "…"
+
+
+def test_terminal_cuts_long_notes() -> None:
+    lines = list(terminal(*run([told("x" * 1000), graded("crash", ERROR, "due", error="y" * 1000)])))
+    assert "      " + "x" * 299 + "…" in lines
+    assert "  error: crash: " + "y" * 139 + "…" in lines
+
+
+# As JSON
+
+
+def test_json_of_a_whole_run() -> None:
+    record, card = run(
+        A_RUN,
+        left=[("late", "new")],
+        orphans=("gone",),
+        swapped=2,
+        model="m2",
+        pr="41",
+        owner="anna",
+        state="ab12",
+        not_due=30,
+        over_cap=3,
+        unseen=1,
+        next_due="2026-03-12",
+    )
+    plain = json.loads(json.dumps(as_json(record, card)))
+    assert plain.pop("unseen_share_95") == pytest.approx(0.6316, abs=0.0001)
+    failed, third = plain.pop("failed"), plain.pop("no_verdict")
+    assert plain.pop("cost")["total"]["calls"] == 0
+    assert (plain.pop("gates"), plain.pop("gates_loosened")) == ([], [])
+    assert plain == {
+        "version": 1,
+        "run": "2026-03-10T120000",
+        "mode": "pr",
+        "date": "2026-03-10",
+        "seed": "7",
+        "pr": "41",
+        "model": "m2",
+        "owner": "anna",
+        "state": "ab12",
+        "writes_state": True,
+        "exit_code": 1,
+        "complete": False,
+        "partial": "partial: 1 of 6 chosen cases not run: the run ended before their turn",
+        "shard": None,
+        "merged": [],
+        "lost": [],
+        "total": 40,
+        "chosen": 6,
+        "policy": "literal",
+        "not_chosen": {"near": 0, "not_due": 30, "over_cap": 3, "unseen": 1},
+        "stale": 0,
+        "freshness": None,
+        "near": None,
+        "next_due": "2026-03-12",
+        "counts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1, "not run": 1},
+        "headline": "1 regression, 1 known failure, 1 error, 1 passed, 1 skipped, 1 not run",
+        "last_verdicts": None,
+        "regressions": ["worse"],
+        "new_failures": [],
+        "known_failures": ["bad"],
+        "by_reason": {
+            "box 1": {"failed": 1},
+            "due": {"passed": 1, "failed": 1, "error": 1},
+            "new": {"skipped": 1, "not run": 1},
+        },
+        "by_scenario": {"fees": {"passed": 1, "failed": 2, "error": 1, "skipped": 1}},
+        "by_dimension": {"facts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1}},
+        "unproven": [],
+        "not_run": [{"id": "late", "reason": "new"}],
+        "orphans": ["gone"],
+        "moved": [],
+        "model_swapped": 2,
+        "several_trials": [],
+        "by_tries": [],
+        "quarantined": [],
+        "sources": {"live": 3},
+        "datasets": None,
+        "baselines": None,
+        "judged_by_models": None,
+        "regraded": None,
+        "observed": None,
+    }
+    assert {name: failed[0].pop(name) for name in ("source", "answer", "last_pass")} == {
+        "source": "live",
+        "answer": None,
+        "last_pass": None,
+    }
+    assert failed[0].pop("cause")["label"] == "not known"
+    assert failed[0].pop("judges") == [{"judge": "contains", "model": None, "passed": False}]
+    assert failed[0] == {
+        "id": "worse",
+        "outcome": "failed",
+        "reason": "due",
+        "note": "contains: no “one pound”",
+        "box_before": 3,
+        "box_after": 1,
+        "regression": True,
+        "standing": "regression",
+        "attempts": 1,
+        "where": "eval/cases.yaml:12",
+    }
+    assert [(one["id"], one["box_before"], one["box_after"]) for one in third] == [
+        ("crash", 4, 4),
+        ("skip", None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "left", "complete"), [(0, [], True), (1, [], True), (None, [], False), (2, [("x", "due")], False)]
+)
+def test_a_complete_run(exit_code: int | None, left: list[tuple[str, str]], complete: bool) -> None:
+    assert as_json(*run([graded("a", PASSED, "due")], exit_code=exit_code, left=left))["complete"] is complete
+
+
+def test_json_lists_every_failed_case_in_full() -> None:
+    fails = [graded(f"fail-{number:04}", FAILED, "due") for number in range(MAX_MARKDOWN + 3)]
+    note = "<b>" + "x" * 1000
+    plain = as_json(*run([*fails, told(note)]))
+    assert len(plain["failed"]) == MAX_MARKDOWN + 4
+    assert plain["failed"][0]["note"] == note
+
+
+def test_unknown_is_null_and_not_zero() -> None:
+    plain = as_json(*run([], exit_code=None))
+    assert (plain["unseen_share_95"], plain["pr"], plain["exit_code"], plain["counts"]) == (None, None, None, {})

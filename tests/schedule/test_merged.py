@@ -1,0 +1,68 @@
+"""Merged state: three texts become one, and what stands around the rows is kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_recall.schedule.merge_file import merge_texts
+from pytest_recall.schedule.state_file import parse_state
+from pytest_recall.schedule.state_preamble import HEADER
+from tests.helpers.samples import TODAY, days, row
+from tests.schedule.state_samples import many, problem, written
+
+NAME = "eval/recall.yaml"
+OLD = many(50)
+OURS = {**OLD, "case-0003": row(5, 9, tested=TODAY, due=TODAY + days(30), last_pr="1")}
+THEIRS = {**OLD, "case-0004": row(1, 0, tested=TODAY, due=TODAY + days(1), last_pr="2"), "new": row()}
+
+
+def test_rows_of_both_sides_are_in_the_text() -> None:
+    merged = merge_texts(written(OLD), written(OURS), written(THEIRS), NAME)
+    assert merged.text == written({**OURS, **{name: THEIRS[name] for name in ("case-0004", "new")}})
+    assert (len(merged.state.rows), merged.both) == (51, 0)
+
+
+def test_how_many_rows_both_have_changed() -> None:
+    theirs = {**THEIRS, "case-0003": row(1, 0, tested=TODAY, due=TODAY + days(1), last_pr="2")}
+    assert merge_texts(written(OLD), written(OURS), written(theirs), NAME).both == 1
+    assert merge_texts(None, written(OURS), written(theirs), NAME).both == 2
+
+
+def test_a_deleted_row_is_gone_from_the_text() -> None:
+    fewer = {name: one for name, one in OLD.items() if name != "case-0009"}
+    assert merge_texts(written(OLD), written(fewer), written(THEIRS), NAME).text == written(
+        {name: one for name, one in THEIRS.items() if name != "case-0009"}
+    )
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_the_top_is_of_the_side_that_changed_it(swapped: bool) -> None:
+    noted = written(OURS).replace("version: 1", "# mine\nversion: 1\nteam: anna")
+    one, other = (written(THEIRS), noted) if swapped else (noted, written(THEIRS))
+    assert "# mine\nversion: 1\nteam: anna\nrows: " in merge_texts(written(OLD), one, other, NAME).text
+
+
+def test_the_names_of_folded_files_are_of_both() -> None:
+    base = parse_state(written(OLD), NAME)
+    one, other = [base.updated({}, folded=names) for names in (["2026-03-01-a", "2026-03-03-c"], ["2026-03-02-b"])]
+    merged = parse_state(merge_texts(base.text, one, other, NAME).text, NAME)
+    assert merged.folded == ("2026-03-01-a", "2026-03-02-b", "2026-03-03-c")
+    assert merged.rows == OLD
+
+
+@pytest.mark.parametrize("empty", ["", "\n"])
+def test_a_side_without_rows(empty: str) -> None:
+    assert merge_texts("", empty, written(OURS), NAME).text == written(OURS)
+    assert merge_texts("", written(OURS), empty, NAME).text == written(OURS)
+
+
+def test_a_side_that_is_no_state_is_named() -> None:
+    said = problem(lambda: merge_texts(written(OLD), written(OURS), HEADER + "  a: 3\n", NAME))
+    assert said.startswith("eval/recall.yaml (theirs):5: a: must be a mapping in braces")
+    said = problem(lambda: merge_texts(None, "x: 1\n", written(OURS), NAME))
+    assert said.startswith("eval/recall.yaml (ours):1: not a state file")
+
+
+def test_a_base_that_is_no_state_is_not_known() -> None:
+    found, expected = (merge_texts(base, written(OURS), written(THEIRS), NAME) for base in ("no state", None))
+    assert (found.text, found.both) == (expected.text, expected.both)

@@ -1,0 +1,216 @@
+"""The state of a checkout: what runs have written into files of their own counts, once."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.runs import finish
+from pytest_recall.schedule import state
+from pytest_recall.schedule.events_file import event_files
+from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.state import REMEMBERED_DAYS, compact, current
+from pytest_recall.schedule.state_file import read_state
+from pytest_recall.trials.journal import Journal
+from pytest_recall.trials.trial import Outcome
+from tests.helpers.samples import FAILED, TODAY, days, header, row, trial
+from tests.runs.folding import NOON, journal, remember
+
+
+@pytest.fixture
+def place(place: Place) -> Place:
+    """An eval directory whose runs write events."""
+    place.rubric.write_text("owner: ana\nstate: events\n", encoding="utf-8")
+    return place
+
+
+def boxes(place: Place) -> dict[str, tuple[int, int]]:
+    """Return box and streak of each case, event files included."""
+    return {case_id: (r.box, r.pass_streak) for case_id, r in current(place).rows.items()}
+
+
+def held(place: Place) -> dict[str, Row]:
+    """Return the rows of the state file alone."""
+    return read_state(place.state, "recall.yaml").rows
+
+
+def runs(place: Place, *outcomes: str) -> list[Path]:
+    """Apply a run of case `a` for each of the outcomes, a day after the other."""
+    found = []
+    for number, outcome in enumerate(outcomes):
+        run = journal(place, trial("a", Outcome(outcome), pr=str(number)), date=(TODAY + days(number)).isoformat())
+        finish.apply(place, run)
+        found.append(run)
+    return found
+
+
+def test_a_run_writes_a_file_and_leaves_the_state_file_alone(place: Place) -> None:
+    remember(place, {"a": row(3, 3), "z": row(4, 4)})
+    before = place.state.read_bytes()
+    changed = finish.apply(place, journal(place, trial("a", FAILED, pr="7"), trial("b")))
+    assert sorted(changed or ()) == ["a", "b"]
+    assert place.state.read_bytes() == before
+    assert len(event_files(place.events)) == 1
+    assert boxes(place) == {"a": (1, 0), "b": (1, 1), "z": (4, 4)}
+
+
+def test_the_sum_is_what_rows_would_have_held(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    rows = Place(tmp_path, tmp_path / "rows")
+    for one in (place, rows):
+        remember(one, {"a": row(2, 2), "b": row(3, 3)})
+        for day, outcome in enumerate(["passed", "failed", "passed", "passed"]):
+            finish.apply(
+                one, journal(one, trial("a", Outcome(outcome)), trial("c"), date=(TODAY + days(day)).isoformat())
+            )
+    assert current(place).rows == held(rows)
+    assert current(place).text == rows.state.read_text(encoding="utf-8")
+    assert current(place).digest == current(rows).digest
+
+
+def test_no_run_is_applied_twice(place: Place) -> None:
+    run = journal(place, trial("a"))
+    assert finish.apply(place, run) is not None
+    assert finish.apply(place, run) is None
+    # It died between its file and its mark.
+    (run / finish.APPLIED).unlink()
+    assert finish.apply(place, run) is None
+    assert boxes(place) == {"a": (1, 1)}
+
+
+def test_a_run_that_goes_on_adds_another_file(place: Place) -> None:
+    run = place.artifacts.new_run(NOON)
+    with Journal(run, header(("a", "new"), ("b", "new"))) as written:
+        written.append(trial("a"))
+        finish.apply(place, run)
+        (run / finish.APPLIED).unlink()
+        written.append(trial("b"))
+        written.end(0)
+    assert sorted(finish.apply(place, run) or ()) == ["b"]
+    assert len(event_files(place.events)) == 2
+    assert boxes(place) == {"a": (1, 1), "b": (1, 1)}
+
+
+def test_a_run_without_a_verdict_writes_no_file(place: Place) -> None:
+    assert finish.apply(place, journal(place)) == {}
+    assert event_files(place.events) == {}
+
+
+def test_a_reset_is_an_event(place: Place) -> None:
+    remember(place, {"a": row(4, 4, last_model="m1"), "b": row(4, 4, last_model="m1")})
+    finish.apply(place, journal(place, trial("a", model="m2"), model="m2", reset=True))
+    assert boxes(place) == {"a": (2, 1), "b": (1, 0)}
+
+
+# The fold
+
+
+def test_a_fold_changes_what_is_where_and_not_what_is_known(place: Place) -> None:
+    runs(place, "passed", "passed", "failed", "passed")
+    before = current(place).rows
+    done = compact(place, TODAY + days(4), 2, write=True)
+    assert (done.files, done.rows, done.left) == (3, 1, 1)
+    assert (held(place)["a"].box, current(place).rows) == (1, before)
+    assert compact(place, TODAY + days(4), 0, write=True) == (1, 1, 0)
+    assert held(place) == before
+    assert event_files(place.events) == {}
+    assert compact(place, TODAY + days(4), 0, write=True) == (0, 0, 0)
+
+
+def test_a_dry_run_changes_nothing(place: Place) -> None:
+    runs(place, "passed", "failed")
+    assert compact(place, TODAY + days(9), 0, write=False) == (2, 1, 0)
+    assert not place.state.exists()
+    assert len(event_files(place.events)) == 2
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL."""
+
+
+@pytest.mark.parametrize("step", ["write_state", "delete"])
+@pytest.mark.parametrize("part", ["before", "halfway", "after"])
+def test_a_fold_that_is_killed_anywhere_folds_once(place: Place, step: str, part: str) -> None:
+    runs(place, "passed", "passed", "passed")
+    before = current(place).rows
+    own = getattr(state, step)
+
+    def killed(*given: Any) -> None:
+        if part == "after":
+            own(*given)
+        if part == "halfway" and step == "delete":
+            next(iter(given[0])).unlink()
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, step, killed)
+        with pytest.raises(Killed):
+            compact(place, TODAY + days(9), 0, write=True)
+    assert current(place).rows == before
+    compact(place, TODAY + days(9), 0, write=True)
+    assert held(place) == before
+    assert event_files(place.events) == {}
+
+
+def test_a_folded_file_that_comes_back_counts_once(place: Place) -> None:
+    """As with an old branch that is merged again after its commits were squashed."""
+    runs(place, "passed", "passed")
+    files = {path: path.read_bytes() for path in event_files(place.events).values()}
+    compact(place, TODAY + days(9), 0, write=True)
+    before = held(place)
+    for path, data in files.items():
+        path.write_bytes(data)
+    assert current(place).rows == before
+    assert compact(place, TODAY + days(9), 0, write=True) == (0, 0, 0)
+    assert event_files(place.events) == {}
+
+
+def test_names_of_folded_files_are_forgotten_in_time(place: Place) -> None:
+    runs(place, "passed", "passed")
+    compact(place, TODAY + days(9), 0, write=True)
+    assert len(read_state(place.state, "s").folded) == 2
+    late = (TODAY + days(REMEMBERED_DAYS + 1)).isoformat()
+    finish.apply(place, journal(place, trial("a"), date=late))
+    compact(place, date.fromisoformat(late), 0, write=True)
+    assert [name[:10] for name in read_state(place.state, "s").folded] == [(TODAY + days(1)).isoformat(), late]
+
+
+def test_a_pull_request_that_merges_late_finds_its_place(place: Place) -> None:
+    remember(place, {"a": row(3, 3)})
+    late = journal(place, trial("a", FAILED, pr="7"), date=TODAY.isoformat())
+    finish.apply(place, journal(place, trial("a", pr="8"), date=(TODAY + days(1)).isoformat()))
+    compact(place, TODAY + days(2), 7, write=True)
+    finish.apply(place, late)
+    assert boxes(place) == {"a": (2, 1)}
+
+
+# Mistakes
+
+
+def test_a_damaged_file_is_one_sentence_and_stays(place: Place) -> None:
+    runs(place, "passed", "passed")
+    path = next(iter(event_files(place.events).values()))
+    path.write_text(path.read_text(encoding="utf-8")[:-9], encoding="utf-8")
+    before = {one: one.read_bytes() for one in event_files(place.events).values()}
+    said = rf"^eval/events/{path.name}:2: not what a run has written \(it was cut off\); restore"
+    for call in (lambda: current(place), lambda: compact(place, TODAY + days(9), 0, write=True)):
+        with pytest.raises(RecallError, match=said):
+            call()
+    assert {one: one.read_bytes() for one in event_files(place.events).values()} == before
+    assert not place.state.exists()
+
+
+def test_rows_are_not_changed_below_events_that_wait(place: Place) -> None:
+    runs(place, "passed")
+    place.rubric.write_text("owner: ana\n", encoding="utf-8")
+    run = journal(place, trial("b"))
+    with pytest.raises(RecallError, match=r"^eval/events: 1 event file is .*run `recall fold --keep-days 0`"):
+        finish.apply(place, run)
+    compact(place, TODAY, 0, write=True)
+    finish.apply(place, run)
+    assert boxes(place) == {"a": (1, 1), "b": (1, 1)}

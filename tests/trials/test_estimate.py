@@ -1,0 +1,148 @@
+"""Estimates: what is known of a case, of its scenario, and what stays unknown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.replay.call import Call
+from pytest_recall.trials.cost import MAX_SEEN, Amount, Seen, estimate, seen, together
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.trial import Trial
+from tests.helpers.samples import ERROR, SKIPPED, case_ids, header, trial, unhurried
+
+
+def call(cost: float | None, source: str = "live") -> Call:
+    """Return a call that costs so much."""
+    return Call("agent", source, cost=cost)
+
+
+def record(*trials: Trial) -> Record:
+    """Return a run of these trials."""
+    return Record(header(), trials)
+
+
+def test_what_a_case_took_in_a_run_is_all_of_its_trials() -> None:
+    first = trial("a", scenario="x", calls=(call(0.5), call(0.25)), seconds=2.0)
+    again = trial("a", scenario="x", calls=(call(0.25),), seconds=1.0, repeat=2, rule="pass 2of2")
+    assert seen([record(first, again)]) == [Seen("a", "x", 1.0, 3.0)]
+
+
+def test_a_case_without_calls_cost_nothing() -> None:
+    assert seen([record(trial("a", seconds=1.0))]) == [Seen("a", "", 0.0, 1.0)]
+
+
+def test_one_call_without_a_price_makes_the_cost_unknown() -> None:
+    assert seen([record(trial("a", calls=(call(0.5), call(None))))])[0].usd is None
+
+
+def test_a_replayed_call_counts_as_if_live_and_its_time_does_not() -> None:
+    replayed = trial("a", calls=(call(0.5, "replayed"),), seconds=0.01, source="replayed")
+    assert seen([record(replayed)]) == [Seen("a", "", 0.5, None)]
+
+
+def test_a_skipped_case_took_nothing_and_a_crashed_one_what_it_took() -> None:
+    found = seen([record(trial("a", SKIPPED), trial("b", ERROR, calls=(call(2.0),)))])
+    assert [(one.case_id, one.usd) for one in found] == [("b", 2.0)]
+
+
+HISTORY = [Seen("a", "x", 1.0, 1.0), Seen("a", "x", 3.0, 3.0), Seen("b", "x", 4.0, None), Seen("c", "y", None, None)]
+
+
+def test_a_case_by_itself_then_by_its_scenario_else_unknown() -> None:
+    found = estimate({"a": "x", "new": "x", "c": "y", "other": "z"}, HISTORY)
+    assert found.cases == 4
+    assert found.usd.total == pytest.approx(2.0 + (1 + 3 + 4) / 3)
+    assert (found.usd.own, found.usd.borrowed, found.usd.unknown) == (1, 1, 2)
+    assert found.by_scenario["y"] == Amount(0.0, 0.0, 0.0, 0, 0, 1)
+    assert found.seconds.total == pytest.approx(2.0 + 2.0)
+
+
+def test_only_the_newest_runs_of_a_case_count() -> None:
+    history = [Seen("a", "x", 1.0, None)] * MAX_SEEN + [Seen("a", "x", 99.0, None)]
+    assert estimate({"a": "x"}, history).usd == Amount(1.0, 1.0, 1.0, 1, 0, 0)
+
+
+def test_the_interval_holds_the_next_run_of_two_that_differ() -> None:
+    # Values 1 and 3: variance 2, of the next run and of the mean of two 2 + 1; 1.96 times its root is 3.39.
+    amount = estimate({"a": "x"}, HISTORY[:2]).usd
+    assert amount.low == 0.0
+    assert amount.high == pytest.approx(2 + 3.3948, abs=1e-3)
+
+
+def test_what_a_baseline_took_is_its_own() -> None:
+    both = record(trial("a", calls=(call(0.5),)), trial("a", calls=(call(2.0),), arm="raw"))
+    assert [one.usd for one in seen([both])] == [0.5]
+    assert [one.usd for one in seen([both], "raw")] == [2.0]
+    assert seen([both], "no-memory") == []
+
+
+def by_batch(*trials: Trial) -> Record:
+    """Return a run by batch of these trials."""
+    return Record(header()._replace(batch=True), trials)
+
+
+HALF = Call("agent", "live", provider="openai", cost=0.5, batched=True)
+FULL = HALF._replace(batched=False, cost=1.0)
+
+
+def test_what_was_bought_at_half_price_costs_twice_as_much_without_batches() -> None:
+    history = seen([by_batch(trial("a", calls=(HALF, FULL), seconds=900.0))])
+    assert history == [Seen("a", "", 2.0, None)]  # Nor does the wait for a batch say what the agent's time is.
+
+
+def test_the_time_of_an_answer_is_known_where_only_its_judge_waited() -> None:
+    judged = trial("a", calls=(FULL, HALF._replace(kind="judge")), seconds=3.0)
+    assert seen([by_batch(judged)])[0].seconds == 3.0
+
+
+@pytest.mark.parametrize(
+    ("calls", "usd", "assumed"),
+    [
+        ((HALF, FULL), 1.5, False),  # What went directly in a run by batch goes directly in the next one.
+        ((HALF, FULL._replace(source="replayed")), 1.0, True),
+        ((), 0.0, False),
+    ],
+)
+def test_a_run_by_batch_says_what_the_next_one_costs(calls: tuple[Call, ...], usd: float, assumed: bool) -> None:
+    assert seen([by_batch(trial("a", calls=calls, seconds=1.0))], batch=True) == [Seen("a", "", usd, None, assumed)]
+
+
+@pytest.mark.parametrize(("provider", "usd"), [("openai", 0.5), ("anthropic", 0.5), ("google", 1.0), (None, 1.0)])
+def test_of_another_run_half_is_assumed_where_the_provider_has_batches(provider: str | None, usd: float) -> None:
+    directly = record(trial("a", calls=(FULL._replace(provider=provider),)))
+    assert seen([directly], batch=True) == [Seen("a", "", usd, None, assumed=True)]
+
+
+def test_a_call_without_a_price_has_none_by_batch_either() -> None:
+    for made in (by_batch, record):
+        assert seen([made(trial("a", calls=(FULL._replace(cost=None),)))], batch=True)[0].usd is None
+
+
+def test_runs_by_batch_go_before_what_is_assumed() -> None:
+    history = [Seen("a", "x", 9.0, None, True), Seen("a", "x", 1.0, None), Seen("b", "x", 9.0, None, True)]
+    found = estimate({"a": "x", "b": "x", "new": "x"}, history).usd
+    assert (found.total, found.own, found.borrowed, found.assumed) == (1.0 + 9.0 + 1.0, 2, 1, 1)
+
+
+def test_agents_are_independent_so_that_their_margins_add_by_squares() -> None:
+    sum_ = together([Amount(10.0, 7.0, 13.0, 2, 1, 0), Amount(5.0, 1.0, 9.0, 0, 1, 2)])
+    assert sum_ == Amount(15.0, 10.0, 20.0, 2, 2, 2)
+    assert together([Amount(1.0, 0.0, 4.0, 1, 0, 0)]) == Amount(1.0, 0.0, 4.0, 1, 0, 0)
+
+
+costs = st.none() | st.floats(0, 100)
+histories = st.lists(st.builds(Seen, case_ids, st.sampled_from("xyz"), costs, costs), max_size=30)
+
+
+@unhurried
+@given(st.dictionaries(case_ids, st.sampled_from("xyz"), max_size=12), histories)
+def test_every_case_is_counted_once_and_parts_add_up(slice_: dict[str, str], history: list[Seen]) -> None:
+    found = estimate(slice_, history)
+    for amount, count in [(found.usd, len(slice_)), (found.seconds, len(slice_))]:
+        assert amount.own + amount.borrowed + amount.unknown == count
+        assert 0 <= amount.low <= amount.total + 1e-9
+        assert amount.total <= amount.high + 1e-9
+    assert sum(amount.total for amount in found.by_scenario.values()) == pytest.approx(found.usd.total)
+    assert sum(amount.unknown for amount in found.by_scenario.values()) == found.usd.unknown

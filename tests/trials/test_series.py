@@ -1,0 +1,134 @@
+"""Series: what several trials come to, whatever their order, and what they leave open."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.trials.series import Rule, graded, series
+from pytest_recall.trials.trial import Outcome
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, outcomes, trial, unhurried
+
+CONFIRM = Rule("fail", 2, 3)
+MOST = Rule("pass", 4, 5)
+SHORT = {"p": PASSED, "f": FAILED, "e": ERROR, "s": SKIPPED}
+
+rules = st.builds(
+    lambda ends, numbers: Rule(ends, min(numbers), max(numbers)),
+    st.sampled_from(["pass", "fail"]),
+    st.tuples(st.integers(1, 7), st.integers(1, 7)),
+)
+
+
+def read(text: str) -> list[Outcome]:
+    """Return the outcomes that letters stand for."""
+    return [SHORT[letter] for letter in text]
+
+
+@pytest.mark.parametrize(
+    ("rule", "told", "verdict"),
+    [
+        (CONFIRM, "p", PASSED),
+        (CONFIRM, "f", None),
+        (CONFIRM, "ff", FAILED),
+        (CONFIRM, "fp", None),
+        (CONFIRM, "fpp", PASSED),
+        (CONFIRM, "fpf", FAILED),
+        (CONFIRM, "e", ERROR),
+        (CONFIRM, "s", SKIPPED),
+        (CONFIRM, "fe", None),
+        (CONFIRM, "fef", FAILED),
+        (CONFIRM, "fep", ERROR),
+        (CONFIRM, "fpe", ERROR),
+        (MOST, "pppp", None),
+        (MOST, "ppppf", PASSED),
+        (MOST, "fpppp", PASSED),
+        (MOST, "ff", None),
+        (MOST, "ffppp", FAILED),
+        (MOST, "pppee", ERROR),
+        (MOST, "ppppe", PASSED),
+        (MOST, "ffeee", FAILED),
+        (MOST, "ee", None),
+        (MOST, "eeee", ERROR),
+        (MOST, "ssss", SKIPPED),
+        (MOST, "sses", ERROR),
+    ],
+)
+def test_what_trials_come_to(rule: Rule, told: str, verdict: Outcome | None) -> None:
+    assert rule.decided(read(told)) is verdict
+
+
+@unhurried
+@given(rules, st.lists(outcomes, min_size=7, max_size=7))
+def test_a_series_ends_within_its_tries_and_its_verdict_is_what_was_counted(rule: Rule, told: list[Outcome]) -> None:
+    count = next(n for n in range(1, 8) if rule.decided(told[:n]) is not None)
+    assert count <= rule.tries
+    seen = told[:count]
+    verdict = rule.decided(seen)
+    passes, fails = seen.count(PASSED), seen.count(FAILED)
+    needed, spare = rule.needed, rule.tries - rule.needed
+    if verdict is PASSED:
+        assert passes >= needed if rule.ends == "pass" else passes > spare or seen == [PASSED]
+    elif verdict is FAILED:
+        assert fails > spare if rule.ends == "pass" else fails >= needed
+    else:
+        assert any(not outcome.is_verdict for outcome in seen)
+
+
+@unhurried
+@given(rules)
+def test_without_trouble_there_is_always_a_verdict(rule: Rule) -> None:
+    for told in itertools.islice(itertools.product([PASSED, FAILED], repeat=rule.tries), 200):
+        ended = next(rule.decided(told[:n]) for n in range(1, 8) if rule.decided(told[:n]) is not None)
+        assert ended in (PASSED, FAILED)
+
+
+@given(rules)
+def test_a_rule_is_read_back_from_its_text(rule: Rule) -> None:
+    assert Rule.parse(str(rule)) == rule
+
+
+@pytest.mark.parametrize("text", ["", "pass", "pass 3of2", "pass 0of2", "fail 2 of 3", "miss 2of3", "pass 1of101"])
+def test_no_rule(text: str) -> None:
+    with pytest.raises(ValueError, match=r"rule|2of3"):
+        Rule.parse(text)
+
+
+def test_numbers_are_read() -> None:
+    assert k_of_n("2of3") == (2, 3)
+
+
+def test_the_trial_that_grades_is_one_of_the_outcome() -> None:
+    told = [trial("a", outcome, repeat=n, rule="pass 2of3") for n, outcome in enumerate(read("pfp"), start=1)]
+    assert graded([trial("b"), *told]) == {"b": trial("b"), "a": told[2]}
+    assert series(told) == {"a": told}
+
+
+def test_a_series_that_was_cut_off_has_no_verdict() -> None:
+    (found,) = graded([trial("a", FAILED, repeat=1, rule="fail 2of3")]).values()
+    assert found.outcome is ERROR
+    assert found.error == "fail 2of3 was cut off: 1 failed"
+    assert not found.verdicts
+
+
+def test_what_leaves_it_open_is_said() -> None:
+    told = [trial("a", outcome, repeat=n, rule="pass 2of3") for n, outcome in enumerate(read("pef"), start=1)]
+    (found,) = graded(told).values()
+    assert found.outcome is ERROR
+    assert found.error == ("pass 2of3 came to no verdict: 1 passed, 1 failed, 1 error (agent: TimeoutError: no answer)")
+
+
+def test_a_new_series_counts_and_the_earlier_one_does_not() -> None:
+    first = [trial("a", FAILED, repeat=n, rule="fail 2of3") for n in (1, 2)]
+    again = trial("a", PASSED, repeat=1, rule="fail 2of3")
+    assert graded([*first, again]) == {"a": again}
+
+
+def test_one_replayed_trial_makes_the_verdict_no_evidence() -> None:
+    told = [trial("a", PASSED, repeat=n, rule="pass 2of2", evidence=n == 2) for n in (1, 2)]
+    (found,) = graded(told).values()
+    assert not found.evidence
