@@ -54,7 +54,7 @@ def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise TypeError(f"{name}: {value!r} is no {written}")
         if written in _SEQUENCES:
-            if not all(isinstance(part, str) for part in value):
+            if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
                 raise TypeError(f"{name}: {value!r} is no {written}")
             value = _SEQUENCES[written](value)
         found[name] = value
