@@ -36,7 +36,7 @@ from pytest_recall.judges.calibration import Label
 from pytest_recall.metrics.retrieval import GROUPS, Retrieval
 from pytest_recall.models.settings import Batching
 from pytest_recall.plugin import fixtures, options, recording, switch
-from pytest_recall.plugin.short_options import Group
+from pytest_recall.plugin.short_options import OptionGroup
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -89,8 +89,8 @@ def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
     switch.add_settings(cast(pytest.Parser, recorder))
-    options.add(cast(Group, recorder))
-    recording.add(cast(Group, recorder))
+    options.add(cast(OptionGroup, recorder))
+    recording.add(cast(OptionGroup, recorder))
     return recorder
 
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.memory_part import QueryContext, Unit
-from pytest_recall.datasets.cases import Bench, dataset_of, metrics_of
+from pytest_recall.datasets.cases import DatasetCases, dataset_of, metrics_of
 from pytest_recall.datasets.datasets_text import SHOWN, table
-from pytest_recall.datasets.membench import Line, Summary, fold
+from pytest_recall.datasets.membench import MembenchSummary, QuestionLine, fold
 from pytest_recall.datasets.membench_run import arguments_of, go_on
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
 from pytest_recall.files.tables import markdown_grid
@@ -80,7 +80,7 @@ def articles(case: Case) -> tuple[str, ...]:
     return tuple(one for one in named if isinstance(one, str))
 
 
-def on_handbook(selector: str, units: list[Unit], cases: list[Case]) -> Summary:
+def on_handbook(selector: str, units: list[Unit], cases: list[Case]) -> MembenchSummary:
     """Return what a memory comes to on our questions, once it is told our handbook."""
     client = resolve(selector)
     k = MAX_K if client.whole else K
@@ -101,7 +101,7 @@ def on_handbook(selector: str, units: list[Unit], cases: list[Case]) -> Summary:
             if evidence := articles(case):
                 plain |= {"evidence": evidence, "retrieved_ids": tuple(ranked(passages, units, evidence) or ())}
             values = measure(Retrieval.model_validate(plain), k, chosen)
-            lines.append(Line(id=case.id, category=case.dimension, values=values))
+            lines.append(QuestionLine(id=case.id, category=case.dimension, values=values))
     return fold(lines, len(lines))
 
 
@@ -131,7 +131,7 @@ def samples(folder: Path) -> Iterator[str]:
         asked = BenchFile.model_validate({"dataset": dataset, "path": SAMPLE})
         for memory in MEMORIES:
             client = resolve(memory)
-            bench = Bench(folder, SAMPLE, asked, dataset_of(asked, folder, SAMPLE))
+            bench = DatasetCases(folder, SAMPLE, asked, dataset_of(asked, folder, SAMPLE))
             out = folder / dataset / memory
             found = go_on(bench, client, out, arguments_of(bench, client), allowed=False, tell=lambda said: None)
             yield from (f"### {memory} on {dataset}", "", *table(found.summary, markdown=True), "")

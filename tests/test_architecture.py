@@ -403,5 +403,15 @@ def test_a_module_has_a_name_of_its_own() -> None:
     assert [name_of(path) for path in MODULES if vague & set(path.relative_to(PACKAGE).with_suffix("").parts)] == []
 
 
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """A name that is read in an import says what it is without the module that it comes from."""
+    homes: dict[str, set[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, set()).add(name_of(path))
+    assert {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1} == {}
+
+
 def test_a_folder_is_a_package() -> None:
     assert [folder for folder in {path.parent for path in MODULES} if not (folder / "__init__.py").is_file()] == []

@@ -39,7 +39,7 @@ from pytest_recall.horizon.corpus import read_questions
 from pytest_recall.horizon.profile_file import read_profile
 from pytest_recall.metrics.retrieval import METRICS, Retrieval
 from pytest_recall.metrics.retrieval_text import retrieval_json as summary_as_json
-from pytest_recall.metrics.summary import Fold
+from pytest_recall.metrics.summary import RetrievalFold
 from pytest_recall.plugin import fixtures
 from pytest_recall.results.comparison import compare
 from pytest_recall.results.comparison_text import as_json as comparison_as_json
@@ -408,7 +408,7 @@ def _comparison_keys() -> list[str]:
 
 
 def _summary_keys() -> list[str]:
-    fold = Fold(5)
+    fold = RetrievalFold(5)
     line = {"id": "a", "category": "x", "retrieved": ["x"], "ground_truth": "x", "seconds": 1.0}
     fold.add(Retrieval.model_validate(line))
     fold.add(Retrieval.model_validate({**line, "error": "late"}))

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from pytest_recall.metrics.answers import contains, locomo_f1, rouge_l, squad_f1, token_f1
 from pytest_recall.metrics.retrieval_file import read_retrievals
-from pytest_recall.metrics.summary import Fold
+from pytest_recall.metrics.summary import RetrievalFold
 
 PAIRS = 20_000
 NAMES = ["Alice", "Bob", "Carol", "Dora", "Émile", "Frank", "Grace", "Heidi", "Ivan", "Judy"]
@@ -45,7 +45,7 @@ def main(rounds: int) -> None:
         return all_pairs
 
     def read_and_fold() -> None:
-        fold = Fold(5, ("contains", "token_f1", "contains_at_k"))
+        fold = RetrievalFold(5, ("contains", "token_f1", "contains_at_k"))
         for read in read_retrievals(io.BytesIO(lines), "lines"):
             assert read.retrieval is not None
             fold.add(read.retrieval)

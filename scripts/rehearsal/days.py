@@ -11,7 +11,7 @@ from pytest_recall.cases.settings import Rubric
 from pytest_recall.schedule.boxes import fold
 from pytest_recall.schedule.events import quarantine_of
 from pytest_recall.schedule.row import Row
-from pytest_recall.schedule.simulate import Policy, Pull, Simulation, Told, World, day_of
+from pytest_recall.schedule.simulate import Policy, Pull, SimulatedVerdict, Simulation, World, day_of
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
@@ -128,7 +128,7 @@ class Rehearsal(Simulation):
         self.longest = max(self.longest, len(passes))
         return passes
 
-    def keep(self, told: Sequence[Told], pull: Pull | None = None) -> None:
+    def keep(self, told: Sequence[SimulatedVerdict], pull: Pull | None = None) -> None:
         """Merge a pull request; a night has committed what it found. Then look at the state."""
         if pull is not None:
             self.merges += 1

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.horizon.evaluation import Points
 from pytest_recall.horizon.page import page
-from pytest_recall.horizon.published import Run
+from pytest_recall.horizon.published import PublishedRun
 from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
 from tests.browser.test_run_page import SIZES, fragment
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, Asked, run_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 JOURNAL = "runs/mine/questions.jsonl"
 
 
-def sample() -> Run:
+def sample() -> PublishedRun:
     """Return a run with a bit of everything, in which q001 has reasons, passages and a price."""
     leak = Asked(id="q006", score=MADE_UP, category="information-boundary", disclosure="refuse", answer=HOSTILE)
     run = run_of(

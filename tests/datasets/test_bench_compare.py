@@ -8,31 +8,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.datasets.comparison import COMPARED, Asked, compare_benches, digest_of
+from pytest_recall.datasets.comparison import COMPARED, JournalContents, compare_benches, digest_of
 from pytest_recall.datasets.datasets_text import SHOWN
-from pytest_recall.datasets.membench import Judged, Line
+from pytest_recall.datasets.membench import JudgedAnswer, QuestionLine
 from pytest_recall.files.errors import RecallError
-from pytest_recall.metrics.change import Shown
+from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.paired import mcnemar
 from tests.helpers.samples import unhurried
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
 
 
-def asked(name: str, *lines: Line, judged: tuple[Judged, ...] = (), **arguments: Any) -> Asked:
+def asked(name: str, *lines: QuestionLine, judged: tuple[JudgedAnswer, ...] = (), **arguments: Any) -> JournalContents:
     """Return a journal with these questions."""
     plain = {"sha256": "00", "dataset": "dmr", "file": "f.json", **arguments}
-    return Asked(name, plain, {line.id: line for line in lines}, judged)
+    return JournalContents(name, plain, {line.id: line for line in lines}, judged)
 
 
-def line(id: int, category: str = "a", **values: float) -> Line:
+def line(id: int, category: str = "a", **values: float) -> QuestionLine:
     """Return a question with these values."""
-    return Line(id=str(id), category=category, values=values)
+    return QuestionLine(id=str(id), category=category, values=values)
 
 
-def judgement(id: int, passed: bool | None, answer: str, **more: Any) -> Judged:
+def judgement(id: int, passed: bool | None, answer: str, **more: Any) -> JudgedAnswer:
     """Return what the judge `j` said of an answer."""
-    return Judged(id=str(id), key=f"{id}", passed=passed, answer=digest_of(answer), **{"judges": "j", **more})
+    return JudgedAnswer(id=str(id), key=f"{id}", passed=passed, answer=digest_of(answer), **{"judges": "j", **more})
 
 
 def test_what_is_compared_is_what_the_table_has() -> None:
@@ -46,7 +46,7 @@ def test_yes_and_no_go_by_the_exact_test() -> None:
     one = found.metrics["contains_at_k"]
     assert (one.base, one.head, len(one.fell), one.rose) == (1.0, 0.25, 15, ())
     assert one.change.p == one.change.adjusted == mcnemar(15, 0)
-    assert found.shown(Shown.DROP) == ["contains_at_k"]
+    assert found.shown(ChangeSummary.DROP) == ["contains_at_k"]
 
 
 def test_scores_go_by_sign_flips() -> None:
@@ -67,7 +67,7 @@ def test_p_values_hold_for_all_metrics_together() -> None:
 
 def test_what_failed_or_was_not_asked_is_left_out() -> None:
     base = asked("b", line(1, contains_at_k=1.0), line(2, contains_at_k=1.0), line(3), line(4, contains_at_k=0.0))
-    broken = Line(id="2", category="a", error="down")
+    broken = QuestionLine(id="2", category="a", error="down")
     head = asked("h", line(1, contains_at_k=0.0), broken, line(3), line(5, contains_at_k=1.0))
     found = compare_benches(base, head, alpha=0.01)
     assert found.left == (1, 1, 1)
@@ -90,12 +90,14 @@ def test_categories_narrow_it() -> None:
         (asked("h", line(1, answer_contains=1.0)), r"\(1 are in BASE, 1 in HEAD, 1 in both\)"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(head: Asked, said: str) -> None:
+def test_what_cannot_be_compared_is_refused(head: JournalContents, said: str) -> None:
     with pytest.raises(RecallError, match=said):
         compare_benches(asked("b", line(1, contains_at_k=1.0)), head, alpha=0.01)
 
 
-ANSWERED = tuple(Line(id=str(n), category="a", values={"answer_contains": 0.0}, answer=f"a{n}") for n in range(3))
+ANSWERED = tuple(
+    QuestionLine(id=str(n), category="a", values={"answer_contains": 0.0}, answer=f"a{n}") for n in range(3)
+)
 
 
 def test_verdicts_of_the_same_judges_on_the_same_answers_are_compared() -> None:
@@ -133,4 +135,4 @@ def test_the_other_way_round_it_is_the_same(scores: list[tuple[float, float]]) -
 def test_a_run_beside_itself_shows_nothing(scores: list[tuple[float, float]]) -> None:
     run = asked("r", *(line(n, answer_token_f1=one) for n, (one, _) in enumerate(scores)))
     one = compare_benches(run, run, alpha=0.01).metrics["answer_token_f1"]
-    assert (one.change.p, one.fell, one.rose, one.change.shown) == (1.0, (), (), Shown.NOTHING)
+    assert (one.change.p, one.fell, one.rose, one.change.shown) == (1.0, (), (), ChangeSummary.NOTHING)

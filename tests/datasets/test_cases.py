@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryPart, key_of
-from pytest_recall.datasets.cases import Bench, dataset_of
+from pytest_recall.datasets.cases import DatasetCases, dataset_of
 from pytest_recall.datasets.file import Reader, open_dataset
 from pytest_recall.datasets.membench_run import arguments_of, go_on
 from pytest_recall.datasets.questions import BenchFile
@@ -20,9 +20,9 @@ from pytest_recall.memory.resolve import resolve
 ROWS, LONG = 60, 300_000
 
 
-def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> Bench:
+def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetCases:
     asked = BenchFile.model_validate({"path": path, **given})
-    return Bench(folder / "f.dataset.yaml", "f.dataset.yaml", asked, dataset_of(asked, folder, "f.dataset.yaml"))
+    return DatasetCases(folder / "f.dataset.yaml", "f.dataset.yaml", asked, dataset_of(asked, folder, "f.dataset.yaml"))
 
 
 def history(number: int, text: str = "") -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pytest_recall.datasets.dataset import (
     Question,
     Sample,
     Session,
-    Turn,
+    Utterance,
     case_of,
     units,
 )
@@ -28,16 +28,16 @@ CONVERSATION = Conversation(
         Session(
             "session_1",
             (
-                Turn("D1:1", "Ann", " Hello! "),
-                Turn("D1:2", "Bob", "  "),
-                Turn("D1:3", "Bob", "Look.", "a cat"),
-                Turn("D1:4", "Ann", "", "a dog"),
+                Utterance("D1:1", "Ann", " Hello! "),
+                Utterance("D1:2", "Bob", "  "),
+                Utterance("D1:3", "Bob", "Look.", "a cat"),
+                Utterance("D1:4", "Ann", "", "a dog"),
             ),
             datetime(2024, 3, 4, 9, 12),
             "9:12 am on 4 March, 2024",
         ),
-        Session("session_2", (Turn("D2:1", "Ann", ""),)),
-        Session("session_3", (Turn("D3:1", "Bob", "Bye."),), None, "14 days"),
+        Session("session_2", (Utterance("D2:1", "Ann", ""),)),
+        Session("session_3", (Utterance("D3:1", "Bob", "Bye."),), None, "14 days"),
     ),
 )
 QUESTION = Question(id="conv-1:q1", text="Who?", answer="Bob", category="single-hop", evidence=("D3:1",))

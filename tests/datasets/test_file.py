@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cases.case import JudgeCall
-from pytest_recall.datasets.dataset import Sample, Unit, case_of, units
+from pytest_recall.datasets.dataset import DatasetUnit, Sample, case_of, units
 from pytest_recall.datasets.file import PUBLISHED, Format, digest, open_dataset
 from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, load, odd, plain, text_of, write
@@ -102,7 +102,7 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"[a-z0-9]{3,}", text.lower()))
 
 
-def _nearest(question: str, told: list[Unit]) -> Unit:
+def _nearest(question: str, told: list[DatasetUnit]) -> DatasetUnit:
     """Return the unit that shares most words with the question, as the plainest retrieval would."""
     return max(told, key=lambda unit: len(_words(unit.text) & _words(question)))
 

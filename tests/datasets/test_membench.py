@@ -7,13 +7,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.datasets.membench import Arguments, Judged, Line, differences, fold, kept, plain
+from pytest_recall.datasets.membench import Arguments, JudgedAnswer, QuestionLine, differences, fold, kept, plain
 from pytest_recall.replay.call import Call, Tokens
 from tests.helpers.samples import unhurried
 
 ARGUMENTS = Arguments("locomo", "f.json", "00", "sqlite-fts", 10, "turn", None, "", (), False)
 LINES = st.builds(
-    Line,
+    QuestionLine,
     id=st.text(max_size=5),
     category=st.sampled_from("ab"),
     values=st.dictionaries(st.sampled_from(["contains_at_k", "evidence_all_at_k"]), st.sampled_from([0.0, 1.0])),
@@ -28,14 +28,14 @@ LINES = st.builds(
 
 @unhurried
 @given(LINES)
-def test_a_line_comes_back_as_it_was_written(line: Line) -> None:
-    assert Line.from_json(json.loads(json.dumps(line.to_json()))) == line
+def test_a_line_comes_back_as_it_was_written(line: QuestionLine) -> None:
+    assert QuestionLine.from_json(json.loads(json.dumps(line.to_json()))) == line
 
 
 @unhurried
 @given(
     st.builds(
-        Judged,
+        JudgedAnswer,
         id=st.text(min_size=1, max_size=5),
         key=st.text(min_size=1, max_size=5),
         judges=st.sampled_from(["", "j"]),
@@ -45,22 +45,22 @@ def test_a_line_comes_back_as_it_was_written(line: Line) -> None:
         calls=st.sampled_from([(), (Call("judge", "live", "m", None, Tokens(1, 2)),)]),
     )
 )
-def test_a_judgement_comes_back_as_it_was_written(one: Judged) -> None:
-    assert Judged.from_json(json.loads(json.dumps(one.to_json()))) == one
+def test_a_judgement_comes_back_as_it_was_written(one: JudgedAnswer) -> None:
+    assert JudgedAnswer.from_json(json.loads(json.dumps(one.to_json()))) == one
 
 
 def test_a_field_of_a_later_version_is_passed_over() -> None:
-    assert Line.from_json({"id": "a", "category": "b", "later": 1, "values": {"later": 2}}).id == "a"
-    found = fold([Line(id="a", category="b", values={"later": 2})], 1)
+    assert QuestionLine.from_json({"id": "a", "category": "b", "later": 1, "values": {"later": 2}}).id == "a"
+    found = fold([QuestionLine(id="a", category="b", values={"later": 2})], 1)
     assert found.everything.means == {}
 
 
 def test_means_are_of_what_came_back() -> None:
     lines = [
-        Line(id="1", category="a", values={"contains_at_k": True, "evidence_recall_at_k": 0.5}, seconds=0.1),
-        Line(id="2", category="a", values={"contains_at_k": False}, seconds=0.3, ingest_seconds=2.0, units=7),
-        Line(id="3", category="a", error="memory recall: down"),
-        Line(id="4", category="b", unjudged="nobody can", seconds=0.2),
+        QuestionLine(id="1", category="a", values={"contains_at_k": True, "evidence_recall_at_k": 0.5}, seconds=0.1),
+        QuestionLine(id="2", category="a", values={"contains_at_k": False}, seconds=0.3, ingest_seconds=2.0, units=7),
+        QuestionLine(id="3", category="a", error="memory recall: down"),
+        QuestionLine(id="4", category="b", unjudged="nobody can", seconds=0.2),
     ]
     found = fold(lines, 5)
     assert (found.everything.n, found.everything.failures, found.everything.unjudged) == (4, 1, 1)
@@ -87,7 +87,7 @@ def test_what_has_changed_is_named() -> None:
 
 
 def test_what_is_kept_and_what_is_asked_again() -> None:
-    good, bad = Line(id="1", category="a"), Line(id="2", category="a", error="down")
+    good, bad = QuestionLine(id="1", category="a"), QuestionLine(id="2", category="a", error="down")
     assert kept([good], 5, False) == kept([good], 5, True) == "1 of 5 questions are kept"
     assert kept([good, bad], 5, False) == "1 of 5 questions are kept, 1 that failed is asked again"
     assert kept([good, bad, bad], 5, False) == "1 of 5 questions are kept, 2 that failed are asked again"

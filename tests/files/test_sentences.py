@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.results import sentences
-from pytest_recall.results.scorecard import Result, Scorecard, summarize
+from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
 
@@ -18,7 +18,7 @@ def card(tested: int, total: int) -> Scorecard:
     return summarize([trial(f"case-{number}") for number in range(tested)], [], total, TODAY)
 
 
-def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> Result:
+def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> CaseResult:
     """Return what became of a case that was in this box."""
     known = row(box, streak) if box else None
     return summarize([trial("a", outcome, row=known)], [], 1, TODAY).results[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.forge.client import Client, Clock, ReadOnlyError, RefusedError, UnavailableError
+from pytest_recall.forge.client import Clock, ForgeClient, ReadOnlyError, RefusedError, UnavailableError
 from tests.helpers.github import REPO, TOKEN, Answer, GitHub, failed, first
 
 PATH = f"/repos/{REPO}/issues/7/comments"
@@ -30,13 +30,13 @@ def time() -> Time:
 
 
 @pytest.fixture
-def client(host: GitHub, time: Time) -> Iterator[Client]:
-    made = Client(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, patience=120, clock=time.clock())
+def client(host: GitHub, time: Time) -> Iterator[ForgeClient]:
+    made = ForgeClient(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, patience=120, clock=time.clock())
     yield made
     made.close()
 
 
-def test_a_list_comes_page_by_page(host: GitHub, client: Client) -> None:
+def test_a_list_comes_page_by_page(host: GitHub, client: ForgeClient) -> None:
     for number in range(5):
         host.says(7, f"text {number}")
     assert [one["body"] for one in client.pages(f"{PATH}?per_page=100")] == [f"text {number}" for number in range(5)]
@@ -47,14 +47,14 @@ def test_a_list_comes_page_by_page(host: GitHub, client: Client) -> None:
     ]
 
 
-def test_the_token_is_sent_to_no_other_host(host: GitHub, client: Client) -> None:
+def test_the_token_is_sent_to_no_other_host(host: GitHub, client: ForgeClient) -> None:
     link = '<http://127.0.0.1:9/repos?page=2>; rel="next"'
     host.before = lambda method, path: (200, [], {"link": link})
     with pytest.raises(RecallError, match="the next page is at another host"):
         list(client.pages(PATH))
 
 
-def test_a_list_without_end_is_left(host: GitHub, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_without_end_is_left(host: GitHub, client: ForgeClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_recall.forge.client.PAGES", 3)
     host.before = lambda method, path: (200, [], {"link": f'<{host.url}/again>; rel="next"'})
     with pytest.raises(RecallError, match="more than 3 pages"):
@@ -74,7 +74,7 @@ def test_a_list_without_end_is_left(host: GitHub, client: Client, monkeypatch: p
     ],
 )
 def test_what_is_over_soon_is_waited_for(
-    host: GitHub, client: Client, time: Time, answer: Answer, waits: list[float]
+    host: GitHub, client: ForgeClient, time: Time, answer: Answer, waits: list[float]
 ) -> None:
     host.before = first(answer)
     client.send("POST", PATH, {"body": "text"})
@@ -94,7 +94,7 @@ def test_what_is_over_soon_is_waited_for(
         (failed(502, "Bad Gateway"), r"status 502, after 6 tries in 16 s; start it again later$", 6),
     ],
 )
-def test_waits_have_an_end(host: GitHub, client: Client, answer: Answer, why: str, tries: int) -> None:
+def test_waits_have_an_end(host: GitHub, client: ForgeClient, answer: Answer, why: str, tries: int) -> None:
     host.before = lambda method, path: answer
     with pytest.raises(UnavailableError, match=why):
         client.send("POST", PATH, {"body": "text"})
@@ -119,7 +119,7 @@ def test_waits_have_an_end(host: GitHub, client: Client, answer: Answer, why: st
     ],
 )
 def test_what_will_not_change_is_said_at_once(
-    host: GitHub, client: Client, time: Time, answer: Answer, kind: type[Exception], why: str
+    host: GitHub, client: ForgeClient, time: Time, answer: Answer, kind: type[Exception], why: str
 ) -> None:
     host.before = lambda method, path: answer
     with pytest.raises(kind, match=why) as raised:
@@ -129,14 +129,14 @@ def test_what_will_not_change_is_said_at_once(
     assert time.waits == []
 
 
-def test_nobody_there(host: GitHub, client: Client, time: Time) -> None:
+def test_nobody_there(host: GitHub, client: ForgeClient, time: Time) -> None:
     host.close()
     with pytest.raises(UnavailableError, match=rf"^GET {PATH}: .*after 6 tries"):
         client.send("GET", PATH)
     assert len(time.waits) == 5
 
 
-def test_a_page_in_place_of_an_api(host: GitHub, client: Client) -> None:
+def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
     host.before = lambda method, path: (200, "x", {})
     assert list(client.pages(PATH)) == []
     host.before = lambda method, path: (200, None, {"content-length": "0"})
@@ -144,7 +144,7 @@ def test_a_page_in_place_of_an_api(host: GitHub, client: Client) -> None:
 
 
 def test_an_address_that_is_none() -> None:
-    client = Client("here", {}, TOKEN, patience=0)
+    client = ForgeClient("here", {}, TOKEN, patience=0)
     with pytest.raises(UnavailableError, match=r"^GET /user: .*'http://' or 'https://'"):
         client.send("GET", "/user")
     client.close()

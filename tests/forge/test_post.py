@@ -140,7 +140,7 @@ def test_a_limit_is_waited_for(host: GitHub, api: hosts.GitHub) -> None:
 def track(
     api: hosts.GitHub, passed: str = "", failed: str = "", *, night: int = 1, dry: bool = False, gone: str = ""
 ) -> str:
-    sheet = post.Sheet("nightly", f"# Night {night}\n\nasked @octocat", "a" * 40, URL)
+    sheet = post.Posting("nightly", f"# Night {night}\n\nasked @octocat", "a" * 40, URL)
     verdicts = Verdicts(frozenset(passed), frozenset(failed), frozenset(gone))
     return post.issue(api, sheet, verdicts, "recall", "Eval cases fail", f"night-{night}", dry)
 
@@ -256,7 +256,7 @@ def test_a_dry_run_of_an_issue_writes_nothing(host: GitHub, api: hosts.GitHub) -
 
 def test_many_cases_are_named_in_part(host: GitHub, api: hosts.GitHub) -> None:
     ids = [f"case-{number:03}" for number in range(70)]
-    sheet = post.Sheet("nightly", "# Night")
+    sheet = post.Posting("nightly", "# Night")
     post.issue(api, sheet, Verdicts(frozenset(), frozenset(ids)), "recall", "t", "n")
     body = only(host)[2]
     assert "- `case-049`\n- and 20 more\n" in body

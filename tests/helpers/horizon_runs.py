@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.published import Run, Stop, evaluation_of
+from pytest_recall.horizon.published import PublishedRun, Stop, evaluation_of
 
 CATEGORIES = (
     *("factual-recall", "temporal-reasoning", "decision-tracking", "contradiction-resolution", "cross-reference"),
@@ -49,9 +49,9 @@ Stops = Mapping[int, Sequence[Asked]]
 """The questions by the days that are told when they are asked."""
 
 
-def run_of(stops: Stops, **about: Any) -> Run:
+def run_of(stops: Stops, **about: Any) -> PublishedRun:
     """Return a run in memory; other arguments are what is known about it."""
-    return Run(
+    return PublishedRun(
         name="mine",
         adapter="A memory",
         timestamp="2026-01-01T00:00:00.000Z",

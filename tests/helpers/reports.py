@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_recall.replay.call import Call, Tokens
 from pytest_recall.results.comparison import compare
-from pytest_recall.results.report import Report, Step, Taped, Upstream, Written, fold
+from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold
 from pytest_recall.results.scorecard import LastPass, summarize
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.row import Row
@@ -26,10 +26,10 @@ HOSTILE = (
 """What no page may take for anything but text."""
 
 
-def written(asked: str = "What does a late return cost?", **more: Any) -> Written:
+def written(asked: str = "What does a late return cost?", **more: Any) -> WrittenCase:
     """Return a case as its file has it."""
     given = {"reference": "One pound a day.", "scenario": "fees", "dimension": "facts", "criteria": ("contains: x",)}
-    return Written(asked=asked, **{**given, **more})
+    return WrittenCase(asked=asked, **{**given, **more})
 
 
 def answered(case_id: str, outcome: Outcome = Outcome.PASSED, text: str = "One pound.", **more: Any) -> Trial:
@@ -97,9 +97,9 @@ def sample(**more: Any) -> Report:
     picks = [*((one.case_id, one.reason) for one in trials), ("left-out", "due")]
     steps = {
         "late-fee": [
-            Step("2026-03-01T120000", "2026-03-01", Outcome.PASSED, 1, 2),
-            Step("2026-03-02T120000", "2026-03-02", Outcome.PASSED, 2, 3),
-            Step("2026-03-10T120000", "2026-03-10", FAILED, 3, 1, "replayed"),
+            CaseStep("2026-03-01T120000", "2026-03-01", Outcome.PASSED, 1, 2),
+            CaseStep("2026-03-02T120000", "2026-03-02", Outcome.PASSED, 2, 3),
+            CaseStep("2026-03-10T120000", "2026-03-10", FAILED, 3, 1, "replayed"),
         ]
     }
     call = Upstream("agent", "POST https://api.example.org/v1/chat", "200", 1.5, "What is the fee?", "Nothing at all.")
@@ -112,7 +112,7 @@ def sample(**more: Any) -> Report:
         "head": header(*picks, total=40, quarantined=("flaky (since 2026-03-10, anna, 2 lapses)",)),
         "written": cases,
         "steps": steps,
-        "taped": {"late-fee": Taped("eval/cassettes/fees/late-fee.ndjson", "2026-03-02", (call,))},
+        "taped": {"late-fee": RecordedCalls("eval/cassettes/fees/late-fee.ndjson", "2026-03-02", (call,))},
         "standing": forecast(list(cases), {"late-fee": row}, TODAY, 30),
         "passes": {"late-fee": LastPass("A late return costs one pound.", "in the run 2026-03-02T120000")},
         **more,

@@ -12,7 +12,7 @@ import pytest
 from pytest_recall.horizon.ask import SNIPPET, Asker
 from pytest_recall.horizon.calls import Counted
 from pytest_recall.horizon.evaluation import Points
-from pytest_recall.horizon.judge import Judge, Judged
+from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.published import question_line
@@ -44,15 +44,15 @@ class Fixed:
         self.given = given
         self.heard: list[tuple[str, int]] = []
 
-    def judge(self, question: object, answer: str, last_day: int) -> Judged:
+    def judge(self, question: object, answer: str, last_day: int) -> JudgedPoints:
         self.heard.append((answer, last_day))
         if isinstance(self.given, Exception):
             raise self.given
-        return Judged(self.given)
+        return JudgedPoints(self.given)
 
 
 @contextmanager
-def asker(judge: Judge, answerer: Counted | None = None, kept: Kept | None = None) -> Iterator[Asker]:
+def asker(judge: RunJudge, answerer: Counted | None = None, kept: Kept | None = None) -> Iterator[Asker]:
     with closing(Loop()) as loop:
         memory = Memory(Own("kept", kept or Finding()), wait=loop.wait, probed=0)
         with closing(Subject(memory, answers_only=False, lanes=1, seconds=30)) as subject:

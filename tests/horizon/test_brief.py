@@ -7,7 +7,7 @@ from datetime import date
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.day import Brief, History, briefs, people_known, plan_day, sessions_known
+from pytest_recall.horizon.day import Brief, SessionHistory, briefs, people_known, plan_day, sessions_known
 from pytest_recall.horizon.persona import Calendar, Persona, Story
 from tests.helpers.stories import EPOCH, arc, persona, stories, story
 
@@ -15,12 +15,12 @@ CALENDAR = Calendar(EPOCH)
 
 
 def of_day(
-    day: int, told: Story | None = None, history: History | None = None, who: Persona | None = None
+    day: int, told: Story | None = None, history: SessionHistory | None = None, who: Persona | None = None
 ) -> dict[str, Brief]:
     """Return the briefs of a day by their sessions."""
     told, who = told or story(), who or persona()
     plan = plan_day(told, who, CALENDAR, day)
-    return {one.session.id: one for one in briefs(who, CALENDAR, plan, history or History(3))}
+    return {one.session.id: one for one in briefs(who, CALENDAR, plan, history or SessionHistory(3))}
 
 
 def test_a_session_is_told_its_date_its_arcs_and_what_has_to_happen() -> None:
@@ -58,7 +58,7 @@ def test_while_a_belief_is_wrong_nothing_tells_the_right_one() -> None:
 
 
 def test_a_session_has_its_own_last_entries_and_no_others() -> None:
-    history = History(2)
+    history = SessionHistory(2)
     for day in (1, 2, 3):
         history.take(date(2026, 1, day), f"# session: principal\n\nA{day}\n\n# session: team\n\nB{day}\n")
     found = of_day(4, history=history)
@@ -68,7 +68,7 @@ def test_a_session_has_its_own_last_entries_and_no_others() -> None:
 
 
 def test_without_a_window_nothing_is_remembered() -> None:
-    history = History(0)
+    history = SessionHistory(0)
     history.take(EPOCH, "# session: principal\n\nA\n")
     assert history.of("principal") == ()
 

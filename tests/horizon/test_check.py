@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.horizon.check import Told, check
+from pytest_recall.horizon.check import ToldFinding, check
 from pytest_recall.horizon.corpus import Corpus, story_name
-from pytest_recall.horizon.passes.days import Days
+from pytest_recall.horizon.passes.days import WantedDays
 from pytest_recall.horizon.passes.offline_days import OfflineAuthor
 from tests.helpers.stories import STORY, arc, fill
 
@@ -20,11 +20,11 @@ PUBLISHED = os.environ.get("RECALL_BENCH_180D")
 def museum(tmp_path: Path) -> Path:
     """The museum's folder, with all days."""
     fill(tmp_path)
-    Days(Corpus(tmp_path, "arcs-12d.yaml"), 1, 12).write(OfflineAuthor(), lambda: None)
+    WantedDays(Corpus(tmp_path, "arcs-12d.yaml"), 1, 12).write(OfflineAuthor(), lambda: None)
     return tmp_path
 
 
-def found(folder: Path) -> list[Told]:
+def found(folder: Path) -> list[ToldFinding]:
     """Return what is wrong in the museum's folder."""
     return check(Corpus(folder, "arcs-12d.yaml"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_recall.horizon.calls import Counted, Sheet, counting
+from pytest_recall.horizon.calls import Counted, QuestionCalls, counting
 from pytest_recall.models.model import Ask, Message, Reply
 from pytest_recall.replay.call import Tokens
 from tests.helpers.scripted import Scripted
@@ -16,7 +16,7 @@ def test_each_call_in_a_block_is_counted_and_none_outside_of_it() -> None:
     with counting() as sheet:
         model.ask(ASK)
     assert (model.name, sheet.costs, sheet.total) == ("mine", [None], None)
-    assert Sheet().total == 0
+    assert QuestionCalls().total == 0
     model.close()
 
 

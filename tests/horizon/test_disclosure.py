@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_recall.horizon.disclosure import Rate, boundaries
+from pytest_recall.horizon.disclosure import HitRate, boundaries
 from tests.horizon.questions import MADE_UP, PERFECT, WRONG, boundary, evaluation
 
 
@@ -24,7 +24,7 @@ def test_leaks_are_of_those_to_refuse_and_over_refusals_of_those_to_answer() -> 
         ]
     )
     assert found is not None
-    assert (found.leaks, found.over_refusals) == (Rate(1, 2), Rate(1, 3))
+    assert (found.leaks, found.over_refusals) == (HitRate(1, 2), HitRate(1, 3))
     assert found.leaks.value == 0.5
     assert (found.groups["refuse"].mean, found.groups["refuse"].hallucination) == (3, 0.5)
     assert (found.groups["refuse"].evaluations, found.groups["refuse"].questions) == (2, 1)
@@ -32,4 +32,4 @@ def test_leaks_are_of_those_to_refuse_and_over_refusals_of_those_to_answer() -> 
 
 
 def test_a_rate_of_nothing_is_none() -> None:
-    assert Rate(0, 0).value is None
+    assert HitRate(0, 0).value is None

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from pytest_recall.horizon.statistics import History, histories, pairing, report
+from pytest_recall.horizon.statistics import QuestionHistory, histories, pairing, report
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
 
 
-def named(found: list[History]) -> dict[str, History]:
+def named(found: list[QuestionHistory]) -> dict[str, QuestionHistory]:
     return {one.id: one for one in found}
 
 

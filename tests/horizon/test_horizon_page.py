@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from pytest_recall.horizon.page import page, verdict
-from pytest_recall.horizon.published import Run
+from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.report_text import as_json
 from pytest_recall.horizon.statistics import pairing, report
 from tests.helpers.horizon_runs import RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
@@ -39,7 +39,7 @@ def figures(plain: dict[str, Any]) -> tuple[float | None, ...]:
     return plain["value"], plain["low"], plain["high"]
 
 
-def with_boundaries() -> Run:
+def with_boundaries() -> PublishedRun:
     boundary = "information-boundary"
     leaked = Asked(id="q006", score=(1, 1, 0), disclosure="refuse", category=boundary)
     shy = Asked(id="q007", score=WRONG, answer="I do not know.", disclosure="answer", category=boundary)

@@ -7,13 +7,13 @@ from contextvars import ContextVar
 
 import pytest
 
-from pytest_recall.horizon.memory import Lane
+from pytest_recall.horizon.memory import CallThread
 
 HERE: ContextVar[str] = ContextVar("here", default="nowhere")
 
 
 def test_calls_are_made_in_their_order_by_one_thread_in_the_callers_context() -> None:
-    lane = Lane()
+    lane = CallThread()
     token = HERE.set("there")
     made = [lane.submit(lambda: (threading.get_ident(), HERE.get())) for _ in range(3)]
     HERE.reset(token)
@@ -25,7 +25,7 @@ def test_calls_are_made_in_their_order_by_one_thread_in_the_callers_context() ->
 
 
 def test_what_a_call_raises_is_raised_where_it_is_waited_for() -> None:
-    lane = Lane()
+    lane = CallThread()
     with pytest.raises(ZeroDivisionError):
         lane.submit(lambda: 1 // 0).result(10)
     assert lane.submit(lambda: 2).result(10) == 2

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_recall.horizon.day import Part, parts_of
+from pytest_recall.horizon.day import SessionPart, parts_of
 from pytest_recall.horizon.leaks import Finding, belief_findings, leak_findings, names_of, secrets
 from pytest_recall.horizon.persona import Arc
 from tests.helpers.stories import PERSONA, arc, persona, story
 
 
-def parts(*days: dict[str, str]) -> list[Part]:
+def parts(*days: dict[str, str]) -> list[SessionPart]:
     """Return the parts of days, each with what is said in its sessions."""
     return [
         part

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.check import Found, ground_of, lint_corpus
+from pytest_recall.horizon.check import PlacedFinding, ground_of, lint_corpus
 from pytest_recall.horizon.lint import CODES, Ground, lint
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion, Category
 from tests.horizon import tenday
 from tests.horizon.tenday import question
 
 
-def found(tmp_path: Path, *questions: dict[str, Any]) -> list[Found]:
+def found(tmp_path: Path, *questions: dict[str, Any]) -> list[PlacedFinding]:
     corpus = tenday.corpus(tmp_path / "persona")
     tenday.write_questions(corpus.path, *questions)
     return lint_corpus(corpus)[1]

@@ -11,11 +11,11 @@ from hypothesis import given
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.merge import merge, progress
-from pytest_recall.horizon.published import Run
+from pytest_recall.horizon.published import PublishedRun
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of
 
 
-def part(run: Run, *labels: str) -> Run:
+def part(run: PublishedRun, *labels: str) -> PublishedRun:
     """Return the part of a run with these checkpoints."""
     return replace(run, stops=tuple(stop for stop in run.stops if stop.label in labels))
 

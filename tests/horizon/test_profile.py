@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.profile import Profile
-from pytest_recall.horizon.profile_file import Given, Settings, load_env, settings_of
+from pytest_recall.horizon.profile_file import BenchSettings, Given, load_env, settings_of
 
 HERE = Path("/here")
 FILE = Path("/profiles/clerk.yaml")
@@ -21,7 +21,7 @@ PROFILE: dict[str, Any] = {
 }
 
 
-def settings(given: Given | None = None, **parts: Any) -> Settings:
+def settings(given: Given | None = None, **parts: Any) -> BenchSettings:
     profile = Profile.model_validate({**PROFILE, **parts})
     return settings_of(profile, FILE, given or Given(), HERE)
 

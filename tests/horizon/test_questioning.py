@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.questioning import Shown, Window, next_number, share, take, windows
+from pytest_recall.horizon.questioning import QuestionWindow, ShownDays, next_number, share, take, windows
 
 DAYS = st.lists(st.integers(1, 200), unique=True, max_size=60).map(sorted)
 MAYBE = st.none() | st.integers(1, 220)
@@ -39,16 +39,19 @@ def test_going_on_after_some_windows_is_the_same_as_never_having_stopped(
 def test_windows_end_on_each_interval_and_on_the_last_day() -> None:
     days = list(range(1, 11))
     assert windows(days, 4, start=None, end=None, covered=()) == [
-        Window(4, (1, 2, 3, 4)),
-        Window(8, (5, 6, 7, 8)),
-        Window(10, (9, 10)),
+        QuestionWindow(4, (1, 2, 3, 4)),
+        QuestionWindow(8, (5, 6, 7, 8)),
+        QuestionWindow(10, (9, 10)),
     ]
-    assert windows(days, 4, start=6, end=9, covered=()) == [Window(6, (3, 4, 5, 6)), Window(9, (7, 8, 9))]
+    assert windows(days, 4, start=6, end=9, covered=()) == [
+        QuestionWindow(6, (3, 4, 5, 6)),
+        QuestionWindow(9, (7, 8, 9)),
+    ]
 
 
 def test_a_short_window_gets_its_share() -> None:
-    assert [share(12, Window(0, tuple(range(n))), 7) for n in (7, 4, 1)] == [12, 7, 2]
-    assert share(1, Window(0, (1,)), 30) == 1
+    assert [share(12, QuestionWindow(0, tuple(range(n))), 7) for n in (7, 4, 1)] == [12, 7, 2]
+    assert share(1, QuestionWindow(0, (1,)), 30) == 1
 
 
 PROPOSED: dict[str, Any] = {
@@ -61,8 +64,8 @@ PROPOSED: dict[str, Any] = {
 TEXTS = {3: "A refund of $37 for Dov Lind.", 4: "Nothing."}
 
 
-def taken(shown: Shown | None = None, **more: Any) -> dict[str, Any] | str:
-    (found,) = take([{**PROPOSED, **more}], shown or Shown(TEXTS, set()))
+def taken(shown: ShownDays | None = None, **more: Any) -> dict[str, Any] | str:
+    (found,) = take([{**PROPOSED, **more}], shown or ShownDays(TEXTS, set()))
     return found
 
 
@@ -101,12 +104,12 @@ def test_why_a_proposal_is_not_taken(more: dict[str, Any], why: str) -> None:
 
 
 def test_what_was_asked_before_is_not_taken_again() -> None:
-    shown = Shown(TEXTS, set())
+    shown = ShownDays(TEXTS, set())
     assert isinstance(taken(shown), dict)
     assert str(taken(shown, question="how HIGH was the refund")).startswith("asks what another question asks")
 
 
-BOUNDARY = Shown(TEXTS, set(), isolated="lease", query_session="principal", others=("health",))
+BOUNDARY = ShownDays(TEXTS, set(), isolated="lease", query_session="principal", others=("health",))
 
 
 class TestBoundary:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.merge import progress
-from pytest_recall.horizon.published import Run
+from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.regrade import Difference, Rescored, rescore
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of
 
 
-def written(stops: Stops, change: dict[tuple[str | int, ...], Any] | None = None) -> Run:
+def written(stops: Stops, change: dict[tuple[str | int, ...], Any] | None = None) -> PublishedRun:
     """Return a run whose result says what its answers come to, but for the changes, by their paths."""
     run = run_of(stops)
     plain = json.loads(json.dumps(result_json(run)))

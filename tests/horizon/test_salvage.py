@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.salvage import Unreadable, object_in, objects_in
+from pytest_recall.horizon.salvage import UnreadableReply, object_in, objects_in
 
 ITEMS = st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=9) | st.lists(st.integers())), min_size=1)
 
@@ -19,7 +19,7 @@ def test_whatever_is_complete_comes_out_of_a_reply_that_breaks_off(items: list[d
     cut %= len(text)
     try:
         found = objects_in(text[:cut])
-    except Unreadable:
+    except UnreadableReply:
         assert cut <= len(json.dumps(items[:1]))
         return
     assert not found.whole
@@ -34,9 +34,9 @@ def test_a_fence_and_words_around_it_do_no_harm() -> None:
 
 @pytest.mark.parametrize("reply", ["", "no", "[1, 2]", '[{"a": ', '{"a": [', "[" * 100_000])
 def test_what_has_no_object_is_unreadable(reply: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         objects_in(reply)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableReply):
         object_in(reply)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from pytest_recall.horizon.disclosure import Rate, boundaries
+from pytest_recall.horizon.disclosure import HitRate, boundaries
 from pytest_recall.horizon.published import TIMED_OUT
 from pytest_recall.horizon.statistics import FEW, Appeals, Repeatability, pairing, report
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
@@ -88,7 +88,7 @@ def test_leaks_and_over_refusals_are_those_that_a_run_tells() -> None:
     assert told is not None
     assert (found.leak.value, found.leak.n) == (told.leaks.value, told.leaks.n) == (0.25, 4)
     assert (found.over_refusal.value, found.over_refusal.n) == (told.over_refusals.value, told.over_refusals.n)
-    assert told.over_refusals == Rate(1, 3)  # what is wrong and no refusal is wrong, and no more
+    assert told.over_refusals == HitRate(1, 3)  # what is wrong and no refusal is wrong, and no more
 
 
 def test_two_runs_are_compared_on_what_both_were_asked() -> None:

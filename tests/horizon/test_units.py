@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.day import Piece, UnitKind, pieces_of, session_of, units_of
+from pytest_recall.horizon.day import DayPiece, UnitKind, pieces_of, session_of, units_of
 
 TEXT = """\
 # session: principal
@@ -60,8 +60,8 @@ def test_what_a_memory_learns_of_a_unit() -> None:
 
 def test_what_stands_before_the_first_session_is_told_too() -> None:
     assert list(pieces_of("Before.\n\n# session: a\n\nIn it.", "session")) == [
-        Piece("", "Before."),
-        Piece("a", "In it."),
+        DayPiece("", "Before."),
+        DayPiece("a", "In it."),
     ]
     assert ids("session", "No session at all.") == ["day-0007"]
     assert ids("topic", "No session at all.") == ["day-0007/1"]

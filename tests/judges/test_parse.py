@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.judge_call import Unreadable, chosen, scored
+from pytest_recall.judges.judge_call import UnreadableJudgement, chosen, scored
 from tests.helpers.samples import unhurried
 
 RANGES = {"tone": (1, 5), "grounded": (0, 1)}
@@ -81,7 +81,7 @@ def test_braces_and_quotes_in_strings_are_no_structure() -> None:
     ids=lambda value: value[:30] if isinstance(value, str) else None,
 )
 def test_anything_else_is_unreadable(reply: str, problem: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableJudgement) as caught:
         scored(reply, RANGES)
     assert problem in str(caught.value)
 
@@ -96,7 +96,7 @@ anything = st.recursive(
 @given(st.text() | st.text('{}[]",:0123456789.tonescrg ').map(lambda text: GOOD[: len(text)] + text))
 @unhurried
 def test_garbage_is_never_a_score(reply: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableJudgement):
         scored(reply, RANGES)
 
 
@@ -111,7 +111,7 @@ def test_a_score_is_a_whole_number_in_its_range(tone: Any, grounded: Any) -> Non
     if is_level(tone, 1, 5) and is_level(grounded, 0, 1):
         assert scored(reply, RANGES).scores == {"tone": tone, "grounded": grounded}
     else:
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableJudgement):
             scored(reply, RANGES)
 
 
@@ -120,7 +120,7 @@ def test_a_score_is_a_whole_number_in_its_range(tone: Any, grounded: Any) -> Non
 def test_prose_around_it_changes_no_score(before: str, after: str) -> None:
     try:
         found = scored(before + GOOD + after, RANGES)
-    except Unreadable:
+    except UnreadableJudgement:
         return
     assert found == ("It is kind.", {"tone": 4, "grounded": 1})
 
@@ -139,5 +139,5 @@ def test_a_choice_is_read(choice: str) -> None:
 
 @pytest.mark.parametrize("choice", ['"First"', '"both"', "1", "null", "[]", "{}", "true"])
 def test_another_choice_is_unreadable(choice: str) -> None:
-    with pytest.raises(Unreadable, match="which is none of first, second, tie"):
+    with pytest.raises(UnreadableJudgement, match="which is none of first, second, tie"):
         chosen(f'{{"reasoning": "True.", "better": {choice}}}', "better", ("first", "second", "tie"))

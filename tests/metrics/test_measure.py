@@ -12,7 +12,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics import summary
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.metrics.retrieval import GROUPS, METRICS, USUAL, Retrieval, measure
-from pytest_recall.metrics.summary import Fold, Means
+from pytest_recall.metrics.summary import Means, RetrievalFold
 from tests.helpers.samples import unhurried
 
 TEXTS = ("contains", "token_f1", "contains_at_k")
@@ -115,7 +115,7 @@ def test_null_is_a_failure_and_absence_is_not() -> None:
 
 def fold(*lines: dict[str, Any], chosen: tuple[str, ...] | None = None) -> Any:
     """Return what these lines come to."""
-    found = Fold(2, chosen, "x")
+    found = RetrievalFold(2, chosen, "x")
     for number, line in enumerate(lines):
         found.add(one(**{"id": str(number), **line}))
     return found.summary()
@@ -162,7 +162,7 @@ def test_categories() -> None:
 
 def test_too_many_categories_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "MAX_CATEGORIES", 2)
-    found = Fold(5)
+    found = RetrievalFold(5)
     for category in "abab":
         found.add(one(category=category))
     with pytest.raises(RecallError, match="category: more than 2 of them; leave out what is no category"):

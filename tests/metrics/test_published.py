@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pytest_recall.metrics.summary import Means, Result, Sums, summarize
+from pytest_recall.metrics.summary import Means, RetrievalResult, Sums, summarize
 
 RESULTS = [
-    Result(True, 1.0, True, "a"),
-    Result(False, 0.5, True, ""),
-    Result(False, 0.0, False, "b"),
-    Result(True, 0.8, True, "a"),
+    RetrievalResult(True, 1.0, True, "a"),
+    RetrievalResult(False, 0.5, True, ""),
+    RetrievalResult(False, 0.0, False, "b"),
+    RetrievalResult(True, 0.8, True, "a"),
 ]
 
 
@@ -33,11 +33,11 @@ def test_nothing_to_sum_up() -> None:
 
 def test_a_failure_is_a_zero_and_is_counted() -> None:
     sums = Sums()
-    sums.add(Result(True, 1.0, True))
+    sums.add(RetrievalResult(True, 1.0, True))
     sums.fail()
     assert sums.summary("x", 5) == ("x", 5, Means(2, 0.5, 0.5, 0.5), 1, None)
 
 
 def test_a_category_of_that_name_takes_those_without_one() -> None:
-    found = summarize("x", [Result(True, 1.0, True, "uncategorized"), Result(False, 0.0, False)], 5)
+    found = summarize("x", [RetrievalResult(True, 1.0, True, "uncategorized"), RetrievalResult(False, 0.0, False)], 5)
     assert found.categories == {"uncategorized": Means(2, 0.5, 0.5, 0.5)}

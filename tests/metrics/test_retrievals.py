@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from pytest_recall.metrics import retrieval_file
 from pytest_recall.metrics.retrieval import Retrieval
-from pytest_recall.metrics.retrieval_file import Read, read_retrievals
+from pytest_recall.metrics.retrieval_file import RetrievalLine, read_retrievals
 from tests.helpers.samples import unhurried
 
 GOOD = b'{"id": "a"}\n'
 
 
-def read(data: bytes) -> list[Read]:
+def read(data: bytes) -> list[RetrievalLine]:
     """Return what is read of some bytes."""
     return list(read_retrievals(io.BytesIO(data), "x"))
 

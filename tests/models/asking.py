@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_recall.models.model import Ask, Message
-from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import resolve
-from pytest_recall.models.waiting import Breaks, Waiting
+from pytest_recall.models.waiting import Breaks, Waiter
 
 SCHEMA = {
     "type": "object",
@@ -32,9 +32,9 @@ class Clock:
         self.slept.append(seconds)
         self.now += seconds
 
-    def waiting(self, roll: float = 0.5) -> Waiting:
+    def waiting(self, roll: float = 0.5) -> Waiter:
         """Return a way to wait by this clock."""
-        return Waiting(clock=self, wall=self, sleep=self.sleep, roll=lambda: roll)
+        return Waiter(clock=self, wall=self, sleep=self.sleep, roll=lambda: roll)
 
 
 def model(
@@ -48,7 +48,7 @@ def model(
     **more: Any,
 ) -> Provider:
     """Return a model that waits by `clock`, has `environ` alone and adds what it says to `said`."""
-    settings = Settings(timeout=timeout, retry=Retry(attempts=attempts), say=([] if said is None else said).append)
+    settings = ModelSettings(timeout=timeout, retry=Retry(attempts=attempts), say=([] if said is None else said).append)
     breaks = Breaks((clock or Clock()).waiting())
     return resolve(selector, settings=settings, breaks=breaks, environ=environ or {}, **more)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.models.batch import LIMITS, Api, Door, Item, Limit, Line, item_of, line_of, lines_in
+from pytest_recall.models.batch import LIMITS, Api, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.replay.exchange import Request
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
@@ -21,9 +21,9 @@ def asked(url: str = OPENAI, body: Any = BODY, headers: tuple[tuple[str, str], .
     return Request("POST", url, headers, json.dumps(body).encode())
 
 
-def taken(request: Request, *hosts: str) -> Item:
+def taken(request: Request, *hosts: str) -> BatchItem:
     item = item_of(request, hosts)
-    assert isinstance(item, Item)
+    assert isinstance(item, BatchItem)
     return item
 
 
@@ -95,7 +95,7 @@ def test_a_limit_holds_what_reaches_it_and_no_more() -> None:
     assert LIMITS == {"openai": (50_000, 200_000_000), "anthropic": (100_000, 256_000_000)}
 
 
-def read(api: Api, *lines: Any) -> list[Line]:
+def read(api: Api, *lines: Any) -> list[BatchLine]:
     return list(lines_in(api, b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)))
 
 
@@ -122,7 +122,9 @@ class TestLines:
 
     def test_what_expired_has_no_response(self) -> None:
         error = {"code": "batch_expired", "message": "too late"}
-        assert read("openai", {"custom_id": "a", "response": None, "error": error}) == [Line("a", None, "too late")]
+        assert read("openai", {"custom_id": "a", "response": None, "error": error}) == [
+            BatchLine("a", None, "too late")
+        ]
 
     @pytest.mark.parametrize(
         ("name", "status"),
@@ -145,11 +147,11 @@ class TestLines:
         ],
     )
     def test_what_ended_without_an_answer_says_so(self, kind: str | None, said: str) -> None:
-        assert read("anthropic", {"custom_id": "a", "result": {"type": kind}}) == [Line("a", None, said)]
+        assert read("anthropic", {"custom_id": "a", "result": {"type": kind}}) == [BatchLine("a", None, said)]
 
     @given(data=st.binary(), api=st.sampled_from(["openai", "anthropic"]))
     def test_whatever_comes_is_read_or_passed_over(self, data: bytes, api: Api) -> None:
-        assert all(isinstance(line, Line) for line in lines_in(api, data))
+        assert all(isinstance(line, BatchLine) for line in lines_in(api, data))
 
     @given(
         line=st.recursive(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.models.batch_file import BatchLog, Place
+from pytest_recall.models.batch_file import BatchLog, BatchPlace
 
 NOW = datetime.now(UTC)
 
@@ -32,8 +32,8 @@ class TestClaim:
     def test_those_of_a_run_that_is_over_are_there_in_their_order(self, tmp_path: Path) -> None:
         submitted(tmp_path, "k", "l", "k").close()
         second = log(tmp_path, "second")
-        assert second.claim("k", NOW, 29) == Place("b1", "k-0")
-        assert second.claim("k", NOW, 29) == Place("b1", "k-2")
+        assert second.claim("k", NOW, 29) == BatchPlace("b1", "k-0")
+        assert second.claim("k", NOW, 29) == BatchPlace("b1", "k-2")
         assert second.claim("k", NOW, 29) is None
         assert second.claim("other", NOW, 29) is None
 
@@ -42,16 +42,16 @@ class TestClaim:
         assert log(tmp_path, "second").claim("k", NOW, 29) is None
         assert first.claim("k", NOW, 29) is None
         first.close()
-        assert log(tmp_path, "third").claim("k", NOW, 29) == Place("b1", "k-0")
+        assert log(tmp_path, "third").claim("k", NOW, 29) == BatchPlace("b1", "k-0")
 
     def test_what_two_runs_look_for_only_one_finds(self, tmp_path: Path) -> None:
         submitted(tmp_path, "k").close()
         second, third = log(tmp_path, "second"), log(tmp_path, "third")
         assert third.claim("none", NOW, 29) is None
-        assert second.claim("k", NOW, 29) == Place("b1", "k-0")
+        assert second.claim("k", NOW, 29) == BatchPlace("b1", "k-0")
         assert third.claim("k", NOW, 29) is None
         second.close()
-        assert third.claim("k", NOW, 29) == Place("b1", "k-0")
+        assert third.claim("k", NOW, 29) == BatchPlace("b1", "k-0")
 
     def test_those_of_a_process_that_was_killed_are_there(self, tmp_path: Path) -> None:
         context = multiprocessing.get_context("spawn")
@@ -63,15 +63,15 @@ class TestClaim:
         assert second.claim("k", NOW, 29) is None
         process.kill()
         process.join()
-        assert log(tmp_path, "third").claim("k", NOW, 29) == Place("b1", "k-0")
+        assert log(tmp_path, "third").claim("k", NOW, 29) == BatchPlace("b1", "k-0")
 
     def test_what_is_used_up_or_too_old_is_not(self, tmp_path: Path) -> None:
         first = submitted(tmp_path, "k", "l")
-        first.take([Place("b1", "k-0")])
+        first.take([BatchPlace("b1", "k-0")])
         first.close()
         assert log(tmp_path, "second").claim("k", NOW, 29) is None
         assert log(tmp_path, "second").claim("l", NOW + timedelta(days=30), 29) is None
-        assert log(tmp_path, "second").claim("l", NOW, 29) == Place("b1", "l-1")
+        assert log(tmp_path, "second").claim("l", NOW, 29) == BatchPlace("b1", "l-1")
 
     @given(keys=st.lists(st.sampled_from("kl"), min_size=1), used=st.integers(0, 5))
     def test_each_result_is_found_once(
@@ -79,12 +79,12 @@ class TestClaim:
     ) -> None:
         folder = tmp_path_factory.mktemp("log")
         first = submitted(folder, *keys)
-        first.take(Place("b1", f"{key}-{place}") for place, key in enumerate(keys[:used]))
+        first.take(BatchPlace("b1", f"{key}-{place}") for place, key in enumerate(keys[:used]))
         first.close()
         second = log(folder, "second")
         found = [second.claim(key, NOW, 29) for key in keys]
         assert sorted(place for place in found if place) == sorted(
-            Place("b1", f"{key}-{place}") for place, key in enumerate(keys) if place >= used
+            BatchPlace("b1", f"{key}-{place}") for place, key in enumerate(keys) if place >= used
         )
         second.close()
 
@@ -93,11 +93,11 @@ def test_what_is_left_is_of_this_run_and_not_used(tmp_path: Path) -> None:
     first = submitted(tmp_path, "k")
     submitted(tmp_path, "k", run="other", batch="b2").close()
     assert first.left() == ["b1"]
-    first.take([Place("b1", "k-0")])
+    first.take([BatchPlace("b1", "k-0")])
     assert first.left() == []
     second = log(tmp_path, "second")
     assert second.left() == []
-    assert second.claim("k", NOW, 29) == Place("b2", "k-0")
+    assert second.claim("k", NOW, 29) == BatchPlace("b2", "k-0")
     assert second.left() == ["b2"]
 
 
@@ -109,8 +109,8 @@ def test_a_line_that_was_cut_off_takes_no_other_with_it(tmp_path: Path) -> None:
     with (tmp_path / "batches.jsonl").open("a") as file:
         file.write('{"taken": "b3", "calls": 3, "run": "x", "by": "y"}\n[1]\n{"later": true}\n')
     third = log(tmp_path, "third")
-    assert third.claim("k", NOW, 29) == Place("b1", "k-0")
-    assert third.claim("l", NOW, 29) == Place("b3", "l-0")
+    assert third.claim("k", NOW, 29) == BatchPlace("b1", "k-0")
+    assert third.claim("l", NOW, 29) == BatchPlace("b3", "l-0")
 
 
 def test_nothing_is_written_before_there_is_a_batch(tmp_path: Path) -> None:

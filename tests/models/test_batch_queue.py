@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.models.batch_file import BatchLog
-from pytest_recall.models.batch_queue import Sender
+from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.models.settings import Batching
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.matching import Rules
@@ -34,16 +34,16 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
-def sender(tmp_path: Path) -> Iterator[Sender]:
+def sender(tmp_path: Path) -> Iterator[BatchSender]:
     """A sender that goes about it quickly."""
     made = sender_in(tmp_path)
     yield made
     made.close()
 
 
-def sender_in(folder: Path, run: str = "run", **settings: Any) -> Sender:
+def sender_in(folder: Path, run: str = "run", **settings: Any) -> BatchSender:
     given = {"hosts": ("127.0.0.1",), "quiet": 0.3, "poll": 0.05, **settings}
-    return Sender(Batching(**given), BatchLog(folder, run), Rules())
+    return BatchSender(Batching(**given), BatchLog(folder, run), Rules())
 
 
 def asked(service: Service, prompt: str, **more: Any) -> Request:
@@ -51,7 +51,7 @@ def asked(service: Service, prompt: str, **more: Any) -> Request:
     return Request("POST", f"{service.url}/v1/chat/completions", (), json.dumps(body).encode())
 
 
-def hold(sender: Sender, request: Request, case: object = CASE) -> Held | None:
+def hold(sender: BatchSender, request: Request, case: object = CASE) -> Held | None:
     """Ask in a thread, as cases do."""
     tape = Tape("", "off", Rules(), Redactor({}), "")
     found: list[Held | None] = []
@@ -68,7 +68,7 @@ def hold(sender: Sender, request: Request, case: object = CASE) -> Held | None:
     return found[0]
 
 
-def held(sender: Sender, request: Request, case: object = CASE) -> Held:
+def held(sender: BatchSender, request: Request, case: object = CASE) -> Held:
     made = hold(sender, request, case)
     assert made is not None
     return made
@@ -79,14 +79,14 @@ def text(exchange: Exchange) -> str:
     return str(json.loads(exchange.response.body)["choices"][0]["message"]["content"])
 
 
-def test_identical_calls_get_an_answer_each(service: Service, sender: Sender) -> None:
+def test_identical_calls_get_an_answer_each(service: Service, sender: BatchSender) -> None:
     calls = [held(sender, asked(service, name)) for name in ("a", "b", "a")]
     assert [text(call.wait()) for call in calls] == ["re: a", "re: b", "re: a"]
     assert service.sizes == [3]
     assert sender.tally == {"batched": 3, "batches": 1, "found": 0}
 
 
-def test_a_case_that_is_called_off_leaves_the_others_alone(service: Service, sender: Sender) -> None:
+def test_a_case_that_is_called_off_leaves_the_others_alone(service: Service, sender: BatchSender) -> None:
     other = object()
     gone, stays = held(sender, asked(service, "a")), held(sender, asked(service, "b"), other)
     sender.call_off(CASE)
@@ -96,7 +96,7 @@ def test_a_case_that_is_called_off_leaves_the_others_alone(service: Service, sen
     assert service.prompts == {"b": 1}
 
 
-def test_what_was_called_off_after_it_was_bought_is_found_again(service: Service, sender: Sender) -> None:
+def test_what_was_called_off_after_it_was_bought_is_found_again(service: Service, sender: BatchSender) -> None:
     first = held(sender, asked(service, "a"))
     assert text(first.wait()) == "re: a"
     sender.call_off(CASE)
@@ -120,7 +120,7 @@ def test_who_waits_at_the_end_waits_no_longer(service: Service, tmp_path: Path) 
 
 
 def test_nothing_waits_outside_of_a_case_in_the_main_thread_or_in_a_fork(
-    service: Service, sender: Sender, monkeypatch: pytest.MonkeyPatch
+    service: Service, sender: BatchSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = asked(service, "a")
     assert hold(sender, request, None) is None

@@ -9,7 +9,7 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.rate import Rate, Target
-from pytest_recall.models.rate_limiter import Limits, Turn
+from pytest_recall.models.rate_limiter import RateLimits, RateTurn
 from pytest_recall.models.resolve import through
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.exchange import Request, Response
@@ -91,14 +91,14 @@ def test_without_a_tape_it_is_run() -> None:
 @pytest.mark.parametrize("mode", ["off", "record"])
 def test_it_is_started_when_its_turn_has_come(tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    monkeypatch.setattr(Turn, "wait", lambda self: done.append("waited"))
+    monkeypatch.setattr(RateTurn, "wait", lambda self: done.append("waited"))
 
     def call() -> Response:
         done.append("started")
         return WEEK
 
     player = Player(mode)
-    player.limits = Limits({Target("claude"): Rate(requests=1)})
+    player.limits = RateLimits({Target("claude"): Rate(requests=1)})
     with player.playing(tape(mode, tmp_path / "draft.ndjson")) as made:
         through(player)(ASKED, call)
     made.close()
@@ -106,8 +106,8 @@ def test_it_is_started_when_its_turn_has_come(tmp_path: Path, mode: Mode, monkey
 
 
 def test_what_is_replayed_waits_for_no_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Turn, "wait", lambda self: never())
+    monkeypatch.setattr(RateTurn, "wait", lambda self: never())
     player = Player("replay")
-    player.limits = Limits({Target("claude"): Rate(requests=1)})
+    player.limits = RateLimits({Target("claude"): Rate(requests=1)})
     with player.playing(tape("replay", tmp_path / "none", recorded(tmp_path, WEEK))):
         assert through(player)(ASKED, never).body == b"One week."

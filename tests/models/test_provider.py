@@ -9,10 +9,10 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.model import Ask, Model, ModelError, Reply, parse
-from pytest_recall.models.provider import Provider, Settings, UnfitError
+from pytest_recall.models.provider import ModelSettings, Provider, UnfitError
 from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import resolve
-from pytest_recall.models.waiting import Breaks, Waiting
+from pytest_recall.models.waiting import Breaks, Waiter
 from tests.models.asking import Clock, asks
 
 Step = Reply | BaseException | Callable[[], Reply]
@@ -22,7 +22,7 @@ class Scripted(Provider):
     """A model that gives what it was told, one after the other, and the last for ever."""
 
     def __init__(self, *steps: Step, breaks: Breaks, retry: Retry | None = None, timeout: float = 10.0) -> None:
-        super().__init__(parse("openai:scripted"), {}, Settings(timeout=timeout, retry=retry or Retry()), breaks)
+        super().__init__(parse("openai:scripted"), {}, ModelSettings(timeout=timeout, retry=retry or Retry()), breaks)
         self.steps = list(steps)
         self.timeouts: list[float] = []
 
@@ -106,7 +106,7 @@ def test_endpoints_have_a_break_each() -> None:
 
 
 def test_a_run_that_is_given_up_ends_the_waits_of_all_threads() -> None:
-    waiting = Waiting()
+    waiting = Waiter()
     breaks = Breaks(waiting)
     with pytest.raises(ModelError, match="stop"):
         Scripted(ModelError("stop", after=30.0), breaks=breaks).ask(asks())

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_recall.models.model import KINDS
-from pytest_recall.models.rate import MINUTE, PROGRAMS, Line, Place, Rate, Target, expected_tokens, target_of
+from pytest_recall.models.rate import MINUTE, PROGRAMS, CallQueue, QueuePlace, Rate, Target, expected_tokens, target_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.wire_formats import PROVIDERS
 
@@ -47,8 +47,8 @@ def comings(draw: st.DrawFn) -> list[Coming]:
 
 def played(rate: Rate, calls: list[Coming]) -> list[Began]:
     """Return when the calls began, by a clock that goes from one event to the next."""
-    line = Line(rate)
-    places: dict[int, Place] = {}
+    line = CallQueue(rate)
+    places: dict[int, QueuePlace] = {}
     began: dict[int, float] = {}
     events: list[tuple[float, int, str, int]] = []
     now, serial = 0.0, 0
@@ -103,27 +103,27 @@ def test_everybody_begins_in_the_end_and_in_turn(requests: int, tokens: int | No
 
 
 def test_requests_are_spread_over_the_minute() -> None:
-    line = Line(Rate(requests=60))
+    line = CallQueue(Rate(requests=60))
     places = [line.join(0, 5.0) for _ in range(4)]
     assert [place.at - 5.0 for place in places] == pytest.approx([0, MINUTE / 60, 2 * MINUTE / 60, 3 * MINUTE / 60])
 
 
 def test_who_was_late_to_begin_pushes_those_behind() -> None:
-    line = Line(Rate(requests=60))
+    line = CallQueue(Rate(requests=60))
     first, second = line.join(0, 0.0), line.join(0, 0.0)
     assert line.rest(first, 0.9) == 0
     assert line.rest(second, 1.1) == pytest.approx(0.9 + MINUTE / 60 - 1.1)
 
 
 def test_a_call_that_is_larger_than_the_rate_has_a_minute_for_itself() -> None:
-    line = Line(Rate(tokens=100))
+    line = CallQueue(Rate(tokens=100))
     large, small = line.join(5000, 0.0), line.join(1, 0.0)
     assert line.rest(large, 0.0) == 0
     assert line.rest(small, 1.0) == MINUTE - 1
 
 
 def test_what_was_not_used_lets_others_begin_earlier() -> None:
-    line = Line(Rate(tokens=100))
+    line = CallQueue(Rate(tokens=100))
     first, second = line.join(90, 0.0), line.join(90, 0.0)
     assert line.rest(first, 0.0) == 0
     assert line.rest(second, 1.0) == MINUTE - 1
@@ -132,7 +132,7 @@ def test_what_was_not_used_lets_others_begin_earlier() -> None:
 
 
 def test_who_leaves_holds_nobody_up() -> None:
-    line = Line(Rate(requests=1))
+    line = CallQueue(Rate(requests=1))
     assert line.rest(line.join(0, 0.0), 0.0) == 0
     leaves, stays = line.join(0, 0.0), line.join(0, 0.0)
     line.leave(leaves, 1.0)

@@ -18,9 +18,9 @@ import pytest
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.models import process
 from pytest_recall.models.model import Ask, Message, ModelError
-from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.resolve import resolve
-from pytest_recall.models.waiting import Breaks, Waiting
+from pytest_recall.models.waiting import Breaks, Waiter
 from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.exchange import Request, Response
 from tests.models.asking import SCHEMA, asks, model
@@ -299,7 +299,7 @@ def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch:
 
 def test_a_run_that_is_given_up_ends_its_programs(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(HEAD + CHILD.format(ignore="0") + "time.sleep(60)", encoding="utf-8")
-    waiting = Waiting()
+    waiting = Waiter()
     one = resolve(f"command:{sys.executable} bot.py", breaks=Breaks(waiting), root=tmp_path)
     caught: list[ModelError] = []
 
@@ -392,4 +392,4 @@ def test_a_call_that_is_forbidden_is_not_made(tmp_path: Path) -> None:
 
 
 def test_settings_are_the_default_ones() -> None:
-    assert Settings().timeout == 120
+    assert ModelSettings().timeout == 120

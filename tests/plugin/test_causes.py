@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.results.regressions import Label
+from pytest_recall.results.regressions import CauseLabel
 from tests.helpers.loopback import Loopback
 from tests.helpers.project import BARE, DAY, IN, Checkout, Project, case, cases_yaml
 from tests.helpers.scripted import asks, judged
@@ -116,23 +116,23 @@ def server() -> Iterator[Model]:
     found.close()
 
 
-FAULTS: Mapping[str, tuple[Label, int]] = {
-    "expected": (Label.CASE, 4),
-    "input": (Label.CASE, 4),
-    "system": (Label.PROMPT, 4),
-    "tools": (Label.PROMPT, 3),
-    "settings": (Label.PROMPT, 3),
-    "wording": (Label.PROMPT, 3),
-    "model": (Label.MODEL, 5),
-    "500": (Label.UPSTREAM, 3),
-    "503": (Label.UPSTREAM, 2),
-    "429": (Label.UPSTREAM, 3),
-    "length": (Label.UPSTREAM, 3),
-    "content_filter": (Label.UPSTREAM, 2),
-    "busy": (Label.RETRIED, 3),
-    "flaky": (Label.COIN, 5),
-    "silent": (Label.AGENT, 4),
-    "code": (Label.AGENT, 4),
+FAULTS: Mapping[str, tuple[CauseLabel, int]] = {
+    "expected": (CauseLabel.CASE, 4),
+    "input": (CauseLabel.CASE, 4),
+    "system": (CauseLabel.PROMPT, 4),
+    "tools": (CauseLabel.PROMPT, 3),
+    "settings": (CauseLabel.PROMPT, 3),
+    "wording": (CauseLabel.PROMPT, 3),
+    "model": (CauseLabel.MODEL, 5),
+    "500": (CauseLabel.UPSTREAM, 3),
+    "503": (CauseLabel.UPSTREAM, 2),
+    "429": (CauseLabel.UPSTREAM, 3),
+    "length": (CauseLabel.UPSTREAM, 3),
+    "content_filter": (CauseLabel.UPSTREAM, 2),
+    "busy": (CauseLabel.RETRIED, 3),
+    "flaky": (CauseLabel.COIN, 5),
+    "silent": (CauseLabel.AGENT, 4),
+    "code": (CauseLabel.AGENT, 4),
 }
 """Faults of an agent that is asked live, what each is to be called, and how many cases get it."""
 Found = list[tuple[str, str]]
@@ -185,7 +185,7 @@ def judging(pytester: pytest.Pytester) -> Found:
     rubric.write_text(rubric.read_text().replace("generous", "oracle") + "thresholds: {token_f1: 0.9}\n")
     set_.run("eval", "--recall-mode=all", day=IN[1]).assert_outcomes(failed=len(cases))
     found = labels(set_)
-    return [(Label.JUDGE, found.get(one["id"], "none")) for one in cases]
+    return [(CauseLabel.JUDGE, found.get(one["id"], "none")) for one in cases]
 
 
 def replaying(pytester: pytest.Pytester, server: Model) -> Found:
@@ -204,7 +204,7 @@ def replaying(pytester: pytest.Pytester, server: Model) -> Found:
     checkout.run("eval", "--recall-mode=all", "--replay", day=days[2]).assert_outcomes(failed=len(names))
     found = labels(checkout)
     return [
-        (Label.CASSETTE if fault == "stale" else Label.CODE, found.get(f"c-{name}", "none"))
+        (CauseLabel.CASSETTE if fault == "stale" else CauseLabel.CODE, found.get(f"c-{name}", "none"))
         for name, fault in names.items()
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.plugin import options, recording, switch
-from pytest_recall.plugin.short_options import Group
+from pytest_recall.plugin.short_options import OptionGroup
 from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, Project, case
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -287,7 +287,7 @@ class TestFree:
                 self.names.append(names)
 
         parser = Parser()
-        group = Group(parser, switch.SHORT)
+        group = OptionGroup(parser, switch.SHORT)
         options.add(group)
         recording.add(group)
         assert all(long.startswith("--recall-") for long, *_ in parser.names)

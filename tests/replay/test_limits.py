@@ -13,11 +13,11 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.rate import MINUTE, Rate, Target
-from pytest_recall.models.rate_limiter import SLICE, Limiter, Limits, Turn
+from pytest_recall.models.rate_limiter import SLICE, RateLimiter, RateLimits, RateTurn
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.player import LANE, Player
-from pytest_recall.replay.tap import Step
+from pytest_recall.replay.tap import CallStep
 from tests.replay.http_clients import Post, every_client
 from tests.replay.test_tape import URL, ask, call, tape_of
 from tests.replay.upstream import Deck, Upstream
@@ -40,12 +40,12 @@ def nothing() -> None:
     pass
 
 
-def turn(limiter: Limiter, check: Callable[[], None] = nothing, body: bytes = b"") -> Turn:
+def turn(limiter: RateLimiter, check: Callable[[], None] = nothing, body: bytes = b"") -> RateTurn:
     return limiter.turn(Request("POST", "http://a", body=body), check)
 
 
-def limiter(rate: Rate, clock: Clock) -> Limiter:
-    return Limiter(rate, clock, clock.sleep)
+def limiter(rate: Rate, clock: Clock) -> RateLimiter:
+    return RateLimiter(rate, clock, clock.sleep)
 
 
 def test_calls_above_the_rate_wait() -> None:
@@ -106,7 +106,7 @@ def test_a_task_that_is_cancelled_while_it_waits_holds_nobody_up() -> None:
 
 
 def test_a_loop_goes_on_while_a_task_of_it_waits() -> None:
-    one = Limiter(Rate(requests=600))
+    one = RateLimiter(Rate(requests=600))
     ticks = 0
 
     async def tick() -> None:
@@ -127,7 +127,7 @@ def test_a_loop_goes_on_while_a_task_of_it_waits() -> None:
 
 def test_threads_together_keep_the_rate() -> None:
     """Real threads and real time: one in a twentieth of a second."""
-    one = Limiter(Rate(requests=1200))
+    one = RateLimiter(Rate(requests=1200))
     came: list[float] = []
 
     def go(_: int) -> None:
@@ -162,7 +162,7 @@ def test_the_nearest_name_counts(url: str, name: str | None) -> None:
         "local": Target("localhost"),
     }
     rates = {name: Rate(requests=number) for number, name in enumerate(targets, 1)}
-    found = Limits({target: rates[name] for name, target in targets.items()}).of(url)
+    found = RateLimits({target: rates[name] for name, target in targets.items()}).of(url)
     assert (found and found.within(lambda line, now: line.rate)) == (name and rates[name])
 
 
@@ -180,13 +180,13 @@ def test_the_nearest_name_counts(url: str, name: str | None) -> None:
 )
 def test_a_program_keeps_to_its_own_limit_or_to_that_of_its_provider(url: str, named: str, who: str | None) -> None:
     rates = {Target(name): Rate(requests=number) for number, name in enumerate(named.split(), 1)}
-    found = Limits(rates).of(url)
+    found = RateLimits(rates).of(url)
     assert (found and found.within(lambda line, now: line.rate)) == (who and rates[Target(who)])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
 def test_a_forked_process_has_no_limiter(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = Limits({Target("openai"): Rate(requests=1)})
+    limits = RateLimits({Target("openai"): Rate(requests=1)})
     assert limits.of("https://api.openai.com") is not None
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert limits.of("https://api.openai.com") is None
@@ -197,7 +197,7 @@ def test_a_forked_process_has_no_limiter(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def player(mode: str = "off", requests: int = 1) -> Player:
     made = Player(mode)  # type: ignore[arg-type]
-    made.limits = Limits({Target("upstream"): Rate(requests=requests)})
+    made.limits = RateLimits({Target("upstream"): Rate(requests=requests)})
     return made
 
 
@@ -217,7 +217,7 @@ def test_what_is_let_through_waits_for_its_turn_also_where_nobody_listens(tmp_pa
         step = one.ask(ask("a"))
     assert step.tap is not None
     assert step.tap.turn is step.turn
-    assert one.ask(Request("GET", URL.replace("upstream", "other"))) == Step()
+    assert one.ask(Request("GET", URL.replace("upstream", "other"))) == CallStep()
 
 
 def test_a_case_that_is_called_off_waits_no_longer(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_call_that_was_given_up_before_its_turn_costs_nothing(tmp_path: Path) 
 
 @pytest.mark.parametrize("url", ["http://a:99999/", "http://[::1", "nothing"])
 def test_what_is_no_url_is_for_its_client_to_refuse(url: str) -> None:
-    assert Limits({Target("openai"): Rate(requests=1)}).of(url) is None
+    assert RateLimits({Target("openai"): Rate(requests=1)}).of(url) is None
 
 
 @every_client
@@ -273,13 +273,13 @@ def test_every_client_waits_for_its_turn(
     deck: Deck, upstream: Upstream, post: Post, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[str] = []
-    monkeypatch.setattr(Turn, "wait", lambda self: waited.append("thread"))
+    monkeypatch.setattr(RateTurn, "wait", lambda self: waited.append("thread"))
 
-    async def wait_async(self: Turn) -> None:
+    async def wait_async(self: RateTurn) -> None:
         waited.append("task")
 
-    monkeypatch.setattr(Turn, "wait_async", wait_async)
-    limits = Limits({Target("localhost"): Rate(requests=60, tokens=1000)})
+    monkeypatch.setattr(RateTurn, "wait_async", wait_async)
+    limits = RateLimits({Target("localhost"): Rate(requests=60, tokens=1000)})
     with deck.recording(mode, limits=limits):  # type: ignore[arg-type]
         post(f"{upstream.url}/chat", b'{"q": 1}')
         post(f"{upstream.url}/chat", b'{"q": 2}')

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.player import LANE, Lane, Player
-from pytest_recall.replay.tap import Step, Tap
+from pytest_recall.replay.player import LANE, CaseContext, Player
+from pytest_recall.replay.tap import CallStep, Tap
 from pytest_recall.replay.tape import Mode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of
 
@@ -23,7 +23,7 @@ class TestWays:
 
     @pytest.mark.parametrize("mode", ["off", "record", "missing"])
     def test_without_a_tape_calls_go_through(self, mode: Mode) -> None:
-        assert Player(mode).ask(ask("a")) == Step()
+        assert Player(mode).ask(ask("a")) == CallStep()
 
     def test_without_a_tape_nothing_is_sent_in_a_replay(self) -> None:
         player = Player("replay")
@@ -110,7 +110,7 @@ class TestWays:
         player = Player("replay", ignored=[ignored])
         with player.playing(tape_of(tmp_path)):
             if let_through:
-                assert player.ask(Request("GET", url)) == Step()
+                assert player.ask(Request("GET", url)) == CallStep()
             else:
                 with pytest.raises(MissError):
                     player.ask(Request("GET", url))
@@ -260,7 +260,7 @@ class TestLanes:
         for name, lane in zip("ab", lanes, strict=True):
             player.push(tape_of(tmp_path / name, call(name)), lane)
 
-        def asked(lane: Lane, prompt: str) -> Step:
+        def asked(lane: CaseContext, prompt: str) -> CallStep:
             LANE.set(lane)
             return player.ask(ask(prompt))
 
@@ -290,12 +290,12 @@ class TestLanes:
         lane, tape = player.lane(), tape_of(tmp_path, mode="record")
         player.push(tape, lane)
 
-        def inside() -> tuple[Step, Step]:
+        def inside() -> tuple[CallStep, CallStep]:
             LANE.set(lane)
             return player.ask(ask("a")), around.ask(ask("a"))
 
         inner, outer = copy_context().run(inside)
-        assert (inner.record, outer) == (True, Step())
+        assert (inner.record, outer) == (True, CallStep())
 
     def test_a_tape_is_closed_from_anywhere(self, tmp_path: Path) -> None:
         player, tape = Player("off"), tape_of(tmp_path, mode="off")
@@ -322,10 +322,10 @@ class TestLanes:
 
     def test_a_call_of_nobody_is_told_of_while_cases_run_at_once(self) -> None:
         player = Player("record")
-        assert player.ask(ask("a")) == Step()
+        assert player.ask(ask("a")) == CallStep()
         assert player.strays == []
         lane = player.lane()
-        assert player.ask(ask("a")) == Step()
+        assert player.ask(ask("a")) == CallStep()
         assert [stray.partition(": ")[2][:16] for stray in player.strays] == ["was not recorded"]
         player.leave(lane)
         player.ask(ask("a"))

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.models.rate_limiter import Limits
+from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay import sockets, watch
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.exchange import Exchange
@@ -108,7 +108,7 @@ class Deck:
 
     @contextmanager
     def recording(
-        self, mode: Mode = "record", ways: dict[str, Any] | None = None, limits: Limits | None = None
+        self, mode: Mode = "record", ways: dict[str, Any] | None = None, limits: RateLimits | None = None
     ) -> Iterator[Player]:
         """Record what is called in this block."""
         with self._open(mode, ways, limits) as player:
@@ -123,7 +123,7 @@ class Deck:
             yield player
 
     @contextmanager
-    def _open(self, mode: Mode, ways: dict[str, Any] | None, limits: Limits | None = None) -> Iterator[Player]:
+    def _open(self, mode: Mode, ways: dict[str, Any] | None, limits: RateLimits | None = None) -> Iterator[Player]:
         player = Player(mode, ways)
         player.limits = limits
         cassette = Cassette(self.path, "case", RULES) if mode in ("replay", "missing") and self.path.exists() else None

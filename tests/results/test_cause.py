@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.replay.call import Call
-from pytest_recall.results.regressions import Label, cause
+from pytest_recall.results.regressions import CauseLabel, cause
 from pytest_recall.trials.trial import Outcome, Trial
 from tests.helpers.samples import days, row, trial
 
@@ -28,17 +28,22 @@ def ended(trouble: str = "", *, retried: bool = False, kind: str = "agent") -> C
 @pytest.mark.parametrize(
     ("was", "now", "label", "evidence"),
     [
-        ("case=aaaaaa", "case=bbbbbb", Label.CASE, "it is written otherwise than at its last pass"),
-        ("model=small-1", "model=large-2", Label.MODEL, "small-1 answered at the last pass, now large-2"),
-        ("judge=444444", "judge=eeeeee", Label.JUDGE, "its models, its prompt or its criteria are others"),
-        ("threshold=555555", "threshold=eeeeee", Label.JUDGE, "`thresholds` in the rubric hold its score to"),
-        (" threshold=555555", "", Label.JUDGE, "`thresholds` in the rubric hold its score to another bar"),
-        ("system=111111", "system=eeeeee", Label.PROMPT, "other system prompt than at the last pass; settings and"),
-        ("settings=222222", "settings=222222 tools=9", Label.PROMPT, "other tools than at the last pass"),
-        ("dialogue=333333", "dialogue=eeeeee", Label.PROMPT, "other messages around the input than at the last"),
+        ("case=aaaaaa", "case=bbbbbb", CauseLabel.CASE, "it is written otherwise than at its last pass"),
+        ("model=small-1", "model=large-2", CauseLabel.MODEL, "small-1 answered at the last pass, now large-2"),
+        ("judge=444444", "judge=eeeeee", CauseLabel.JUDGE, "its models, its prompt or its criteria are others"),
+        ("threshold=555555", "threshold=eeeeee", CauseLabel.JUDGE, "`thresholds` in the rubric hold its score to"),
+        (" threshold=555555", "", CauseLabel.JUDGE, "`thresholds` in the rubric hold its score to another bar"),
+        (
+            "system=111111",
+            "system=eeeeee",
+            CauseLabel.PROMPT,
+            "other system prompt than at the last pass; settings and",
+        ),
+        ("settings=222222", "settings=222222 tools=9", CauseLabel.PROMPT, "other tools than at the last pass"),
+        ("dialogue=333333", "dialogue=eeeeee", CauseLabel.PROMPT, "other messages around the input than at the last"),
     ],
 )
-def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: Label, evidence: str) -> None:
+def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: CauseLabel, evidence: str) -> None:
     assert was in WAS
     found = cause(failed(WAS.replace(was, now)), row(3, passed_under=WAS))
     assert found.label is label
@@ -59,42 +64,42 @@ def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: Label, ev
     ids=["the same", "nothing known of the pass", "nothing known now", "no model known", "fewer models", "no prompt"],
 )
 def test_what_is_missing_is_no_change(was: str, now: str) -> None:
-    expected = Label.AGENT if was and now else Label.UNKNOWN
+    expected = CauseLabel.AGENT if was and now else CauseLabel.UNKNOWN
     assert cause(failed(now), row(3, passed_under=was or None)).label is expected
 
 
 def test_without_a_finding_it_says_what_is_as_it_was() -> None:
     assert cause(failed(), row(3, passed_under=WAS)) == (
-        Label.AGENT,
+        CauseLabel.AGENT,
         "case, prompt, model and judge are as at the last pass",
         (),
     )
-    assert cause(failed(), row(3)) == (Label.UNKNOWN, "nothing is known of its last pass to compare with", ())
-    assert cause(failed(source="replayed"), row(3, passed_under=WAS)).label is Label.CODE
+    assert cause(failed(), row(3)) == (CauseLabel.UNKNOWN, "nothing is known of its last pass to compare with", ())
+    assert cause(failed(source="replayed"), row(3, passed_under=WAS)).label is CauseLabel.CODE
 
 
 def test_an_answer_that_never_came_goes_before_what_people_changed() -> None:
     now = WAS.replace("aaaaaa", "bbbbbb")
     found = cause(failed(now, ended("http-500"), ended("http-500"), ended()), row(3, passed_under=WAS))
-    assert (found.label, found.evidence) == (Label.UPSTREAM, "2 http-500 of 3 calls")
+    assert (found.label, found.evidence) == (CauseLabel.UPSTREAM, "2 http-500 of 3 calls")
     assert found.also == ("the case was edited: it is written otherwise than at its last pass",)
 
 
 def test_trouble_that_the_last_pass_had_as_well_is_none() -> None:
     before = row(3, passed_under=f"{WAS} trouble=http-404")
-    assert cause(failed(WAS, ended("http-404")), before).label is Label.AGENT
+    assert cause(failed(WAS, ended("http-404")), before).label is CauseLabel.AGENT
     assert cause(failed(WAS, ended("http-404"), ended("cut-off")), before).evidence == "1 cut-off of 2 calls"
 
 
 def test_trouble_of_a_judge_is_not_the_agents() -> None:
-    assert cause(failed(WAS, ended("http-500", kind="judge")), row(3, passed_under=WAS)).label is Label.AGENT
+    assert cause(failed(WAS, ended("http-500", kind="judge")), row(3, passed_under=WAS)).label is CauseLabel.AGENT
 
 
 def test_trouble_that_was_overcome_comes_last() -> None:
     call = ended("http-429", retried=True)
     found = cause(failed(WAS, call, ended()), row(3, passed_under=WAS))
-    assert (found.label, found.evidence) == (Label.RETRIED, "1 http-429 of 2 calls, each asked again and answered")
-    assert cause(failed(WAS, call), row(3, passed_under=WAS, lapses=2)).label is Label.COIN
+    assert (found.label, found.evidence) == (CauseLabel.RETRIED, "1 http-429 of 2 calls, each asked again and answered")
+    assert cause(failed(WAS, call), row(3, passed_under=WAS, lapses=2)).label is CauseLabel.COIN
 
 
 @pytest.mark.parametrize(
@@ -109,23 +114,23 @@ def test_trials_that_differ_and_falls_speak_for_chance(
     outcomes: tuple[Outcome, ...], lapses: int, evidence: str
 ) -> None:
     found = cause(failed(), row(3, passed_under=WAS, lapses=lapses), outcomes)
-    assert found.label is Label.COIN
+    assert found.label is CauseLabel.COIN
     assert found.evidence.startswith(evidence)
-    assert cause(failed(), row(3, passed_under=WAS, lapses=1), (FAILED, FAILED)).label is Label.AGENT
+    assert cause(failed(), row(3, passed_under=WAS, lapses=1), (FAILED, FAILED)).label is CauseLabel.AGENT
 
 
 @pytest.mark.parametrize(
     ("taped", "label"),
     [
-        ("taped=2026-01-02", Label.CASSETTE),
-        ("taped=2026-01-02 retold=same", Label.CASSETTE),
-        ("taped=2026-01-02 retold=other", Label.CODE),
-        ("taped=2026-03-01", Label.CODE),
-        ("", Label.CODE),
+        ("taped=2026-01-02", CauseLabel.CASSETTE),
+        ("taped=2026-01-02 retold=same", CauseLabel.CASSETTE),
+        ("taped=2026-01-02 retold=other", CauseLabel.CODE),
+        ("taped=2026-03-01", CauseLabel.CODE),
+        ("", CauseLabel.CODE),
     ],
 )
 def test_a_recording_from_before_the_last_pass_is_stale_unless_the_agent_made_something_else_of_it(
-    taped: str, label: Label
+    taped: str, label: CauseLabel
 ) -> None:
     before = row(3, passed_under=WAS, tested=row().next_due - days(9))
     assert before.last_tested.isoformat() == "2026-03-01"
@@ -134,10 +139,10 @@ def test_a_recording_from_before_the_last_pass_is_stale_unless_the_agent_made_so
 
 def test_the_same_recording_that_passed_is_not_stale() -> None:
     before = row(3, passed_under=f"{WAS} taped=2026-01-02")
-    assert cause(failed(f"{WAS} taped=2026-01-02", source="replayed"), before).label is Label.CODE
+    assert cause(failed(f"{WAS} taped=2026-01-02", source="replayed"), before).label is CauseLabel.CODE
 
 
 def test_a_model_is_known_by_its_name_where_no_call_was_seen() -> None:
     found = cause(failed(model="large-2"), row(3, passed_under=WAS, last_model="small-1"))
-    assert (found.label, found.evidence) == (Label.MODEL, "last tested with small-1, now with large-2")
-    assert cause(failed(model="large-2"), row(3, passed_under=WAS)).label is Label.AGENT
+    assert (found.label, found.evidence) == (CauseLabel.MODEL, "last tested with small-1, now with large-2")
+    assert cause(failed(model="large-2"), row(3, passed_under=WAS)).label is CauseLabel.AGENT

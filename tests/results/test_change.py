@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.change import Counts, Shown, change, changes
+from pytest_recall.metrics.change import ChangeSummary, Counts, change, changes
 from pytest_recall.metrics.paired import mcnemar
 from tests.helpers.samples import unhurried
 
@@ -18,15 +18,15 @@ counts = st.tuples(*[st.integers(0, 40)] * 4).filter(any).map(lambda cells: Coun
 @pytest.mark.parametrize(
     ("lost", "gained", "shown"),
     [
-        (8, 0, Shown.DROP),
-        (7, 0, Shown.NOTHING),
-        (0, 8, Shown.RISE),
-        (20, 5, Shown.DROP),
-        (20, 8, Shown.NOTHING),
-        (0, 0, Shown.NOTHING),
+        (8, 0, ChangeSummary.DROP),
+        (7, 0, ChangeSummary.NOTHING),
+        (0, 8, ChangeSummary.RISE),
+        (20, 5, ChangeSummary.DROP),
+        (20, 8, ChangeSummary.NOTHING),
+        (0, 0, ChangeSummary.NOTHING),
     ],
 )
-def test_what_is_shown(lost: int, gained: int, shown: Shown) -> None:
+def test_what_is_shown(lost: int, gained: int, shown: ChangeSummary) -> None:
     assert change(Counts(100, 60, lost, gained), 0.01).shown is shown
 
 
@@ -45,34 +45,34 @@ def test_the_interval_says_what_the_test_says(found: Counts, alpha: float) -> No
     one = change(found, alpha)
     low, high = one.interval
     assert low <= one.difference <= high
-    if one.shown is Shown.NOTHING:
+    if one.shown is ChangeSummary.NOTHING:
         assert low <= 0 <= high
     else:
-        assert (high < 0) == (one.shown is Shown.DROP)
-        assert (low > 0) == (one.shown is Shown.RISE)
+        assert (high < 0) == (one.shown is ChangeSummary.DROP)
+        assert (low > 0) == (one.shown is ChangeSummary.RISE)
 
 
 def test_groups_are_adjusted_together() -> None:
     found = changes({"fees": Counts(20, 8, 10, 0), "loans": Counts(20, 15, 1, 1), "visits": Counts(20, 15, 2, 1)}, 0.01)
     assert found["fees"].adjusted == pytest.approx(3 * mcnemar(10, 0))
     assert {name: one.shown for name, one in found.items()} == {
-        "fees": Shown.DROP,
-        "loans": Shown.NOTHING,
-        "visits": Shown.NOTHING,
+        "fees": ChangeSummary.DROP,
+        "loans": ChangeSummary.NOTHING,
+        "visits": ChangeSummary.NOTHING,
     }
     assert all(one.tests == 3 for one in found.values())
 
 
 def test_a_flip_that_one_test_would_show_is_not_enough_among_many() -> None:
     groups: dict[str, Counts] = {str(i): Counts(20, 15, 1, 1) for i in range(9)}
-    assert changes({"fees": Counts(20, 12, 8, 0)}, 0.01)["fees"].shown is Shown.DROP
-    assert changes({"fees": Counts(20, 12, 8, 0), **groups}, 0.01)["fees"].shown is Shown.NOTHING
+    assert changes({"fees": Counts(20, 12, 8, 0)}, 0.01)["fees"].shown is ChangeSummary.DROP
+    assert changes({"fees": Counts(20, 12, 8, 0), **groups}, 0.01)["fees"].shown is ChangeSummary.NOTHING
 
 
 def test_a_group_too_small_to_show_anything_is_no_test() -> None:
     found = changes({"fees": Counts(20, 12, 8, 0), "tiny": Counts(7, 0, 7, 0)}, 0.01)
     assert found["fees"].adjusted == mcnemar(8, 0)
-    assert (found["tiny"].adjusted, found["tiny"].shown, found["tiny"].smallest) == (None, Shown.NOTHING, None)
+    assert (found["tiny"].adjusted, found["tiny"].shown, found["tiny"].smallest) == (None, ChangeSummary.NOTHING, None)
 
 
 def test_the_smallest_drop_of_a_group_holds_against_all_groups() -> None:
@@ -88,7 +88,7 @@ def test_shares_are_tested_by_flipping_signs() -> None:
     one = change(Counts(20, 12.0, 5.4, 0.2, differences), 0.01)
     # Of 1024 ways only two are as extreme as ten of one sign, and two as the one that was seen.
     assert one.p == 4 / 1024
-    assert (one.shown, one.shares, one.fell, one.rose) == (Shown.DROP, True, 9, 1)
+    assert (one.shown, one.shares, one.fell, one.rose) == (ChangeSummary.DROP, True, 9, 1)
     assert (one.base, one.head, one.difference) == pytest.approx((17.4, 12.2, -0.26))
     assert one.interval[0] < one.difference < one.interval[1]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.metrics.change import Shown
+from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.replay.call import Call, Tokens
 from pytest_recall.results.comparison import compare
 from pytest_recall.trials.record import Record
@@ -217,7 +217,7 @@ def test_a_drop_in_one_scenario_may_show_where_all_cases_do_not() -> None:
         + [one._replace(outcome=PASSED) if i < 36 else one for i, one in enumerate(flipping)]
     )
     found = compare(base, head)
-    assert found.shown is Shown.NOTHING
+    assert found.shown is ChangeSummary.NOTHING
     assert "scenario fees" in found.drops
 
 
@@ -235,8 +235,8 @@ def test_a_slice_that_was_chosen_by_the_verdicts_of_the_other_run_shows_nothing(
     base = record([*numbered(12, FAILED), trial("x", PASSED)], state="1", started="2026-03-10T12:00:00+00:00")
     head = record(numbered(12, PASSED), mode="pr", state="2", started="2026-03-11T12:00:00+00:00")
     found = compare(base, head)
-    assert found.overall.shown is Shown.RISE
-    assert (found.shown, found.chosen_after) == (Shown.NOTHING, ("x",))
+    assert found.overall.shown is ChangeSummary.RISE
+    assert (found.shown, found.chosen_after) == (ChangeSummary.NOTHING, ("x",))
     assert compare(head, base).drops == []
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import pytest
 
-from pytest_recall.metrics.change import Counts, Shown, change, changes
+from pytest_recall.metrics.change import ChangeSummary, Counts, change, changes
 from pytest_recall.metrics.paired import power_of_drop
 from pytest_recall.results.comparison import ALPHA, compare
 from pytest_recall.trials.record import Record
@@ -81,7 +81,7 @@ def drops(base: Passes, head: Passes, groups: dict[str, list[int]]) -> list[str]
     counts = {name: counted(base, head, members) for name, members in groups.items()}
     every = counts.pop("all cases")
     found = {"all cases": change(every, ALPHA), **changes(counts, ALPHA)}
-    return [name for name, one in found.items() if one.shown is Shown.DROP]
+    return [name for name, one in found.items() if one.shown is ChangeSummary.DROP]
 
 
 def alarms(

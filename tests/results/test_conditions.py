@@ -18,7 +18,7 @@ from pytest_recall.trials.conditions import (
     MOST,
     Conditions,
     Prompts,
-    Taped,
+    RecordedAnswer,
     conditions,
     kept_answer,
     prompts,
@@ -120,7 +120,7 @@ def test_words_are_those_of_turns_and_of_mappings() -> None:
     assert list(words_of(["a", None, {"q": "b", "more": ["c", 3]}])) == ["a", "b", "c"]
 
 
-def under(given: Trial, rubric: Rubric = DEFAULT_RUBRIC, taped: Taped | None = None) -> Conditions:
+def under(given: Trial, rubric: Rubric = DEFAULT_RUBRIC, taped: RecordedAnswer | None = None) -> Conditions:
     """Return the conditions of a trial that sent nothing."""
     return conditions(given, Prompts(), rubric, (), taped)
 
@@ -168,17 +168,19 @@ def test_a_model_is_who_answered_well_and_trouble_what_was_not_overcome() -> Non
 
 def test_a_recording_says_whether_the_agent_makes_the_same_of_it() -> None:
     header = {"recorded_at": "2026-01-02T03:04:05+00:00", "answer": "ten", "outcome": "passed"}
-    assert taped_of(header) == Taped("2026-01-02", "ten", passed=True)
-    assert taped_of({"answer": 3}) == Taped("")
+    assert taped_of(header) == RecordedAnswer("2026-01-02", "ten", passed=True)
+    assert taped_of({"answer": 3}) == RecordedAnswer("")
     answered = trial(answer=Answer(text="ten"))
     assert (under(answered, taped=taped_of(header)).taped, under(answered, taped=taped_of(header)).retold) == (
         ("2026-01-02",),
         ("same",),
     )
     assert under(trial(answer=Answer(text="four")), taped=taped_of(header)).retold == ("other",)
-    assert under(answered, taped=Taped("2026-01-02")).retold == ()
+    assert under(answered, taped=RecordedAnswer("2026-01-02")).retold == ()
     long = "x" * (KEPT + 1)
-    assert under(trial(answer=Answer(text=long)), taped=Taped("2026-01-02", kept_answer(long))).retold == ("same",)
+    assert under(trial(answer=Answer(text=long)), taped=RecordedAnswer("2026-01-02", kept_answer(long))).retold == (
+        "same",
+    )
 
 
 names = st.from_regex(r"[\w.@/:~-]{1,20}", fullmatch=True)

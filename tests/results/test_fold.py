@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from pytest_recall.metrics.intervals import wilson
-from pytest_recall.results.report import Entry, Rate, Step, steps_of, written
+from pytest_recall.results.report import CaseEntry, CaseStep, PassRate, steps_of, written
 from pytest_recall.results.scorecard import LastPass
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Answer, Outcome, Verdict
@@ -47,20 +47,20 @@ def test_a_chosen_case_without_a_trial_is_there() -> None:
 
 def test_rates_are_those_of_the_scorecard() -> None:
     found = sample()
-    assert found.rates["fees"] == Rate(2, 5, wilson(2, 5))
+    assert found.rates["fees"] == PassRate(2, 5, wilson(2, 5))
     assert sum(rate.passed for rate in found.rates.values()) == found.card.counts["passed"]
 
 
 def test_without_a_verdict_there_is_no_rate() -> None:
     found = report_of([trial("a", Outcome.ERROR, scenario="fees")])
-    assert found.rates == {"fees": Rate(0, 0, None)}
+    assert found.rates == {"fees": PassRate(0, 0, None)}
 
 
 # One case
 
 
 def test_a_case_that_was_not_run_has_the_scenario_of_its_file() -> None:
-    entry = Entry(case_id="a", reason="due", written=written(case(tags=("money",))))
+    entry = CaseEntry(case_id="a", reason="due", written=written(case(tags=("money",))))
     assert (entry.scenario, entry.dimension, entry.source, entry.judges) == ("fees", "facts", "", ())
 
 
@@ -109,7 +109,7 @@ def test_a_step_is_the_move_that_the_run_made() -> None:
     due = row(2, due=TODAY)
     record = Record(header(("a", "due")), (trial("a", row=due), trial("b", FAILED, row=due)), 0)
     assert steps_of(record, ["a", "gone"], None) == {
-        "a": Step("2026-03-10T120000", "2026-03-10", PASSED, 2, 3),
+        "a": CaseStep("2026-03-10T120000", "2026-03-10", PASSED, 2, 3),
     }
 
 

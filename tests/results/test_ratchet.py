@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.results.gates import Seen, Step, rows_of_runs, step
+from pytest_recall.results.gates import GateStep, PastGate, rows_of_runs, step
 from pytest_recall.results.standing import Standing
 from pytest_recall.trials.record import Record
 from tests.helpers.samples import ERROR, FAILED, TODAY, days, failing, header, row, trial, unhurried
@@ -27,12 +27,12 @@ def stands(one: Gate, passed: int, verdicts: int = 20, fresh: int = 20, cases: i
     return Standing(one, cases, verdicts, passed, fresh)
 
 
-def seen(one: Gate, *passed: int, asked: frozenset[str] = EVERY) -> list[Seen]:
+def seen(one: Gate, *passed: int, asked: frozenset[str] = EVERY) -> list[PastGate]:
     """Return runs after which so many of twenty cases had passed."""
-    return [Seen(f"run{n}", stands(one, count), asked) for n, count in enumerate(passed)]
+    return [PastGate(f"run{n}", stands(one, count), asked) for n, count in enumerate(passed)]
 
 
-def after(one: Gate, found: Sequence[Seen], now: int = 20, runs: int = 3) -> Step:
+def after(one: Gate, found: Sequence[PastGate], now: int = 20, runs: int = 3) -> GateStep:
     """Return what becomes of a gate."""
     return step(one, found, stands(one, now, fresh=0), runs)
 
@@ -57,7 +57,7 @@ def test_a_rate_is_rounded_down_to_whole_percent() -> None:
     one = gate(0.2)
     for passed, verdicts, to in ((29, 100, 0.29), (2, 3, 0.66), (57, 100, 0.57), (999, 1000, 0.99)):
         now = stands(one, passed, verdicts, 0, verdicts)
-        done = step(one, [Seen("run", now._replace(fresh=verdicts), EVERY)], now, 1)
+        done = step(one, [PastGate("run", now._replace(fresh=verdicts), EVERY)], now, 1)
         assert done.to == to
         assert step(one.model_copy(update={"at_least": to}), (), now, 1).to is None
     assert after(gate(0.955), seen(gate(0.955), 20, 20, 20), now=20).to == 1.0
@@ -78,14 +78,14 @@ def test_too_little_evidence_raises_nothing_and_says_so() -> None:
 
 def test_a_run_with_too_few_verdicts_or_without_a_case_of_the_gate_says_nothing() -> None:
     one = gate()
-    silent = [Seen("few", stands(one, 0, 2), EVERY), Seen("none", stands(one, 0, fresh=0), frozenset())]
+    silent = [PastGate("few", stands(one, 0, 2), EVERY), PastGate("none", stands(one, 0, fresh=0), frozenset())]
     assert after(one, [*silent, *seen(one, 20, 20), *silent]).runs == 2
     assert after(one, [*silent, *seen(one, 20, 20, 20), *silent]).to == 1.0
 
 
 def test_replayed_answers_are_no_evidence_but_their_fails_count() -> None:
     one = gate()
-    fine, bad = (Seen("replay", stands(one, count), frozenset()) for count in (20, 10))
+    fine, bad = (PastGate("replay", stands(one, count), frozenset()) for count in (20, 10))
     assert after(one, [*seen(one, 20, 20), fine, fine]).runs == 2
     assert after(one, [*seen(one, 20, 20, 20), fine]).to == 1.0
     assert after(one, [*seen(one, 20, 20, 20), bad]).why == "it has not held"

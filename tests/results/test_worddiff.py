@@ -5,24 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.results.regressions import Piece, word_diff
+from pytest_recall.results.regressions import DiffPiece, word_diff
 from tests.helpers.samples import unhurried
 
 
 def test_what_changed_stands_among_a_few_words() -> None:
     before = "Dear guest, we are glad to say that we are open from 10:00 to 16:00 each day of the whole year."
     assert word_diff(before, before.replace("16:00", "17:00")) == [
-        Piece("same", "… open from 10:00 to"),
-        Piece("gone", "16:00"),
-        Piece("new", "17:00"),
-        Piece("same", "each day of the …"),
+        DiffPiece("same", "… open from 10:00 to"),
+        DiffPiece("gone", "16:00"),
+        DiffPiece("new", "17:00"),
+        DiffPiece("same", "each day of the …"),
     ]
 
 
 def test_what_came_or_went_is_one_piece() -> None:
-    assert word_diff("a b", "a b c") == [Piece("same", "a b"), Piece("new", "c")]
-    assert word_diff("a b c", "b c") == [Piece("gone", "a"), Piece("same", "b c")]
-    assert word_diff("a", "") == [Piece("gone", "a")]
+    assert word_diff("a b", "a b c") == [DiffPiece("same", "a b"), DiffPiece("new", "c")]
+    assert word_diff("a b c", "b c") == [DiffPiece("gone", "a"), DiffPiece("same", "b c")]
+    assert word_diff("a", "") == [DiffPiece("gone", "a")]
 
 
 def test_the_same_words_differ_in_nothing() -> None:

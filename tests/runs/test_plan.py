@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.filters import Filters
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.runs.context import Asked, resolve
+from pytest_recall.runs.context import CommandLine, resolve
 from pytest_recall.runs.plan import Plan, check_names, make_plan
 from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Pick
@@ -42,7 +42,7 @@ def state_file(path: Path, rows: Mapping[str, Row]) -> Path:
 def plan_of(
     place: Place,
     paths: Iterable[Path],
-    wanted: Wanted = Wanted(),  # noqa: B008 - frozen
+    wanted: Filters = Filters(),  # noqa: B008 - frozen
     rubric: Rubric = DEFAULT_RUBRIC,
     *,
     complete: bool = True,
@@ -51,7 +51,7 @@ def plan_of(
     **asked: str,
 ) -> Plan:
     """Return the plan of a run on the sample day with seed 1."""
-    context = resolve(Asked(**{"seed": "1", **asked}), {}, rubric, TODAY)
+    context = resolve(CommandLine(**{"seed": "1", **asked}), {}, rubric, TODAY)
     return make_plan(
         place, paths, context, rubric, wanted, complete=complete, base_state=base_state, reset_on_swap=reset_on_swap
     )
@@ -136,7 +136,7 @@ def test_reasons_follow_the_picks(place: Place) -> None:
 
 def test_an_explicit_run_takes_what_pytest_leaves(place: Place) -> None:
     state_file(place.state, ROWS)
-    plan = plan_of(place, [cases_file(place, "a", "b", "c", "d")], Wanted(explicit="-k"))
+    plan = plan_of(place, [cases_file(place, "a", "b", "c", "d")], Filters(explicit="-k"))
     assert plan.picks == [Pick(case_id, "explicit") for case_id in "abcd"]
     assert (plan.scheduled, plan.writes, plan.mode) == (False, False, "explicit")
     plan.restrict(["c", "a"])
@@ -146,7 +146,7 @@ def test_an_explicit_run_takes_what_pytest_leaves(place: Place) -> None:
 
 
 def test_an_explicit_run_writes_if_told(place: Place) -> None:
-    wanted = Wanted(explicit="node ids", update=True)
+    wanted = Filters(explicit="node ids", update=True)
     assert plan_of(place, [cases_file(place, "a")], wanted).writes is True
 
 
@@ -176,22 +176,22 @@ def two_scenarios(place: Place) -> list[Path]:
 def test_filters_narrow_what_is_chosen_from(
     place: Place, scenarios: tuple[str, ...], dimensions: tuple[str, ...], kept: str
 ) -> None:
-    wanted = Wanted(scenarios=scenarios, dimensions=dimensions)
+    wanted = Filters(scenarios=scenarios, dimensions=dimensions)
     plan = plan_of(place, two_scenarios(place), wanted)
     assert plan.cases == set(kept)
     assert sorted(ids(plan)) == list(kept)
-    explicit = Wanted(scenarios=scenarios, dimensions=dimensions, explicit="--scenarios")
+    explicit = Filters(scenarios=scenarios, dimensions=dimensions, explicit="--scenarios")
     assert ids(plan_of(place, two_scenarios(place), explicit)) == list(kept)
     check_names(plan, {})
 
 
 def test_a_filter_leaves_no_orphans(place: Place) -> None:
     state_file(place.state, {"a": row(), "c": row()})
-    assert plan_of(place, two_scenarios(place), Wanted(scenarios=("fees",))).orphans == []
+    assert plan_of(place, two_scenarios(place), Filters(scenarios=("fees",))).orphans == []
 
 
 def test_an_unknown_name_is_said_with_the_nearest(place: Place) -> None:
-    wanted = Wanted(scenarios=("fee", "fees", "xyz"), dimensions=("tune",))
+    wanted = Filters(scenarios=("fee", "fees", "xyz"), dimensions=("tune",))
     plan = plan_of(place, two_scenarios(place), wanted)
     with pytest.raises(RecallError) as caught:
         check_names(plan, {})
@@ -203,7 +203,7 @@ def test_an_unknown_name_is_said_with_the_nearest(place: Place) -> None:
 
 
 def test_marked_tests_have_names_too(place: Place) -> None:
-    plan = plan_of(place, two_scenarios(place), Wanted(scenarios=("returns",), dimensions=("speed",)))
+    plan = plan_of(place, two_scenarios(place), Filters(scenarios=("returns",), dimensions=("speed",)))
     check_names(plan, {"test_x": ("returns", ""), "test_y": ("", "speed")})
     with pytest.raises(RecallError, match="'speed' is in no case"):
         check_names(plan, {"test_x": ("returns", "")})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings import DEFAULT_RUBRIC
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.backtest import AS_IT_WAS, as_it_was, backtest, check_enough, rows_before
-from pytest_recall.schedule.history import Past
+from pytest_recall.schedule.history import PastRun
 from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Pick
 from pytest_recall.schedule.simulate import Policy, literal, lottery
@@ -22,9 +22,9 @@ from tests.helpers.samples import TODAY, header, row, trial, unhurried
 CASES = ("a", "b", "c")
 
 
-def run(day: int, pr: str | None = None, **verdicts: bool) -> Past:
+def run(day: int, pr: str | None = None, **verdicts: bool) -> PastRun:
     """Return a run so many days after the first."""
-    return Past(TODAY + timedelta(days=day), pr, verdicts)
+    return PastRun(TODAY + timedelta(days=day), pr, verdicts)
 
 
 def fixed(*ids: str) -> Policy:
@@ -144,7 +144,7 @@ def test_rows_from_before_the_first_day_are_known() -> None:
 
 
 @pytest.mark.parametrize("runs", [[], BROKEN, [run(0, str(pr), a=True) for pr in range(9)]])
-def test_too_little_history_is_refused(runs: list[Past]) -> None:
+def test_too_little_history_is_refused(runs: list[PastRun]) -> None:
     with pytest.raises(RecallError, match=r"too little history: \d runs? with verdicts over \d days?, .* --verdicts"):
         check_enough(runs)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from pytest_recall.schedule.history import (
-    Line,
-    Past,
+    PastRun,
     Regression,
+    VerdictLine,
     in_order,
     past_of,
     past_of_lines,
@@ -18,9 +18,9 @@ from pytest_recall.trials.record import Record
 from tests.helpers.samples import ERROR, FAILED, SKIPPED, TODAY, header, trial
 
 
-def run(day: int, pr: str | None = None, **verdicts: bool) -> Past:
+def run(day: int, pr: str | None = None, **verdicts: bool) -> PastRun:
     """Return a run so many days after the first."""
-    return Past(TODAY + timedelta(days=day), pr, verdicts)
+    return PastRun(TODAY + timedelta(days=day), pr, verdicts)
 
 
 def test_of_a_journal_only_verdicts_of_the_agent_count() -> None:
@@ -33,7 +33,7 @@ def test_of_a_journal_only_verdicts_of_the_agent_count() -> None:
         trial("f", arm="raw"),
         trial("g", reason="dataset"),
     )
-    assert past_of(Record(header(pr="7"), trials)) == Past(TODAY, "7", {"a": True, "b": False})
+    assert past_of(Record(header(pr="7"), trials)) == PastRun(TODAY, "7", {"a": True, "b": False})
     assert past_of(Record(header(), (trial("c", ERROR),))) is None
 
 
@@ -50,10 +50,10 @@ def test_a_fail_that_the_run_asked_again_is_confirmed() -> None:
 
 def test_lines_become_runs() -> None:
     lines = [
-        Line.model_validate({"date": "2026-03-11", "case_id": "a", "outcome": "failed", "pr": 7}),
-        Line.model_validate({"date": "2026-03-11", "case_id": "b", "outcome": "passed", "pr": "7"}),
-        Line.model_validate({"date": "2026-03-10", "case_id": "a", "outcome": "passed"}),
-        Line.model_validate({"date": "2026-03-10", "case_id": "b", "outcome": "error"}),
+        VerdictLine.model_validate({"date": "2026-03-11", "case_id": "a", "outcome": "failed", "pr": 7}),
+        VerdictLine.model_validate({"date": "2026-03-11", "case_id": "b", "outcome": "passed", "pr": "7"}),
+        VerdictLine.model_validate({"date": "2026-03-10", "case_id": "a", "outcome": "passed"}),
+        VerdictLine.model_validate({"date": "2026-03-10", "case_id": "b", "outcome": "error"}),
     ]
     assert in_order(past_of_lines(lines)) == [run(0, a=True), run(1, "7", a=False, b=True)]
 

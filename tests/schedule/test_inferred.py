@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.schedule.merge import Step, between, last_step, replayed
+from pytest_recall.schedule.merge import RowStep, between, last_step, replayed
 from pytest_recall.schedule.row import Row
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, failing, row, rows, trial, unhurried
 from tests.schedule.steps import QUARANTINE, histories, step
 
 
-def told(found: list[Step] | None) -> list[tuple[int, str]]:
+def told(found: list[RowStep] | None) -> list[tuple[int, str]]:
     """Return the steps as days from today and outcomes."""
     assert found is not None
     return [((one.date - TODAY).days, "reset" if one.trial is None else one.trial.outcome.value) for one in found]
@@ -24,7 +24,7 @@ def told(found: list[Step] | None) -> list[tuple[int, str]]:
 
 @unhurried
 @given(histories(), st.booleans(), st.integers(0, 40))
-def test_one_verdict_is_found_exactly(before: list[Step], passed: bool, gap: int) -> None:
+def test_one_verdict_is_found_exactly(before: list[RowStep], passed: bool, gap: int) -> None:
     base = replayed(None, before, QUARANTINE)
     first = base.last_tested if base else TODAY
     one = step(first + days(gap), passed, "77")
@@ -41,7 +41,7 @@ def test_one_verdict_is_found_exactly(before: list[Step], passed: bool, gap: int
 
 @unhurried
 @given(histories(), histories())
-def test_what_is_found_leads_to_the_row(before: list[Step], since: list[Step]) -> None:
+def test_what_is_found_leads_to_the_row(before: list[RowStep], since: list[RowStep]) -> None:
     base = replayed(None, before, QUARANTINE)
     last = before[-1].date if before else TODAY
     later = [one._replace(date=one.date + (last - TODAY)) for one in since]
@@ -120,4 +120,4 @@ def test_the_last_step_is_the_rows_last_verdict() -> None:
     assert one.trial is not None
     assert (one.date, one.trial.outcome, one.trial.note) == (TODAY, FAILED, known.failure_note)
     passed = last_step(row(tested=TODAY, last_pr="3"))
-    assert passed == Step(TODAY, trial("", PASSED, pr="3"))
+    assert passed == RowStep(TODAY, trial("", PASSED, pr="3"))

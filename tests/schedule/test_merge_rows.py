@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.schedule.boxes import reset, review
-from pytest_recall.schedule.merge import Step, merge_row, merge_rows, replayed
+from pytest_recall.schedule.merge import RowStep, merge_row, merge_rows, replayed
 from pytest_recall.schedule.row import Row
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import FAILED, PASSED, TODAY, case_ids, days, row, rows, trial, unhurried
@@ -20,7 +20,7 @@ maps = st.dictionaries(case_ids, rows(), max_size=5)
 bases = st.none() | maps
 
 
-def after(base: Row | None, *steps: Step) -> Row:
+def after(base: Row | None, *steps: RowStep) -> Row:
     """Return the row after verdicts, of which there is at least one."""
     found = replayed(base, steps, QUARANTINE)
     assert found is not None
@@ -84,7 +84,7 @@ def test_no_row_is_lost(base: Mapping[str, Row] | None, ours: Mapping[str, Row],
 @unhurried
 @given(histories(), histories(most=8), st.booleans(), st.integers(1, 40))
 def test_a_verdict_behind_all_of_the_others_equals_the_replay(
-    before: list[Step], main: list[Step], passed: bool, gap: int
+    before: list[RowStep], main: list[RowStep], passed: bool, gap: int
 ) -> None:
     base = replayed(None, before, QUARANTINE)
     start = before[-1].date if before else TODAY
@@ -98,7 +98,7 @@ def test_a_verdict_behind_all_of_the_others_equals_the_replay(
 @unhurried
 @given(histories(), st.booleans(), st.booleans(), st.integers(0, 30), st.integers(1, 30))
 def test_one_verdict_on_each_side_equals_the_replay(
-    before: list[Step], one: bool, other: bool, first: int, gap: int
+    before: list[RowStep], one: bool, other: bool, first: int, gap: int
 ) -> None:
     base = replayed(None, before, QUARANTINE)
     start = (before[-1].date if before else TODAY) + days(first)

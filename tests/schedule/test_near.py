@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.near import Asked, parse, touched, unmatched
+from pytest_recall.schedule.near import NearRequest, parse, touched, unmatched
 
 
 def test_every_form_is_told_from_the_others() -> None:
-    assert parse(["fees, hours", "git:origin/main", "file:list.txt", "fees"]) == Asked(
+    assert parse(["fees, hours", "git:origin/main", "file:list.txt", "fees"]) == NearRequest(
         ("fees", "hours"), ("list.txt",), ("origin/main",)
     )
-    assert parse(["off"]) == Asked(off=True)
-    assert parse([]) == Asked()
+    assert parse(["off"]) == NearRequest(off=True)
+    assert parse([]) == NearRequest()
 
 
 @pytest.mark.parametrize("value", ["", " , ", "file:", "git:"])

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.filters import Filters
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.runs.context import Asked, resolve
+from pytest_recall.runs.context import CommandLine, resolve
 from pytest_recall.runs.near import sources
 from pytest_recall.runs.plan import Plan, make_plan
 from tests.helpers.project import case, cases_yaml
@@ -42,12 +42,12 @@ def plan_of(
     *given: str,
     env: dict[str, str] | None = None,
     knobs: Rubric | None = None,
-    wanted: Wanted = Wanted(),  # noqa: B008 - frozen
+    wanted: Filters = Filters(),  # noqa: B008 - frozen
     **asked: str,
 ) -> Plan:
     """Return the plan of a run for which this is `given` as near."""
     knobs = rubric() if knobs is None else knobs
-    context = resolve(Asked(**{"seed": "1", **asked}), {}, knobs, TODAY)
+    context = resolve(CommandLine(**{"seed": "1", **asked}), {}, knobs, TODAY)
     near = sources(given, env or {}, place.root)
     return make_plan(place, [place.eval_dir / "cases.yaml"], context, knobs, wanted, complete=True, near=near)
 
@@ -85,10 +85,10 @@ def test_a_row_that_moved_to_another_file_is_the_same_row(place: Place) -> None:
     write_text(place.eval_dir / "cases.yaml", cases_yaml(*CASES[2:], case("late")))
     write_text(place.eval_dir / "fees.cases.yaml", cases_yaml(*CASES[:2]))
     knobs = rubric()
-    context = resolve(Asked(seed="1"), {}, knobs, TODAY)
+    context = resolve(CommandLine(seed="1"), {}, knobs, TODAY)
     paths = [place.eval_dir / "cases.yaml", place.eval_dir / "fees.cases.yaml"]
     wanted = sources(["git:main"], {}, place.root)
-    assert near(make_plan(place, paths, context, knobs, Wanted(), complete=True, near=wanted)) == ["late"]
+    assert near(make_plan(place, paths, context, knobs, Filters(), complete=True, near=wanted)) == ["late"]
 
 
 def test_a_case_file_that_is_new_or_was_broken_is_all_edited(place: Place) -> None:
@@ -200,4 +200,4 @@ def test_what_has_no_effect_is_refused_and_what_ci_names_is_not(place: Place) ->
         plan_of(place, "fees", mode="nightly")
     assert plan_of(place, env={"GITHUB_BASE_REF": "main"}, knobs=literal).near.told == ""
     assert plan_of(place, env={"GITHUB_BASE_REF": "main"}, mode="nightly").near.told == ""
-    assert plan_of(place, "fees", wanted=Wanted(explicit="-k")).near.told == ""
+    assert plan_of(place, "fees", wanted=Filters(explicit="-k")).near.told == ""

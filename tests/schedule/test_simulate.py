@@ -16,9 +16,9 @@ from pytest_recall.schedule.simulate import (
     FIRST,
     Policy,
     Pull,
+    SimulatedVerdict,
     Simulation,
-    Sizes,
-    Told,
+    SliceSizes,
     World,
     confirmation,
     literal,
@@ -161,7 +161,7 @@ def test_what_blocks_nobody_is_not_put_right_and_its_row_hears_the_fail() -> Non
             super().begin()
             self.rows = {name: row._replace(quarantined=FIRST, until=date.max) for name, row in self.rows.items()}
 
-        def keep(self, told: Sequence[Told], pull: Pull | None = None) -> None:
+        def keep(self, told: Sequence[SimulatedVerdict], pull: Pull | None = None) -> None:
             heard.extend(one.passed for one in told if pull is not None and one.case_id in pull.breaks and one.sound)
             super().keep(told, pull)
 
@@ -184,10 +184,10 @@ def test_a_rate_of_pull_requests_need_not_be_a_whole_number() -> None:
 
 
 def test_the_usual_sizes_and_the_confirmation_are_the_rubric_s() -> None:
-    assert usual_sizes(DEFAULT_RUBRIC, 800) == Sizes(25, 58, 7)
-    assert usual_sizes(Rubric(owner="x", max_due_cases=9, nightly_max_cases=4), 800) == Sizes(9, 4, 7)
-    assert usual_sizes(Rubric(owner="x", policy="lottery"), 800) == Sizes(25, None, None)
+    assert usual_sizes(DEFAULT_RUBRIC, 800) == SliceSizes(25, 58, 7)
+    assert usual_sizes(Rubric(owner="x", max_due_cases=9, nightly_max_cases=4), 800) == SliceSizes(9, 4, 7)
+    assert usual_sizes(Rubric(owner="x", policy="lottery"), 800) == SliceSizes(25, None, None)
     drawn = Rubric(owner="x", policy="lottery", slice_cases=9, nightly_cases=4, max_verdict_age=30)
-    assert usual_sizes(drawn, 800) == Sizes(9, 4, 30)
+    assert usual_sizes(drawn, 800) == SliceSizes(9, 4, 30)
     assert confirmation(DEFAULT_RUBRIC) is None
     assert confirmation(Rubric(owner="x", confirm="2of3")) == Rule("fail", 2, 3)

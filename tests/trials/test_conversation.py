@@ -35,7 +35,7 @@ talks = st.builds(
 
 
 def test_text_is_one_message_of_the_user() -> None:
-    assert talk.conversation("hello") == talk.Conversation((Message("user", "hello"),))
+    assert talk.conversation("hello") == talk.PlainConversation((Message("user", "hello"),))
 
 
 def test_messages_are_taken_as_they_are_but_for_those_of_the_system() -> None:
@@ -45,7 +45,7 @@ def test_messages_are_taken_as_they_are_but_for_those_of_the_system() -> None:
         {"role": "assistant", "content": "hi"},
         Message("user", "why?"),
     ]
-    assert talk.conversation(given) == talk.Conversation(
+    assert talk.conversation(given) == talk.PlainConversation(
         (Message("user", "{hello}"), Message("assistant", "hi"), Message("user", "why?")), "be brief"
     )
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.call import Call
-from pytest_recall.trials.cost import MAX_SEEN, Amount, Seen, estimate, seen, together
+from pytest_recall.trials.cost import MAX_SEEN, Amount, CaseCost, estimate, seen, together
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, SKIPPED, case_ids, header, trial, unhurried
@@ -26,11 +26,11 @@ def record(*trials: Trial) -> Record:
 def test_what_a_case_took_in_a_run_is_all_of_its_trials() -> None:
     first = trial("a", scenario="x", calls=(call(0.5), call(0.25)), seconds=2.0)
     again = trial("a", scenario="x", calls=(call(0.25),), seconds=1.0, repeat=2, rule="pass 2of2")
-    assert seen([record(first, again)]) == [Seen("a", "x", 1.0, 3.0)]
+    assert seen([record(first, again)]) == [CaseCost("a", "x", 1.0, 3.0)]
 
 
 def test_a_case_without_calls_cost_nothing() -> None:
-    assert seen([record(trial("a", seconds=1.0))]) == [Seen("a", "", 0.0, 1.0)]
+    assert seen([record(trial("a", seconds=1.0))]) == [CaseCost("a", "", 0.0, 1.0)]
 
 
 def test_one_call_without_a_price_makes_the_cost_unknown() -> None:
@@ -39,7 +39,7 @@ def test_one_call_without_a_price_makes_the_cost_unknown() -> None:
 
 def test_a_replayed_call_counts_as_if_live_and_its_time_does_not() -> None:
     replayed = trial("a", calls=(call(0.5, "replayed"),), seconds=0.01, source="replayed")
-    assert seen([record(replayed)]) == [Seen("a", "", 0.5, None)]
+    assert seen([record(replayed)]) == [CaseCost("a", "", 0.5, None)]
 
 
 def test_a_skipped_case_took_nothing_and_a_crashed_one_what_it_took() -> None:
@@ -47,7 +47,12 @@ def test_a_skipped_case_took_nothing_and_a_crashed_one_what_it_took() -> None:
     assert [(one.case_id, one.usd) for one in found] == [("b", 2.0)]
 
 
-HISTORY = [Seen("a", "x", 1.0, 1.0), Seen("a", "x", 3.0, 3.0), Seen("b", "x", 4.0, None), Seen("c", "y", None, None)]
+HISTORY = [
+    CaseCost("a", "x", 1.0, 1.0),
+    CaseCost("a", "x", 3.0, 3.0),
+    CaseCost("b", "x", 4.0, None),
+    CaseCost("c", "y", None, None),
+]
 
 
 def test_a_case_by_itself_then_by_its_scenario_else_unknown() -> None:
@@ -60,7 +65,7 @@ def test_a_case_by_itself_then_by_its_scenario_else_unknown() -> None:
 
 
 def test_only_the_newest_runs_of_a_case_count() -> None:
-    history = [Seen("a", "x", 1.0, None)] * MAX_SEEN + [Seen("a", "x", 99.0, None)]
+    history = [CaseCost("a", "x", 1.0, None)] * MAX_SEEN + [CaseCost("a", "x", 99.0, None)]
     assert estimate({"a": "x"}, history).usd == Amount(1.0, 1.0, 1.0, 1, 0, 0)
 
 
@@ -89,7 +94,7 @@ FULL = HALF._replace(batched=False, cost=1.0)
 
 def test_what_was_bought_at_half_price_costs_twice_as_much_without_batches() -> None:
     history = seen([by_batch(trial("a", calls=(HALF, FULL), seconds=900.0))])
-    assert history == [Seen("a", "", 2.0, None)]  # Nor does the wait for a batch say what the agent's time is.
+    assert history == [CaseCost("a", "", 2.0, None)]  # Nor does the wait for a batch say what the agent's time is.
 
 
 def test_the_time_of_an_answer_is_known_where_only_its_judge_waited() -> None:
@@ -106,13 +111,13 @@ def test_the_time_of_an_answer_is_known_where_only_its_judge_waited() -> None:
     ],
 )
 def test_a_run_by_batch_says_what_the_next_one_costs(calls: tuple[Call, ...], usd: float, assumed: bool) -> None:
-    assert seen([by_batch(trial("a", calls=calls, seconds=1.0))], batch=True) == [Seen("a", "", usd, None, assumed)]
+    assert seen([by_batch(trial("a", calls=calls, seconds=1.0))], batch=True) == [CaseCost("a", "", usd, None, assumed)]
 
 
 @pytest.mark.parametrize(("provider", "usd"), [("openai", 0.5), ("anthropic", 0.5), ("google", 1.0), (None, 1.0)])
 def test_of_another_run_half_is_assumed_where_the_provider_has_batches(provider: str | None, usd: float) -> None:
     directly = record(trial("a", calls=(FULL._replace(provider=provider),)))
-    assert seen([directly], batch=True) == [Seen("a", "", usd, None, assumed=True)]
+    assert seen([directly], batch=True) == [CaseCost("a", "", usd, None, assumed=True)]
 
 
 def test_a_call_without_a_price_has_none_by_batch_either() -> None:
@@ -121,7 +126,7 @@ def test_a_call_without_a_price_has_none_by_batch_either() -> None:
 
 
 def test_runs_by_batch_go_before_what_is_assumed() -> None:
-    history = [Seen("a", "x", 9.0, None, True), Seen("a", "x", 1.0, None), Seen("b", "x", 9.0, None, True)]
+    history = [CaseCost("a", "x", 9.0, None, True), CaseCost("a", "x", 1.0, None), CaseCost("b", "x", 9.0, None, True)]
     found = estimate({"a": "x", "b": "x", "new": "x"}, history).usd
     assert (found.total, found.own, found.borrowed, found.assumed) == (1.0 + 9.0 + 1.0, 2, 1, 1)
 
@@ -133,12 +138,12 @@ def test_agents_are_independent_so_that_their_margins_add_by_squares() -> None:
 
 
 costs = st.none() | st.floats(0, 100)
-histories = st.lists(st.builds(Seen, case_ids, st.sampled_from("xyz"), costs, costs), max_size=30)
+histories = st.lists(st.builds(CaseCost, case_ids, st.sampled_from("xyz"), costs, costs), max_size=30)
 
 
 @unhurried
 @given(st.dictionaries(case_ids, st.sampled_from("xyz"), max_size=12), histories)
-def test_every_case_is_counted_once_and_parts_add_up(slice_: dict[str, str], history: list[Seen]) -> None:
+def test_every_case_is_counted_once_and_parts_add_up(slice_: dict[str, str], history: list[CaseCost]) -> None:
     found = estimate(slice_, history)
     for amount, count in [(found.usd, len(slice_)), (found.seconds, len(slice_))]:
         assert amount.own + amount.borrowed + amount.unknown == count

@@ -8,7 +8,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pytest_recall.trials.concurrency import Cancelled, Job, Loop, Pool
+from pytest_recall.trials.concurrency import Cancelled, Loop, Pool, TrialJob
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -98,7 +98,7 @@ def test_a_job_knows_what_it_took_itself() -> None:
     def work() -> None:
         time.sleep(0.05)
 
-    job: Job = Pool(1).submit(work, copy_context(), "job")
+    job: TrialJob = Pool(1).submit(work, copy_context(), "job")
     job.result()
     assert job.seconds >= 0.05
     assert job.end - job.begin == pytest.approx(job.seconds, abs=0.01)

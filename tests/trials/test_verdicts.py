@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.backtest import read_verdicts
-from pytest_recall.schedule.history import Line
+from pytest_recall.schedule.history import VerdictLine
 from pytest_recall.trials.trial import Outcome
 
 
@@ -22,8 +22,8 @@ def test_lines_are_read_and_blank_ones_passed_over(tmp_path: Path) -> None:
     )
     day = date(2026, 11, 21)
     assert read_verdicts(path, "table.jsonl") == [
-        Line(date=day, case_id="hours", outcome=Outcome.PASSED, pr="7"),
-        Line(date=day, case_id="hours", outcome=Outcome.FAILED),
+        VerdictLine(date=day, case_id="hours", outcome=Outcome.PASSED, pr="7"),
+        VerdictLine(date=day, case_id="hours", outcome=Outcome.FAILED),
     ]
 
 

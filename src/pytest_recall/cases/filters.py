@@ -9,7 +9,7 @@ from pytest_recall.files.errors import RecallError, nearest
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Filters:
     """What the command line narrows a run to; empty is everything.
 
     `explicit` says that the person chose the cases, so that the schedule stands aside;

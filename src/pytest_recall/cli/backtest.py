@@ -15,7 +15,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
-from pytest_recall.schedule.history import Past, habits, in_order, past_of, past_of_lines, settled
+from pytest_recall.schedule.history import PastRun, habits, in_order, past_of, past_of_lines, settled
 from pytest_recall.schedule.simulate import literal, lottery
 
 DETAILS = """\
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _of_cases(runs: list[Past], known: set[str]) -> list[Past]:
+def _of_cases(runs: list[PastRun], known: set[str]) -> list[PastRun]:
     """Return the runs with the verdicts on cases that there still are, without those that have none."""
     kept = [
         past._replace(verdicts={case_id: passed for case_id, passed in past.verdicts.items() if case_id in known})

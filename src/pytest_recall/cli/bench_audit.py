@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.published import Run
+    from pytest_recall.horizon.published import PublishedRun
 
 SEED = 42
 DETAILS = """\
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _apply(args: argparse.Namespace, found: Run) -> int:
+def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
     from pytest_recall.files.disk import read_text, write_text
     from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon import run_text as render

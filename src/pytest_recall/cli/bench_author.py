@@ -14,7 +14,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.persona import KEPT
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.passes.work import Author, Estimate, Work
+    from pytest_recall.horizon.passes.work import Author, PassEstimate, Work
     from pytest_recall.models.provider import Provider
     from pytest_recall.trials.cost import Bill
 
@@ -23,7 +23,7 @@ MOST = 10_000_000
 """The largest number that an option takes."""
 
 
-class Asked(NamedTuple):
+class AskOptions(NamedTuple):
     """How a model is asked, with what is written where a person said nothing. `timeout` is in milliseconds."""
 
     model: str
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     concurrency: int = 1
 
 
-class Writer(NamedTuple):
+class AuthorOptions(NamedTuple):
     """Who writes. `work` is None where no model is asked."""
 
     author: Author
@@ -74,7 +74,7 @@ def check_effect(model: str, given: dict[str, object]) -> None:
 
 
 @contextmanager
-def writing(asked: Asked, folder: Path, root: Path) -> Iterator[Writer]:
+def writing(asked: AskOptions, folder: Path, root: Path) -> Iterator[AuthorOptions]:
     """Yield who writes; replies of models are kept below the persona's `folder`. Raises RecallError.
 
     A selector's relative paths are those from `root`.
@@ -85,33 +85,33 @@ def writing(asked: Asked, folder: Path, root: Path) -> Iterator[Writer]:
 
     seed = seed_of(asked.model)
     if seed is not None:
-        yield Writer(OfflineAuthor(seed), None)
+        yield AuthorOptions(OfflineAuthor(seed), None)
         return
     with model_of(asked.model, asked.timeout, root) as model:
         model.ready()
         make_ignored(folder / KEPT, "# Replies that were paid for; whatever is deleted here is asked again.\n")
         work = Work(Whole(model), folder / KEPT / "replies.jsonl", asked.concurrency)
-        yield Writer(ModelAuthor(work, asked.max_tokens, asked.temperature), work)
+        yield AuthorOptions(ModelAuthor(work, asked.max_tokens, asked.temperature), work)
 
 
 def model_of(selector: str, timeout: int, root: Path) -> Provider:
     """Return a model that may take `timeout` milliseconds for a reply. Raises RecallError if there is none."""
-    from pytest_recall.models.provider import Settings
+    from pytest_recall.models.provider import ModelSettings
     from pytest_recall.models.rate import Retry
     from pytest_recall.models.resolve import resolve
 
     seconds = timeout / 1000
     # One that took its time may be asked once more.
-    settings = Settings(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
+    settings = ModelSettings(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
     return resolve(selector, settings=settings, root=root)
 
 
-def estimate_of(asked: Asked, root: Path, sizes: Iterable[tuple[int, int]]) -> Estimate:
+def estimate_of(asked: AskOptions, root: Path, sizes: Iterable[tuple[int, int]]) -> PassEstimate:
     """Return what calls of these sizes take, each its tokens in and at most out; nothing where no model is asked."""
-    from pytest_recall.horizon.passes.work import Estimate, forecast, seed_of
+    from pytest_recall.horizon.passes.work import PassEstimate, forecast, seed_of
 
     if seed_of(asked.model) is not None:
-        return Estimate(0, 0, 0, 0.0)
+        return PassEstimate(0, 0, 0, 0.0)
     with model_of(asked.model, asked.timeout, root) as model:
         return forecast(model, sizes)
 

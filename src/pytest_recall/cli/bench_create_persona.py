@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import (
-    Asked,
-    Writer,
+    AskOptions,
+    AuthorOptions,
     add_model,
     check_effect,
     count,
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         raise RecallError(f"{there}: is there already; name another --persona, or add a story with --arcs-only")
     known = corpus.persona if args.arcs_only else None
     wish = Wish(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
-    asked = Asked(model, args.temperature, args.max_tokens, args.timeout)
+    asked = AskOptions(model, args.temperature, args.max_tokens, args.timeout)
     if args.dry_run:
         return _need(args, wish, known, asked)
     with writing(asked, args.persona, root_of(args)) as writer:
@@ -143,7 +143,7 @@ def _story(args: argparse.Namespace, profile: Profile | None) -> tuple[str, int]
     return args.arcs or named or f"arcs-{days}d.yaml", days
 
 
-def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | None, writer: Writer) -> int:
+def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | None, writer: AuthorOptions) -> int:
     from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import PERSONA
     from pytest_recall.horizon.passes.days import create_persona, create_story, write_persona, write_story
@@ -170,7 +170,7 @@ def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | N
     return 0
 
 
-def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: Asked) -> int:
+def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: AskOptions) -> int:
     """Say what it would take if the first replies can be taken. What the story's prompt has is not there yet."""
     from pytest_recall.horizon.passes.prompts import PERSONA, STORY, persona, story
     from pytest_recall.horizon.passes.work import sentence

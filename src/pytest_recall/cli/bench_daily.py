@@ -29,7 +29,7 @@ from pytest_recall.cli.bench_corpus import (
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus
     from pytest_recall.horizon.passes.daily import Asking, LeftOut
-    from pytest_recall.horizon.passes.work import Estimate, Work
+    from pytest_recall.horizon.passes.work import PassEstimate, Work
 
 
 def add_options(parser: argparse.ArgumentParser, base: str, usual: Usual) -> None:
@@ -57,7 +57,7 @@ def daily(
     file is, and `retold` its text by the author who asks no model, of a seed.
     """
     from pytest_recall.horizon.passes.daily import Asking, LeftOut
-    from pytest_recall.horizon.passes.work import Estimate, forecast, seed_of, sizes_of
+    from pytest_recall.horizon.passes.work import PassEstimate, forecast, seed_of, sizes_of
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
@@ -72,7 +72,7 @@ def daily(
             texts = ((day, retold(corpus, day, seed)) for day in wanted)
             return [LeftOut(day, "the day says nothing") for day, text in texts if not _write(path(corpus, day), text)]
 
-        return _pass(args, corpus, days, path, lambda _: Estimate(0, 0, 0, 0.0), tell, None)
+        return _pass(args, corpus, days, path, lambda _: PassEstimate(0, 0, 0, 0.0), tell, None)
     settled(args, profile, usual)
     with working(selector, args) as work:
         asking = Asking(args.temperature, args.max_tokens)
@@ -92,7 +92,7 @@ def _pass(
     corpus: Corpus,
     days: Sequence[int],
     path: Callable[[Corpus, int], Path],
-    estimate: Callable[[Sequence[int]], Estimate],
+    estimate: Callable[[Sequence[int]], PassEstimate],
     write: Callable[[Sequence[int]], list[LeftOut]],
     work: Work | None,
 ) -> int:

@@ -7,8 +7,8 @@ import json
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import (
-    Asked,
-    Writer,
+    AskOptions,
+    AuthorOptions,
     add_model,
     check_effect,
     estimate_of,
@@ -37,7 +37,7 @@ from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.files.errors import StoppedError
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.passes.days import Days
+    from pytest_recall.horizon.passes.days import WantedDays
 
 USUAL = Usual(temperature=0.7, max_tokens=2_000, timeout=600_000)
 WINDOW, CONCURRENCY = 3, 4
@@ -93,7 +93,7 @@ def _whole(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.corpus import alone
-    from pytest_recall.horizon.passes.days import Days
+    from pytest_recall.horizon.passes.days import WantedDays
     from pytest_recall.horizon.passes.work import seed_of
 
     profile = profile_of(args)
@@ -109,10 +109,10 @@ def run(args: argparse.Namespace) -> int:
         window = WINDOW if written is None else written
     end = corpus.story.end
     first, last = span_of(args, profile, end or 1)
-    days = Days(corpus, first, last, window, args.overwrite)
+    days = WantedDays(corpus, first, last, window, args.overwrite)
     if first <= end < last:
         say(f"{corpus.arcs_path}: the story ends with day {end:,}, so that no day after it is written, up to {last:,}")
-    asked = Asked(model, args.temperature, args.max_tokens, args.timeout, args.concurrency or CONCURRENCY)
+    asked = AskOptions(model, args.temperature, args.max_tokens, args.timeout, args.concurrency or CONCURRENCY)
     if args.dry_run:
         return _need(args, days, asked)
     plans = days.plans()
@@ -123,11 +123,11 @@ def run(args: argparse.Namespace) -> int:
             raise StoppedError("stopped; whole days stay, replies are kept, and the same command goes on") from None
 
 
-def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> int:
+def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: AuthorOptions) -> int:
     from pytest_recall.files.wording import plural
-    from pytest_recall.horizon.passes.work import Progress
+    from pytest_recall.horizon.passes.work import PassProgress
 
-    done = days.write(writer.author, Progress("day", total).step)
+    done = days.write(writer.author, PassProgress("day", total).step)
     folder = days.corpus.memories
     if args.json:
         plain = {"version": 1, "folder": str(folder), "days": total, "written": len(done.written)}
@@ -143,7 +143,7 @@ def _write(args: argparse.Namespace, days: Days, total: int, writer: Writer) -> 
     return 2 if done.stopped else 0
 
 
-def _need(args: argparse.Namespace, days: Days, asked: Asked) -> int:
+def _need(args: argparse.Namespace, days: WantedDays, asked: AskOptions) -> int:
     """Say what the pass would take."""
     from pytest_recall.files.wording import plural
     from pytest_recall.horizon.passes.work import sentence

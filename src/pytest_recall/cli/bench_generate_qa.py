@@ -26,7 +26,7 @@ from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus
-    from pytest_recall.horizon.passes.questions import Outcome, Plan, Writer
+    from pytest_recall.horizon.passes.questions import PassOutcome, QuestionPlan, QuestionWriter
     from pytest_recall.horizon.passes.work import Work
     from pytest_recall.horizon.profile import Profile
 
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.files.errors import RecallError, nearest
     from pytest_recall.horizon.passes.questioner import Questioner, TemplateWriter
-    from pytest_recall.horizon.passes.questions import Plan
+    from pytest_recall.horizon.passes.questions import QuestionPlan
     from pytest_recall.horizon.passes.work import seed_of
     from pytest_recall.horizon.persona import PRINCIPAL
 
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     usual, pairs = DEFAULTS[args.mode]
     interval = args.interval or usual
     start, end = _range(args, profile, interval)
-    plan = Plan(
+    plan = QuestionPlan(
         boundary=args.mode == "boundary",
         interval=interval,
         pairs=args.pairs_per_checkpoint or pairs,
@@ -121,7 +121,7 @@ def _range(args: argparse.Namespace, profile: Profile | None, interval: int) -> 
     return None if part.start is None else part.start + interval - 1, part.end
 
 
-def _go(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Writer, work: Work | None) -> int:
+def _go(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: QuestionWriter, work: Work | None) -> int:
     from pytest_recall.horizon.passes.questions import write_questions
 
     if args.dry_run:
@@ -131,7 +131,7 @@ def _go(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Writer, wo
     return 2 if outcome.left_out else 0
 
 
-def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Writer) -> int:
+def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: QuestionWriter) -> int:
     from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import QUESTIONS, Covered, QuestionFile
     from pytest_recall.horizon.passes.questioner import Questioner
@@ -154,7 +154,7 @@ def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: Plan, writer: Write
     return 0
 
 
-def _print(args: argparse.Namespace, corpus: Corpus, outcome: Outcome, work: Work | None) -> None:
+def _print(args: argparse.Namespace, corpus: Corpus, outcome: PassOutcome, work: Work | None) -> None:
     from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import QUESTIONS
 

@@ -12,7 +12,7 @@ from pytest_recall.cli.bench_corpus import add_folders, corpus_of
 from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.check import Found
+    from pytest_recall.horizon.check import PlacedFinding
 
 DETAILS = """\
 DIR is the persona's folder. Each question is held against the texts of its relevant days: whether they are there,
@@ -67,7 +67,7 @@ def _counts(counts: Counter[Any]) -> dict[str, int]:
     return {"errors": counts["error"], "warnings": counts["warning"]}
 
 
-def _plain(one: Found) -> dict[str, Any]:
+def _plain(one: PlacedFinding) -> dict[str, Any]:
     finding = one.finding
     plain = {"line": one.line, "id": one.id, "severity": finding.severity, "code": finding.code}
     return {**plain, "field": finding.field, "message": finding.message}

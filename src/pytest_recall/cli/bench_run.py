@@ -15,7 +15,7 @@ from pytest_recall.cli.bench_corpus import profile_of
 from pytest_recall.cli.common import Commands, dollars, placeless
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.calls import Calls
+    from pytest_recall.horizon.calls import RunModels
     from pytest_recall.horizon.parts import Parts
     from pytest_recall.replay.tape import Mode
 
@@ -129,14 +129,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _go(args: argparse.Namespace, parts: Parts) -> int:
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.horizon.judge import ModelJudge
+    from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import Going
     from pytest_recall.horizon.run_text import run_lines, unasked
     from pytest_recall.trials.cost_text import budget_line
 
     if args.memory_reset and parts.client.private:
         raise RecallError(f"--memory-reset: {parts.client.name} is empty when a run begins; remove the option")
-    if args.skip_preflight and not isinstance(parts.judge, ModelJudge):
+    if args.skip_preflight and not isinstance(parts.judge, PanelJudge):
         raise RecallError("--skip-preflight has no effect, since no model judges; remove it")
     if args.skip_preflight and args.replay is not None:
         raise RecallError("--skip-preflight has no effect with --replay, which tries no judge; remove it")
@@ -150,7 +150,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
     if args.json:
         print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
     else:
-        lexical = not isinstance(parts.judge, ModelJudge)
+        lexical = not isinstance(parts.judge, PanelJudge)
         print("\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
     for problem in parts.calls.problems:
         say(problem)
@@ -206,12 +206,12 @@ def _check_models(args: argparse.Namespace) -> None:
             raise RecallError(f"{told}; name one with --judge or --answer, or remove it")
 
 
-def _calls(args: argparse.Namespace) -> Calls:
+def _calls(args: argparse.Namespace) -> RunModels:
     """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
     from pytest_recall.cases.settings_file import read_rubric
     from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import find_place
-    from pytest_recall.horizon.calls import Calls
+    from pytest_recall.horizon.calls import RunModels
 
     root = Path.cwd()
     place = find_place(root, root, [root])
@@ -227,7 +227,7 @@ def _calls(args: argparse.Namespace) -> Calls:
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
-    return Calls(place, rubric, mode, folder, args.budget)
+    return RunModels(place, rubric, mode, folder, args.budget)
 
 
 def _given(args: argparse.Namespace) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_recall.horizon.passes.verify import Verification
     from pytest_recall.horizon.passes.work import Work
     from pytest_recall.horizon.question import BenchQuestion
-    from pytest_recall.horizon.questioning import Change
+    from pytest_recall.horizon.questioning import QuestionChange
 
 DETAILS = """\
 DIR is the persona's folder. For each question a model is shown the relevant days, and passages of later days that have
@@ -133,7 +133,7 @@ def _print(
     found: Verification,
     chosen: list[BenchQuestion],
     wrong: list[BenchQuestion],
-    changes: Mapping[str, Change],
+    changes: Mapping[str, QuestionChange],
     applied: bool,
 ) -> None:
     from pytest_recall.files.wording import plural
@@ -166,7 +166,7 @@ def _plain(
     found: Verification,
     chosen: list[BenchQuestion],
     wrong: list[BenchQuestion],
-    changes: Mapping[str, Change],
+    changes: Mapping[str, QuestionChange],
     applied: bool,
 ) -> dict[str, Any]:
     return {

@@ -14,7 +14,7 @@ from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.runs.context import Asked
+from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.state import current
 
 LIST = """\
@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
 def run_list(args: argparse.Namespace) -> int:
     """Run `recall cassette list`."""
     place = place_of(args)
-    context, rubric = context_of(place, Asked(date=args.date))
+    context, rubric = context_of(place, CommandLine(date=args.date))
     library = library_of(place, args)
     scenarios = cassette_shelf.scenarios_of(place, args)
     rows = current(place).rows
@@ -70,7 +70,7 @@ def run_list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plain(entry: cassette_shelf.Entry) -> dict[str, Any]:
+def _plain(entry: cassette_shelf.ShelfEntry) -> dict[str, Any]:
     header = {name: entry.header[name] for name in ("case", "scenario", "fixture", "scope") if name in entry.header}
     return {
         "path": entry.name,

@@ -31,7 +31,7 @@ _CREDENTIALS = frozenset(
 )
 
 
-class Part(NamedTuple):
+class RecordedPart(NamedTuple):
     """A stretch of recorded text: what it is, and whether it may hold URLs with parameters.
 
     One that `is_sealed` could not be unpacked; one that `is_joined` is what was there before in another form: what the
@@ -52,7 +52,7 @@ class Detector:
         self._all = Redactor(secrets)
         self._each = {name: Redactor({name: value}) for name, value in secrets.items()}
 
-    def found(self, part: Part) -> list[str]:
+    def found(self, part: RecordedPart) -> list[str]:
         """Return what a part holds; nothing of it is the secret itself."""
         text = part.text
         known: list[str] = []
@@ -126,11 +126,11 @@ def _in_line(line: bytes, detector: Detector) -> Iterator[dict[str, str]]:
             count += 1
             yield {"part": part.what, "what": "is stored, and is there to carry a credential"}
     if not count:
-        for what in detector.found(Part("line", line.decode("utf-8", "replace"))):
+        for what in detector.found(RecordedPart("line", line.decode("utf-8", "replace"))):
             yield {"part": "the line", "what": f"holds {what}"}
 
 
-def parts_of(line: bytes) -> Iterator[Part]:
+def parts_of(line: bytes) -> Iterator[RecordedPart]:
     """Yield the texts of a line of a cassette, bodies out of their encodings; none for what is no such line."""
     try:
         fields = json.loads(line)
@@ -139,27 +139,27 @@ def parts_of(line: bytes) -> Iterator[Part]:
     if not isinstance(fields, dict):
         return
     if "item" in fields or "value" in fields:
-        yield Part("a part of request bodies", _written({name: fields.get(name) for name in ("item", "value")}))
+        yield RecordedPart("a part of request bodies", _written({name: fields.get(name) for name in ("item", "value")}))
     yield from _side("request", fields.get("request"))
     yield from _side("response", fields.get("response"))
     if isinstance(failure := fields.get("failure"), dict):
-        yield Part("the failure", str(failure.get("message", "")), is_url=True)
+        yield RecordedPart("the failure", str(failure.get("message", "")), is_url=True)
 
 
-def _side(name: str, side: Any) -> Iterator[Part]:
+def _side(name: str, side: Any) -> Iterator[RecordedPart]:
     if not isinstance(side, dict):
         return
     if isinstance(uri := side.get("uri"), str):
-        yield Part("the URL", uri, is_url=True)
+        yield RecordedPart("the URL", uri, is_url=True)
     grouped = side.get("headers")
     headers: list[tuple[str, str]] = []
     for header, values in grouped.items() if isinstance(grouped, dict) else ():
         headers += ((header, str(value)) for value in (values if isinstance(values, list) else [values]))
     for header, value in headers:
         is_url = header.lower() in ("location", "operation-location")
-        yield Part(f"the {name} header {one_line(header, 60)}", f"{header}: {value}", is_url=is_url)
+        yield RecordedPart(f"the {name} header {one_line(header, 60)}", f"{header}: {value}", is_url=is_url)
     if isinstance(status := side.get("status"), dict):
-        yield Part("the reason", str(status.get("message", "")))
+        yield RecordedPart("the reason", str(status.get("message", "")))
     body = side.get("body")
     if not isinstance(body, dict):
         return
@@ -175,15 +175,15 @@ def _side(name: str, side: Any) -> Iterator[Part]:
     elif isinstance(string := body.get("string"), str):
         yield from _text(name, string)
         if is_form(tuple(headers)):
-            yield Part(f"the {name} body", pairs(string), is_joined=True)
+            yield RecordedPart(f"the {name} body", pairs(string), is_joined=True)
     else:
-        yield Part(f"the {name} body", _written(body))
+        yield RecordedPart(f"the {name} body", _written(body))
 
 
-def _text(name: str, text: str, *, is_sealed: bool = False) -> Iterator[Part]:
-    yield Part(f"the {name} body", text, is_sealed=is_sealed)
+def _text(name: str, text: str, *, is_sealed: bool = False) -> Iterator[RecordedPart]:
+    yield RecordedPart(f"the {name} body", text, is_sealed=is_sealed)
     for joined in spelled(text):
-        yield Part(f"the {name} body, put together,", joined, is_joined=True)
+        yield RecordedPart(f"the {name} body, put together,", joined, is_joined=True)
 
 
 def _written(value: Any) -> str:

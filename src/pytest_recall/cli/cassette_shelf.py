@@ -32,7 +32,7 @@ _CASE_ID = re.compile(ID_PATTERN)
 _SCENARIO = re.compile(NAME_PATTERN)
 
 
-class Entry(NamedTuple):
+class ShelfEntry(NamedTuple):
     """One cassette or draft as `recall cassette list` shows it. `since` is the day of its oldest call."""
 
     name: str
@@ -130,7 +130,7 @@ def model_of(exchange: Exchange) -> str | None:
 
 def entries(
     library: Library, place: Place, rules: Rules, scenarios: Mapping[str, str], rows: Collection[str]
-) -> list[Entry]:
+) -> list[ShelfEntry]:
     """Return all cassettes and drafts, those of one name together; damaged ones as far as they can be read."""
     found = []
     for path in [*library.files(), *library.drafts()]:
@@ -149,7 +149,7 @@ def entries(
             problem = str(error)
         models = {model for exchange in exchanges if (model := model_of(exchange))}
         found.append(
-            Entry(
+            ShelfEntry(
                 name=name,
                 what=place.name(path) if problem else titled(header),
                 standing="damaged" if problem else standing(header, scenarios, rows),
@@ -183,7 +183,7 @@ def size(count: int) -> str:
     return f"{count / 1024:.1f} KB" if count < 1024**2 else f"{count / 1024**2:.1f} MB"
 
 
-def table(found: Iterable[Entry], scenarios: Mapping[str, str], today: date) -> list[str]:
+def table(found: Iterable[ShelfEntry], scenarios: Mapping[str, str], today: date) -> list[str]:
     """Return a line for each entry, and the totals."""
     every = list(found)
     rows = [
@@ -206,7 +206,7 @@ def table(found: Iterable[Entry], scenarios: Mapping[str, str], today: date) -> 
     return [*lines, total(every)]
 
 
-def total(found: Iterable[Entry]) -> str:
+def total(found: Iterable[ShelfEntry]) -> str:
     """Return how much there is, and how much of it is in the way."""
     every = list(found)
     whole = [entry for entry in every if not entry.is_draft]
@@ -223,13 +223,13 @@ def total(found: Iterable[Entry]) -> str:
     return "; ".join(parts)
 
 
-def _recorded(entry: Entry, today: date) -> str:
+def _recorded(entry: ShelfEntry, today: date) -> str:
     if entry.since is None:
         return ""
     return f"{entry.since}, {plural((today - entry.since).days, 'day')} old"
 
 
-def _note(entry: Entry, scenarios: Mapping[str, str]) -> str:
+def _note(entry: ShelfEntry, scenarios: Mapping[str, str]) -> str:
     notes = ["unfinished draft"] if entry.is_draft else []
     if entry.standing == "damaged":
         notes.append("damaged; `recall cassette verify` says where")

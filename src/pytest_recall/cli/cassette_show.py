@@ -19,7 +19,7 @@ from pytest_recall.replay.cassette_library import DRAFTS
 from pytest_recall.replay.encodings import json_of
 from pytest_recall.replay.exchange import Exchange, Headers, Response
 from pytest_recall.replay.wire_formats import answered, asked, usage_of
-from pytest_recall.runs.context import Asked
+from pytest_recall.runs.context import CommandLine
 
 DETAILS = """\
 CASSETTE is a path, or the id of a case, or the name of a fixture. What was recorded is printed
@@ -40,7 +40,7 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    context, rubric = context_of(place, Asked(date=args.date))
+    context, rubric = context_of(place, CommandLine(date=args.date))
     path = find(library_of(place, args), place, args.cassette)
     name = place.name(path)
     if DRAFTS in path.parts:

@@ -15,8 +15,8 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, find_place
 from pytest_recall.files.find import DEFAULT_PATTERNS, find_case_files
 from pytest_recall.replay.budget import dollars_of
-from pytest_recall.runs.context import LONGEST, Asked, Context, resolve
-from pytest_recall.runs.near import Sources, sources
+from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
+from pytest_recall.runs.near import NearSources, sources
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Rubric
@@ -68,7 +68,7 @@ def add_near(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def near_of(args: argparse.Namespace) -> Sources:
+def near_of(args: argparse.Namespace) -> NearSources:
     """Return where to learn what the change touches. Raises RecallError."""
     return sources(args.near, os.environ, Path.cwd())
 
@@ -150,7 +150,7 @@ def marked_in(place: Place) -> dict[str, tuple[str, str]]:
     return found.tests
 
 
-def context_of(place: Place, asked: Asked) -> tuple[Context, Rubric]:
+def context_of(place: Place, asked: CommandLine) -> tuple[Context, Rubric]:
     """Return the context and the rubric of a command, as a run would have them now."""
     rubric = read_rubric(place.rubric, place.name(place.rubric))
     return resolve(asked, os.environ, rubric, datetime.now(UTC).date()), rubric

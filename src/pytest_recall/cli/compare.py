@@ -106,7 +106,7 @@ def _benches(args: argparse.Namespace) -> int | None:
         return None
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.comparison import compare_benches
-    from pytest_recall.metrics.change import Shown
+    from pytest_recall.metrics.change import ChangeSummary
 
     given = [name for name in ("scenarios", "include_changed") if getattr(args, name)]
     if given:
@@ -129,7 +129,11 @@ def _benches(args: argparse.Namespace) -> int | None:
         print(render.comparison_markdown(found) if args.markdown else "\n".join(render.terminal(found)))
     if isinstance(args.fail_on, float):
         return int(any(100 * (one.base - one.head) >= args.fail_on - 1e-9 for one in found.metrics.values()))
-    alarms = {"drop": bool(found.shown(Shown.DROP)), "any-flip": any(one.fell for one in judged), "never": False}
+    alarms = {
+        "drop": bool(found.shown(ChangeSummary.DROP)),
+        "any-flip": any(one.fell for one in judged),
+        "never": False,
+    }
     return int(alarms[args.fail_on])
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterable
 
-from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.filters import Filters
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -25,7 +25,7 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.model import KINDS
 from pytest_recall.results.sentences import slice_line
-from pytest_recall.runs.context import Asked
+from pytest_recall.runs.context import CommandLine
 from pytest_recall.runs.plan import make_plan, take_marked
 from pytest_recall.trials import cost_text as render
 from pytest_recall.trials.baselines import SHIPPED, named
@@ -78,8 +78,8 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
-    wanted = Wanted(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
+    context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
+    wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near_of(args))
     marked = marked_in(place)
     take_marked(plan, marked)

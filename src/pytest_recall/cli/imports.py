@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from pytest_recall.cases.importers.carry import Wanted, word
+from pytest_recall.cases.importers.carry import ImportOptions, word
 from pytest_recall.cases.importers.import_text import as_json, lines
 from pytest_recall.cases.importers.run import ENDINGS, TOOLS, bring_in, judge_of, put, text_of
 from pytest_recall.cli.common import Commands, placeless
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         raise RecallError(f"{output}: a case file ends in .yaml, .yml or .jsonl; give such a name")
     if args.append and output is None:
         raise RecallError("--append: to which file? name it with -o")
-    wanted = Wanted(
+    wanted = ImportOptions(
         scenario=_word("--scenario", args.scenario),
         dimension=_word("--dimension", args.dimension) or "correctness",
         judges=tuple(judge_of(text) for text in args.default_judge),

@@ -20,7 +20,7 @@ from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import RecallError, StoppedError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
-from pytest_recall.judges.calibrate import Bench, Calibrated, panel_of
+from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
 from pytest_recall.judges.calibration import standard_of
 from pytest_recall.judges.calibration_file import Replies, read_labels, write_calibrations
 from pytest_recall.judges.judges_text import calibration_json, calibration_markdown, terminal
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         panel = panel_of(rubric, tuple(args.judge), args.appellate_judge, rubric_name, "calibration", found)
     except RecallError as error:
         raise RecallError(f"calibrate: {error}") from None
-    bench = Bench(labels, labels_name, args.kind, panel, rubric)
+    bench = LabelledSet(labels, labels_name, args.kind, panel, rubric)
     if bench.left_out:
         print(f"recall: {plural(bench.left_out, 'label')} of other judges left out", file=sys.stderr)
     # What a cassette holds is complete, whatever was asked before.

@@ -15,7 +15,7 @@ from pytest_recall.cli.common import Commands, names, placeless
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_recall.datasets.membench import Arguments, Summary
+    from pytest_recall.datasets.membench import Arguments, MembenchSummary
     from pytest_recall.datasets.reported import Reported
 
 DETAILS = """\
@@ -95,7 +95,7 @@ def add_run(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `recall membench run`."""
     from pytest_recall.datasets import datasets_text as render
-    from pytest_recall.datasets.cases import Bench, dataset_of
+    from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.membench_run import arguments_of, go_on
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
     from pytest_recall.files.errors import RecallError
@@ -118,7 +118,9 @@ def run(args: argparse.Namespace) -> int:
     if args.memory_reset and client.private:
         raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
     membench_judge.check(args, client)
-    bench = Bench(Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path))
+    bench = DatasetCases(
+        Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
+    )
     arguments = arguments_of(bench, client)
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
@@ -198,7 +200,7 @@ def _floors(given: list[str]) -> dict[str, float]:
     return floors
 
 
-def _verdict(floors: dict[str, float], summary: Summary, undecided: int) -> int:
+def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int) -> int:
     """Return the exit code, and say which floor is not reached; `undecided` answers have no verdict of the judge."""
     from pytest_recall.datasets.membench import JUDGED
 

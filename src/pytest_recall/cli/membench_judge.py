@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pytest_recall.cli.common import add_cassette
 
 if TYPE_CHECKING:
-    from pytest_recall.datasets.cases import Bench
-    from pytest_recall.datasets.judged import Sitting
-    from pytest_recall.datasets.membench_run import Found
+    from pytest_recall.datasets.cases import DatasetCases
+    from pytest_recall.datasets.judged import JudgingResult
+    from pytest_recall.datasets.membench_run import MembenchResult
     from pytest_recall.memory.client import Client
 
 
@@ -47,11 +47,16 @@ def check(args: argparse.Namespace, client: Client) -> None:
 
 
 def sit(
-    args: argparse.Namespace, bench: Bench, found: Found, folder: Path, name: str, tell: Callable[[str], None]
-) -> tuple[str, Sitting]:
+    args: argparse.Namespace,
+    bench: DatasetCases,
+    found: MembenchResult,
+    folder: Path,
+    name: str,
+    tell: Callable[[str], None],
+) -> tuple[str, JudgingResult]:
     """Return the judges in one text, and what they came to; a cassette is called `name`. Raises RecallError."""
     from pytest_recall.cases.settings_file import read_rubric
-    from pytest_recall.datasets.judged import Judge, judge_all
+    from pytest_recall.datasets.judged import AnswerJudge, judge_all
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
     from pytest_recall.files.eval_directory import find_place
     from pytest_recall.judges.calibrate import panel_of
@@ -76,7 +81,7 @@ def sit(
             stack.enter_context(untaped(player, rubric))
         else:
             tape = stack.enter_context(taped(player, place, rubric, cassettes, name, BENCHES))
-        judge = Judge(bench, panel, rubric, tape)
+        judge = AnswerJudge(bench, panel, rubric, tape)
         try:
             # What is on a cassette is whole, whatever was judged before.
             return judge.name, judge_all(bench, found, folder, judge, fresh=mode != "off", tell=tell)

@@ -53,13 +53,13 @@ def run(args: argparse.Namespace) -> int:
     from pytest_recall.files.errors import RecallError, StoppedError
     from pytest_recall.metrics import retrieval_text
     from pytest_recall.metrics.retrieval_file import read_retrievals
-    from pytest_recall.metrics.summary import PUBLISHED, Fold
+    from pytest_recall.metrics.summary import PUBLISHED, RetrievalFold
 
     chosen = _chosen(args.metrics)
     if args.table and chosen is not None:
         raise RecallError(f"--metrics has no effect on --table, which shows {', '.join(PUBLISHED)}; give one of them")
     where = "stdin" if args.file is None else str(args.file)
-    fold: Fold | None = None
+    fold: RetrievalFold | None = None
     first = refused = 0
 
     def refuse(*sentences: str) -> None:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
                     continue
                 k = one.k or args.k or (fold.k if fold else K)
                 if fold is None:
-                    fold, first = Fold(k, chosen, name), number
+                    fold, first = RetrievalFold(k, chosen, name), number
                 if k != fold.k:
                     refuse(f"{where}:{number}: k: is {k}, and {fold.k} on line {first}; measure each k by itself")
                     continue
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
                     print(json.dumps(retrieval_text.line(one, values)), flush=True)
     except KeyboardInterrupt:
         raise StoppedError("stopped before the end, so that there is no summary; what was printed holds") from None
-    found = (fold or Fold(args.k or K, chosen, name)).summary()
+    found = (fold or RetrievalFold(args.k or K, chosen, name)).summary()
     if args.table:
         print(retrieval_text.table([found.published] if found.published else [], found.k), end="")
         if found.published and found.published.failures:

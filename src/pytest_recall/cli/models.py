@@ -12,7 +12,7 @@ from pytest_recall.cli.common import Commands, placeless, print_forms
 from pytest_recall.files.errors import one_line
 from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
 from pytest_recall.models.prices import price_of_reply
-from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import resolve
 from pytest_recall.trials.cost_text import dollars
@@ -98,7 +98,7 @@ def run_check(args: argparse.Namespace) -> int:
     """Run `recall models check`."""
     parse(args.selector)
     said: list[str] = []
-    settings = Settings(timeout=args.timeout, retry=Retry(attempts=1, total=args.timeout), say=said.append)
+    settings = ModelSettings(timeout=args.timeout, retry=Retry(attempts=1, total=args.timeout), say=said.append)
     start = time.monotonic()
     try:
         with resolve(args.selector, settings=settings) as model:

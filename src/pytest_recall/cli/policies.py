@@ -11,7 +11,7 @@ from pytest_recall.cases.repeats import k_of_n
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import runs_in
-from pytest_recall.schedule.simulate import Sizes, confirmation, usual_sizes
+from pytest_recall.schedule.simulate import SliceSizes, confirmation, usual_sizes
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import Rule
@@ -55,11 +55,11 @@ def _rule(text: str) -> Rule | str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}; or `{NEVER}`") from None
 
 
-def sizes_of(args: argparse.Namespace, rubric: Rubric, cases: int) -> Sizes:
+def sizes_of(args: argparse.Namespace, rubric: Rubric, cases: int) -> SliceSizes:
     """Return the sizes of the lottery over so many `cases`: the usual ones, where no option says otherwise."""
     usual = usual_sizes(rubric, cases)
     stalest = usual.stalest if args.stalest is None else None if args.stalest == NEVER else args.stalest
-    return Sizes(args.slice or usual.slice, args.nightly or usual.nightly, stalest)
+    return SliceSizes(args.slice or usual.slice, args.nightly or usual.nightly, stalest)
 
 
 def confirm_of(args: argparse.Namespace, rubric: Rubric) -> Rule | None:

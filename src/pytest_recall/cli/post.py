@@ -20,7 +20,7 @@ from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.results import scorecard_text as render
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
-from pytest_recall.runs.ci import Job, job_of
+from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
@@ -114,7 +114,7 @@ def comment(args: argparse.Namespace) -> int:
             raise RecallError(f"{name}: is not there; run `pytest -p recall` first")
     else:
         path, name = args.file, str(args.file)
-    sheet = post.Sheet(args.name, read_text(path, name), job.commit, job.url)
+    sheet = post.Posting(args.name, read_text(path, name), job.commit, job.url)
     try:
         with closing(_host(args, job)) as host:
             done = post.comment(host, job.number, args.name, sheet.page(), dry=args.dry_run)
@@ -141,7 +141,7 @@ def issue(args: argparse.Namespace) -> int:
         gone=frozenset(record.header.orphans) - known,
         troubles=tuple(troubles(record, card, read_rubric(place.rubric, place.name(place.rubric)).no_verdict_allowed)),
     )
-    sheet = post.Sheet(args.name, render.markdown(record, card), job.commit, job.url)
+    sheet = post.Posting(args.name, render.markdown(record, card), job.commit, job.url)
     news = "".join(
         character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
     )
@@ -174,7 +174,7 @@ def status(args: argparse.Namespace) -> int:
     return 0
 
 
-def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = None) -> Job:
+def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = None) -> CiJob:
     job = job_of(env, args.repo, number)
     if not job.repo:
         raise RecallError("post: this is no job of GitHub or GitLab; give --repo")
@@ -184,17 +184,17 @@ def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = 
     return job
 
 
-def _host(args: argparse.Namespace, job: Job) -> GitHub | GitLab:
+def _host(args: argparse.Namespace, job: CiJob) -> GitHub | GitLab:
     if job.host == "gitlab":
         return GitLab(job.api, job.repo, job.token, patience=args.max_wait)
     return _github(args, job)
 
 
-def _github(args: argparse.Namespace, job: Job) -> GitHub:
+def _github(args: argparse.Namespace, job: CiJob) -> GitHub:
     return GitHub(job.api, job.repo, job.token, patience=args.max_wait)
 
 
-def _instead(job: Job, sheet: post.Sheet, error: RecallError) -> int:
+def _instead(job: CiJob, sheet: post.Posting, error: RecallError) -> int:
     """Put the page into the job's summary; return 0 if the token is a fork's, which is nobody's mistake."""
     if job.summary is not None:
         with job.summary.open("a", encoding="utf-8") as file:

@@ -12,8 +12,8 @@ from pytest_recall.cli.policies import count, journals
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results import gates_text as render
-from pytest_recall.results.gates import RUNS, Step, gate_to_add, steps, write_gates
-from pytest_recall.runs.context import Asked, Context
+from pytest_recall.results.gates import RUNS, GateStep, gate_to_add, steps, write_gates
+from pytest_recall.runs.context import CommandLine, Context
 from pytest_recall.runs.sources import read_cases
 from pytest_recall.schedule.state import current
 
@@ -56,7 +56,7 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    context, rubric = context_of(place, Asked(date=args.date, pr=args.pr))
+    context, rubric = context_of(place, CommandLine(date=args.date, pr=args.pr))
     name = place.name(place.rubric)
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(place: Place, context: Context, found: list[Step], *, dry: bool) -> None:
+def _write(place: Place, context: Context, found: list[GateStep], *, dry: bool) -> None:
     """Write the gates that are raised, with the day and the pull request of this. Raises RecallError or OSError."""
     since = context.date.isoformat()
     gates = [

@@ -13,7 +13,7 @@ from pytest_recall.cli.common import Commands, add_files, case_paths, command, c
 from pytest_recall.cli.horizon_page import horizon_page
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
-from pytest_recall.runs.context import Asked
+from pytest_recall.runs.context import CommandLine
 
 DETAILS = """\
 RUN is a run's name or folder, `latest`, `previous`, or a path to a trials.jsonl. Of two the second one is
@@ -88,16 +88,16 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
         return horizon.text, horizon.folder, plural(horizon.questions, "question")
     from pytest_recall.results.report_page.run_page import page
     from pytest_recall.runs.links import links
-    from pytest_recall.runs.report_files import Sources, report
+    from pytest_recall.runs.report_files import ReportSources, report
     from pytest_recall.trials.journal import NAME as JOURNAL
 
     place = place_of(args)
-    context, _ = context_of(place, Asked(date=args.date))
+    context, _ = context_of(place, CommandLine(date=args.date))
     names = args.runs or ["latest"]
     *bases, folder = [place.artifacts.find(name) for name in names]
     if bases == [folder]:
         raise RecallError(f"{names[0]} and {names[1]} are both the run {folder.name}; name two runs")
-    sources = Sources(
+    sources = ReportSources(
         place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
     )
     found = report(folder, sources, bases[0] if bases else None)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.filters import Filters
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -20,7 +20,7 @@ from pytest_recall.cli.common import (
     place_of,
 )
 from pytest_recall.results.sentences import near, slice_line
-from pytest_recall.runs.context import Asked
+from pytest_recall.runs.context import CommandLine
 from pytest_recall.runs.plan import make_plan, take_marked
 
 
@@ -49,8 +49,8 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    context, rubric = context_of(place, Asked(date=args.date, seed=args.seed, mode=args.mode))
-    wanted = Wanted(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
+    context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
+    wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
     plan = make_plan(
         place,
         case_paths(place, args),

@@ -18,7 +18,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.history import habits, settled
-from pytest_recall.schedule.simulate import Policy, Sizes, World, literal, lottery, simulate
+from pytest_recall.schedule.simulate import Policy, SliceSizes, World, literal, lottery, simulate
 from pytest_recall.schedule.simulated import Figures, parts, summed_up
 from pytest_recall.schedule.sizing import Proposal, confirmation, proposal
 from pytest_recall.trials.series import Rule
@@ -181,7 +181,7 @@ def _simulated(policies: list[Policy], world: World, seeds: int) -> dict[str, li
     return found
 
 
-def _night(sizes: Sizes, everything: str) -> str:
+def _night(sizes: SliceSizes, everything: str) -> str:
     return everything if sizes.nightly is None else f"{sizes.nightly:,}"
 
 
@@ -220,7 +220,7 @@ def _box_1(rubric: Rubric) -> str:
     return "all of box 1" if rubric.box_1_cases is None else f"{rubric.box_1_cases:,} of box 1"
 
 
-def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: Sizes, seeds: int) -> list[str]:
+def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: SliceSizes, seeds: int) -> list[str]:
     confirm = "counts at once" if rule is None else f"counts if {rule.needed} of up to {rule.tries} trials fail"
     nightly = "all that is due" if rubric.nightly_max_cases is None else f"{rubric.nightly_max_cases:,} due"
     stale = "" if sizes.stalest is None else f", first those that nobody ran for {plural(sizes.stalest, 'day')}"

@@ -7,7 +7,7 @@ import json
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, days, marked_in, place_of
-from pytest_recall.runs.context import Asked
+from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.schedule_text import terminal
 from pytest_recall.schedule.state import current
@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    context, _ = context_of(place, Asked(date=args.date))
+    context, _ = context_of(place, CommandLine(date=args.date))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     state = current(place)

@@ -22,7 +22,7 @@ from pytest_recall.trials.trial import Answer
 _OTHERS = {"seconds", "tokens_stored", "tokens_read"}
 
 
-class Entry(NamedTuple):
+class QuestionEntry(NamedTuple):
     """A question, the row of the file that it is about, its scenario, and the key of what is stored for it."""
 
     row: int
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
     key: str
 
 
-class Bench:
+class DatasetCases:
     """A dataset's questions as cases. `path` and `name` are those of the file that asks for them.
 
     The dataset is read once for the questions, and again, conversation by conversation, as they are
@@ -55,10 +55,10 @@ class Bench:
         self.lines = dict.fromkeys(self.entries, 1)
         self._cases: dict[str, Case] = {}
 
-    def _entries(self, sample: Sample) -> list[Entry]:
+    def _entries(self, sample: Sample) -> list[QuestionEntry]:
         scenario = self.dataset.scenario(sample)
         key = key_of(self._stored(sample))
-        return [Entry(sample.row, scenario, question, key) for question in sample.questions]
+        return [QuestionEntry(sample.row, scenario, question, key) for question in sample.questions]
 
     def _stored(self, sample: Sample) -> tuple[Unit, ...]:
         told = units(sample.conversation, self.asked.unit)
@@ -69,7 +69,7 @@ class Bench:
         asked = None if ids is None else set(ids)
         return [self.case(one) for id, one in self.entries.items() if asked is None or id in asked]
 
-    def case(self, entry: Entry) -> Case:
+    def case(self, entry: QuestionEntry) -> Case:
         """Return the case that asks the question."""
         question = entry.question
         if question.id not in self._cases:
@@ -87,7 +87,7 @@ class Bench:
             )
         return self._cases[question.id]
 
-    def measured(self, entry: Entry, answer: Answer, *, whole: bool) -> dict[str, Value] | None:
+    def measured(self, entry: QuestionEntry, answer: Answer, *, whole: bool) -> dict[str, Value] | None:
         """Return what an answer to the question comes to, by metric; None where nobody can judge it.
 
         `whole` says that the memory returned all that it would show a model.
@@ -97,7 +97,7 @@ class Bench:
         chosen, _ = metrics_of(self.dataset.format, whole)
         return None if found is None else measure(found, MAX_K if whole else self.asked.limit, chosen)
 
-    def units_of(self, entry: Entry) -> tuple[Unit, ...]:
+    def units_of(self, entry: QuestionEntry) -> tuple[Unit, ...]:
         """Return what is stored for the question."""
         return self._units(entry.row)
 
@@ -124,10 +124,10 @@ def metrics_of(dataset: str, whole: bool) -> tuple[frozenset[str], str]:
     return names, ""
 
 
-def read_bench(path: Path, name: str) -> Bench:
+def read_bench(path: Path, name: str) -> DatasetCases:
     """Return the questions that the YAML file at `path` asks for; messages call it `name`. Raises RecallError."""
     asked = read_mapping(path, name, BenchFile, "`dataset: locomo` and `path: sample`")
-    return Bench(path, name, asked, dataset_of(asked, path.parent, name))
+    return DatasetCases(path, name, asked, dataset_of(asked, path.parent, name))
 
 
 def dataset_of(asked: BenchFile, folder: Path, where: str) -> Dataset:

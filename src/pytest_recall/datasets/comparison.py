@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pytest_recall.datasets.membench import JUDGED, KNOWN, Judged, Line
+from pytest_recall.datasets.membench import JUDGED, KNOWN, JudgedAnswer, QuestionLine
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.metrics.change import Change, Counts, Shown, changes
+from pytest_recall.metrics.change import Change, ChangeSummary, Counts, changes
 
 COMPARED = (
     *("evidence_recall_at_k", "evidence_all_at_k", "reciprocal_rank", "contains_at_k"),
@@ -22,13 +22,13 @@ _GRID = 100
 """Differences of scores are taken to the hundredth: signs can be flipped of those as well, and are sooner counted."""
 
 
-class Asked(NamedTuple):
+class JournalContents(NamedTuple):
     """What a journal holds: who was asked what, as plain arguments, and the questions with what models said of them."""
 
     name: str
     arguments: Mapping[str, Any]
-    lines: Mapping[str, Line]
-    judged: tuple[Judged, ...] = ()
+    lines: Mapping[str, QuestionLine]
+    judged: tuple[JudgedAnswer, ...] = ()
 
 
 class Paired(NamedTuple):
@@ -45,7 +45,7 @@ class Paired(NamedTuple):
     rose: tuple[str, ...]
 
 
-class Left(NamedTuple):
+class LeftQuestions(NamedTuple):
     """The questions that are not compared: in one of the journals only, or failed in one of them."""
 
     only_base: int
@@ -61,21 +61,23 @@ class BenchComparison:
     `unjudged` says why there are none though both have some.
     """
 
-    base: Asked
-    head: Asked
+    base: JournalContents
+    head: JournalContents
     alpha: float
     pairs: int
-    left: Left
+    left: LeftQuestions
     metrics: Mapping[str, Paired]
     judges: str
     unjudged: str
 
-    def shown(self, what: Shown) -> list[str]:
+    def shown(self, what: ChangeSummary) -> list[str]:
         """Return the metrics of which this is shown."""
         return [name for name, one in self.metrics.items() if one.change.shown is what]
 
 
-def compare_benches(base: Asked, head: Asked, *, alpha: float, categories: Collection[str] = ()) -> BenchComparison:
+def compare_benches(
+    base: JournalContents, head: JournalContents, *, alpha: float, categories: Collection[str] = ()
+) -> BenchComparison:
     """Return the comparison of two runs, question by question, of those in `categories` if these are given.
 
     Raises RecallError for runs over different files, for a category that neither has, and where no question
@@ -107,7 +109,7 @@ def compare_benches(base: Asked, head: Asked, *, alpha: float, categories: Colle
         head=head,
         alpha=alpha,
         pairs=len(both),
-        left=Left(len(first) - len(shared), len(second) - len(shared), len(shared) - len(both)),
+        left=LeftQuestions(len(first) - len(shared), len(second) - len(shared), len(shared) - len(both)),
         metrics={name: _paired(pairs, tested[name]) for name, pairs in found.items()},
         judges=judges,
         unjudged=unjudged,
@@ -118,7 +120,7 @@ Pairs = Mapping[str, tuple[float, float]]
 """The values of a metric in both runs, by question."""
 
 
-def _pairs(name: str, ids: Iterable[str], base: Mapping[str, Line], head: Mapping[str, Line]) -> Pairs:
+def _pairs(name: str, ids: Iterable[str], base: Mapping[str, QuestionLine], head: Mapping[str, QuestionLine]) -> Pairs:
     values = {id: (base[id].values.get(name), head[id].values.get(name)) for id in ids}
     return {id: (one, other) for id, (one, other) in values.items() if one is not None and other is not None}
 
@@ -153,7 +155,7 @@ def digest_of(answer: str) -> str:
     return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _judges(base: Asked, head: Asked) -> tuple[str, str]:
+def _judges(base: JournalContents, head: JournalContents) -> tuple[str, str]:
     """Return the judges that are compared, those that judged last of what judged in both, or why there are none."""
     first, second = ([one.judges for one in asked.judged] for asked in (base, head))
     common = [name for name in second if name in set(first)]
@@ -164,7 +166,9 @@ def _judges(base: Asked, head: Asked) -> tuple[str, str]:
     return "", ""
 
 
-def _values(runs: tuple[Asked, Asked], ids: Sequence[str], judges: str) -> list[dict[str, Line]]:
+def _values(
+    runs: tuple[JournalContents, JournalContents], ids: Sequence[str], judges: str
+) -> list[dict[str, QuestionLine]]:
     """Return the questions of each run, with what these judges said by the same prompt of the answers there."""
     base, head = (_said(one, judges) for one in runs)
     fits = {id for id in ids if id in base and id in head and base[id].version == head[id].version}
@@ -174,7 +178,7 @@ def _values(runs: tuple[Asked, Asked], ids: Sequence[str], judges: str) -> list[
     ]
 
 
-def _said(asked: Asked, judges: str) -> dict[str, Judged]:
+def _said(asked: JournalContents, judges: str) -> dict[str, JudgedAnswer]:
     return {
         one.id: one
         for one in asked.judged
@@ -186,5 +190,5 @@ def _said(asked: Asked, judges: str) -> dict[str, Judged]:
     }
 
 
-def _judged(line: Line, said: Judged, arguments: Mapping[str, Any]) -> Line:
+def _judged(line: QuestionLine, said: JudgedAnswer, arguments: Mapping[str, Any]) -> QuestionLine:
     return line.with_values({f"{arguments['dataset']}_judge": float(bool(said.passed))})

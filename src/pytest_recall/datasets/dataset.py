@@ -19,7 +19,7 @@ Granularity = Literal["turn", "session"]
 """What a memory is told at a time."""
 
 
-class Turn(NamedTuple):
+class Utterance(NamedTuple):
     """What one speaker said. `caption` describes an image that came with it; it is no word of the speaker."""
 
     id: str
@@ -32,7 +32,7 @@ class Session(NamedTuple):
     """A sitting of a conversation. `date` is None where `written`, the date as the file has it, cannot be read."""
 
     id: str
-    turns: tuple[Turn, ...]
+    turns: tuple[Utterance, ...]
     date: datetime | None = None
     written: str = ""
 
@@ -43,7 +43,7 @@ class Conversation(NamedTuple):
     id: str
     sessions: tuple[Session, ...]
 
-    def turns(self) -> Iterator[Turn]:
+    def turns(self) -> Iterator[Utterance]:
         """Yield the turns of all sessions, in their order."""
         for session in self.sessions:
             yield from session.turns
@@ -105,7 +105,7 @@ class Sample(NamedTuple):
     oddities: tuple[Oddity, ...] = ()
 
 
-class Unit(NamedTuple):
+class DatasetUnit(NamedTuple):
     """What a memory is told at once. `id` is that of the turn or session, which evidence names.
 
     `metadata` has `conversation`, `session`, `speaker` (of a turn), and `date` in ISO 8601 where it is known.
@@ -116,7 +116,7 @@ class Unit(NamedTuple):
     metadata: Mapping[str, str]
 
 
-def units(conversation: Conversation, granularity: Granularity = "turn") -> Iterator[Unit]:
+def units(conversation: Conversation, granularity: Granularity = "turn") -> Iterator[DatasetUnit]:
     """Yield what a memory is told, from the oldest to the newest, without turns that say nothing."""
     for session in conversation.sessions:
         about = {"conversation": conversation.id, "session": session.id}
@@ -126,18 +126,18 @@ def units(conversation: Conversation, granularity: Granularity = "turn") -> Iter
             about["date_written"] = session.written
         told = [(turn, said(turn)) for turn in session.turns if not is_blank(turn)]
         if granularity == "turn":
-            yield from (Unit(turn.id, text, {**about, "speaker": turn.speaker}) for turn, text in told)
+            yield from (DatasetUnit(turn.id, text, {**about, "speaker": turn.speaker}) for turn, text in told)
         elif told:
-            yield Unit(session.id, "\n".join(text for _, text in told), about)
+            yield DatasetUnit(session.id, "\n".join(text for _, text in told), about)
 
 
-def said(turn: Turn) -> str:
+def said(turn: Utterance) -> str:
     """Return a turn as text: who said what, and in brackets what an image showed."""
     text, caption = turn.text.strip(), turn.caption.strip()
     return " ".join(part for part in (f"{turn.speaker}:", text, caption and f"[image: {caption}]") if part)
 
 
-def is_blank(turn: Turn) -> bool:
+def is_blank(turn: Utterance) -> bool:
     """Whether a turn has neither text nor an image."""
     return not turn.text.strip() and not turn.caption.strip()
 

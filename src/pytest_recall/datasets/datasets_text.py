@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from pytest_recall.datasets.comparison import Asked, BenchComparison, Paired
+from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.dataset import Inventory, Kind
-from pytest_recall.datasets.membench import Arguments, Group, Judged, Line, Summary, plain
+from pytest_recall.datasets.membench import (
+    Arguments,
+    CategoryResult,
+    JudgedAnswer,
+    MembenchSummary,
+    QuestionLine,
+    plain,
+)
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.tables import cell, code, grid, markdown_grid
 from pytest_recall.files.wording import listed, p_value, percent, plural
-from pytest_recall.metrics.change import Shown
+from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -35,7 +42,9 @@ SHOWN_LOST = 5
 """Answers without a verdict that are told one by one."""
 
 
-def membench_lines(arguments: Arguments, summary: Summary, problems: Sequence[Line] = ()) -> Iterator[str]:
+def membench_lines(
+    arguments: Arguments, summary: MembenchSummary, problems: Sequence[QuestionLine] = ()
+) -> Iterator[str]:
     """Yield the lines for a terminal; `problems` are some of the questions that failed."""
     asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
     left = "" if summary.complete else f" of {summary.total:,}"
@@ -65,7 +74,7 @@ def membench_lines(arguments: Arguments, summary: Summary, problems: Sequence[Li
         )
 
 
-def verdicts(judges: str, judged: Sequence[Judged], spend: Spend) -> Iterator[str]:
+def verdicts(judges: str, judged: Sequence[JudgedAnswer], spend: Spend) -> Iterator[str]:
     """Yield the lines on what `judges` said of the answers, and what that took."""
     yield f"judged by {judges}: {plural(len(judged), 'answer')}"
     lost = [one for one in judged if one.passed is None]
@@ -75,14 +84,14 @@ def verdicts(judges: str, judged: Sequence[Judged], spend: Spend) -> Iterator[st
     yield from cost_text.cost_lines({"": spend})
 
 
-def verdicts_json(judges: str, judged: Sequence[Judged], spend: Spend) -> dict[str, Any]:
+def verdicts_json(judges: str, judged: Sequence[JudgedAnswer], spend: Spend) -> dict[str, Any]:
     """Return the same as plain JSON types."""
     undecided = [{"id": one.id, "error": one.error} for one in judged if one.passed is None]
     told = cost_text.cost_json({"": spend})["total"]
     return {"models": judges, "answers": len(judged), "undecided": undecided, "cost": told}
 
 
-def table(summary: Summary, *, markdown: bool = False, failed: str = "failed") -> list[str]:
+def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "failed") -> list[str]:
     """Return the lines of the table; `failed` is what questions that broke are called at its head."""
     groups = {**summary.categories, "all": summary.everything}
     names = [name for name in SHOWN if name in summary.everything.means]
@@ -100,7 +109,7 @@ def table(summary: Summary, *, markdown: bool = False, failed: str = "failed") -
     return markdown_grid(head, rows) if markdown else list(grid(head, rows))
 
 
-def sections(datasets: Mapping[str, Summary]) -> Iterator[str]:
+def sections(datasets: Mapping[str, MembenchSummary]) -> Iterator[str]:
     """Yield the lines of a run of pytest over the questions of datasets: for each file a table."""
     for name, summary in datasets.items():
         yield f"{name}: {plural(summary.everything.n, 'question')}"
@@ -109,7 +118,7 @@ def sections(datasets: Mapping[str, Summary]) -> Iterator[str]:
         yield _legend(datasets.values())
 
 
-def membench_markdown(datasets: Mapping[str, Summary]) -> list[str]:
+def membench_markdown(datasets: Mapping[str, MembenchSummary]) -> list[str]:
     """Return the same in Markdown."""
     lines: list[str] = []
     for name, summary in datasets.items():
@@ -122,7 +131,7 @@ def membench_markdown(datasets: Mapping[str, Summary]) -> list[str]:
     return [*lines, f"{_legend(datasets.values())}."]
 
 
-def groups(summary: Summary) -> dict[str, Any]:
+def groups(summary: MembenchSummary) -> dict[str, Any]:
     """Return what a summary has of all questions and of each category, with all metrics, as plain JSON types."""
     return {
         "all": _group(summary.everything),
@@ -130,11 +139,11 @@ def groups(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _legend(summaries: Iterable[Summary]) -> str:
+def _legend(summaries: Iterable[MembenchSummary]) -> str:
     return "mean (95 % interval)" + (", n where it is of fewer" if any(map(_partial, summaries)) else "")
 
 
-def _cell(group: Group, name: str) -> str:
+def _cell(group: CategoryResult, name: str) -> str:
     mean = group.means.get(name)
     if mean is None or mean.value is None:
         return "–"
@@ -143,16 +152,16 @@ def _cell(group: Group, name: str) -> str:
     return f"{mean.value:.2f}{interval}{fewer}"
 
 
-def _judged(group: Group) -> int:
+def _judged(group: CategoryResult) -> int:
     return group.n - group.failures - group.unjudged
 
 
-def _partial(summary: Summary) -> bool:
+def _partial(summary: MembenchSummary) -> bool:
     groups = (*summary.categories.values(), summary.everything)
     return any(mean.n != _judged(group) for group in groups for name, mean in group.means.items() if name in SHOWN)
 
 
-def membench_json(arguments: Arguments, summary: Summary) -> dict[str, Any]:
+def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, Any]:
     """Return the same, with all metrics, as plain JSON types."""
     return {
         "version": 1,
@@ -166,7 +175,7 @@ def membench_json(arguments: Arguments, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: CategoryResult) -> dict[str, Any]:
     means: Mapping[str, Mean] = group.means
     return {
         "n": group.n,
@@ -202,7 +211,7 @@ def comparison_markdown(found: BenchComparison) -> str:
 
 def headline(found: BenchComparison) -> str:
     """Return what is shown, in a few words."""
-    for what in (Shown.DROP, Shown.RISE):
+    for what in (ChangeSummary.DROP, ChangeSummary.RISE):
         if names := found.shown(what):
             return f"a {what} is shown ({listed(SHOWN[name] for name in names)})"
     return "nothing is shown"
@@ -212,7 +221,7 @@ def verdict(found: BenchComparison) -> str:
     """Return what the comparison shows."""
     told = [
         f"A {what} is shown in {listed(SHOWN[name] for name in names)}."
-        for what in (Shown.DROP, Shown.RISE)
+        for what in (ChangeSummary.DROP, ChangeSummary.RISE)
         if (names := found.shown(what))
     ]
     if told:
@@ -273,13 +282,13 @@ def comparison_json(found: BenchComparison) -> dict[str, Any]:
         "pairs": found.pairs,
         "not_compared": found.left._asdict(),
         "judges": found.judges or None,
-        "drops": found.shown(Shown.DROP),
-        "rises": found.shown(Shown.RISE),
+        "drops": found.shown(ChangeSummary.DROP),
+        "rises": found.shown(ChangeSummary.RISE),
         "metrics": {name: _metric(one) for name, one in found.metrics.items()},
     }
 
 
-def _run(one: Asked) -> dict[str, Any]:
+def _run(one: JournalContents) -> dict[str, Any]:
     return {"journal": one.name, **one.arguments}
 
 
@@ -374,7 +383,7 @@ def dataset_json(checked: Checked) -> dict[str, Any]:
 HEAD = ("reported by others", "model", "category", "of theirs", "theirs", "ours")
 
 
-def reported_lines(reported: Sequence[Reported], summary: Summary, *, same_file: bool) -> Iterator[str]:
+def reported_lines(reported: Sequence[Reported], summary: MembenchSummary, *, same_file: bool) -> Iterator[str]:
     """Yield the lines for a terminal; `same_file` says that ours was asked of the published file, and all of it."""
     yield "NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours"
     rows = [
@@ -395,7 +404,7 @@ def reported_lines(reported: Sequence[Reported], summary: Summary, *, same_file:
         yield f"[{number}] {source}"
 
 
-def reported_json(reported: Sequence[Reported], summary: Summary, *, same_file: bool) -> dict[str, Any]:
+def reported_json(reported: Sequence[Reported], summary: MembenchSummary, *, same_file: bool) -> dict[str, Any]:
     """Return the same as plain JSON types."""
     figures = [
         {**one._asdict(), "category": one.category or None, "measured_here": False, "ours": _plain(_mean(one, summary))}
@@ -404,12 +413,12 @@ def reported_json(reported: Sequence[Reported], summary: Summary, *, same_file: 
     return {"same_file": same_file, "figures": figures}
 
 
-def _mean(one: Reported, summary: Summary) -> Mean | None:
+def _mean(one: Reported, summary: MembenchSummary) -> Mean | None:
     group = summary.categories.get(one.category) if one.category else summary.everything
     return None if group is None else group.means.get(one.metric)
 
 
-def _ours(one: Reported, summary: Summary) -> str:
+def _ours(one: Reported, summary: MembenchSummary) -> str:
     mean = _mean(one, summary)
     return "–" if mean is None or mean.value is None else f"{mean.value:.3f}"
 

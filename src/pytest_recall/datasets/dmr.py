@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
-from pytest_recall.datasets.rows import Row
+from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Utterance, is_blank
+from pytest_recall.datasets.rows import DatasetRow
 
 CATEGORY = "deep-memory-retrieval"
 """The dataset has a single task and names no categories."""
@@ -19,7 +19,7 @@ SPEAKERS = ("Speaker 1", "Speaker 2")
 
 def sample(given: Any, file: str, number: int) -> Sample:
     """Return a question with its conversation. Raises RecallError for a row that does not fit."""
-    row = Row(file, number)
+    row = DatasetRow(file, number)
     fields = row.mapping(given, expected="chats with a question")
     asked = row.mapping(fields.get("self_instruct"), "self_instruct", "the question `B` and its answer `A`")
     earlier = row.items(fields.get("previous_dialogs"), "previous_dialogs", "a list of chats")
@@ -46,13 +46,13 @@ def sample(given: Any, file: str, number: int) -> Sample:
     return Sample(number, Conversation(row.id, tuple(sessions)), (question,), tuple(oddities))
 
 
-def _turns(row: Row, field: str, given: Any, session: int, oddities: list[Oddity]) -> tuple[Turn, ...]:
-    turns: list[Turn] = []
+def _turns(row: DatasetRow, field: str, given: Any, session: int, oddities: list[Oddity]) -> tuple[Utterance, ...]:
+    turns: list[Utterance] = []
     for k, one in enumerate(row.items(given, field, "a list of turns"), start=1):
         fields = row.mapping(one, f"{field}[{k}]", "a turn")
         text = row.text(fields.get("text"), f"{field}[{k}].text", some=False)
         speaker = fields.get("id")
-        turn = Turn(f"S{session}:{k}", speaker if speaker in SPEAKERS else SPEAKERS[(k - 1) % 2], text)
+        turn = Utterance(f"S{session}:{k}", speaker if speaker in SPEAKERS else SPEAKERS[(k - 1) % 2], text)
         if is_blank(turn):
             oddities.append(Oddity(Kind.BLANK, f"{row.place}: {field}[{k}]", "not told"))
         turns.append(turn)

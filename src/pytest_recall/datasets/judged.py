@@ -12,11 +12,11 @@ from typing import NamedTuple
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_fields import Strictness
-from pytest_recall.datasets.cases import Bench
+from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.comparison import digest_of
 from pytest_recall.datasets.dataset import Question
-from pytest_recall.datasets.membench import Judged, Line
-from pytest_recall.datasets.membench_run import Found, Judgements, judged
+from pytest_recall.datasets.membench import JudgedAnswer, QuestionLine
+from pytest_recall.datasets.membench_run import Judgements, MembenchResult, judged
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, one_line
@@ -35,15 +35,15 @@ EVERY = 25
 """Judgements between two lines that say how far it is."""
 
 
-class Sitting(NamedTuple):
+class JudgingResult(NamedTuple):
     """What judging came to: the questions with its values, each judgement, and what all its calls were."""
 
-    found: Found
-    judged: tuple[Judged, ...]
+    found: MembenchResult
+    judged: tuple[JudgedAnswer, ...]
     spend: Spend
 
     @property
-    def undecided(self) -> tuple[Judged, ...]:
+    def undecided(self) -> tuple[JudgedAnswer, ...]:
         """The answers on which it came to no verdict."""
         return tuple(one for one in self.judged if one.passed is None)
 
@@ -74,14 +74,14 @@ class _Counted:
 class _Asked(NamedTuple):
     """What is asked about an answer: the judgement without what is said, and who says it."""
 
-    blank: Judged
+    blank: JudgedAnswer
     decide: Callable[[], Verdict]
 
 
-class Judge:
+class AnswerJudge:
     """The models that judge the answers to a dataset's questions, whose calls go by the `tape` if there is one."""
 
-    def __init__(self, bench: Bench, panel: Panel, rubric: Rubric, tape: Tape | None) -> None:
+    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Rubric, tape: Tape | None) -> None:
         self.calls: list[Call] = []
         self._bench = bench
         self._rubric = rubric
@@ -108,7 +108,7 @@ class Judge:
         """Put the known answers to the models. Raises RecallError if one of them must not judge."""
         self._judge.ready()
 
-    def asked(self, line: Line) -> _Asked | None:
+    def asked(self, line: QuestionLine) -> _Asked | None:
         """Return what is asked about an answer; None where the paper has no rule."""
         question = self._bench.entries[line.id].question
         if line.answer is None or not _has_rule(question, self._bench.dataset.format):
@@ -118,7 +118,9 @@ class Judge:
         inquiry = paper.inquiry(answer, case, **call.arguments)
         text = json.dumps([self.name, self._panel.appeal, self._panel.audit, inquiry.version, inquiry.parts])
         key = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
-        blank = Judged(id=line.id, key=key, judges=self.name, version=inquiry.version, answer=digest_of(line.answer))
+        blank = JudgedAnswer(
+            id=line.id, key=key, judges=self.name, version=inquiry.version, answer=digest_of(line.answer)
+        )
         return _Asked(blank, lambda: self._judge(answer, case, **call.arguments))
 
 
@@ -138,8 +140,14 @@ def _case(question: Question, call: JudgeCall) -> Case:
 
 
 def judge_all(
-    bench: Bench, found: Found, folder: Path, judge: Judge, *, fresh: bool, tell: Callable[[str], None]
-) -> Sitting:
+    bench: DatasetCases,
+    found: MembenchResult,
+    folder: Path,
+    judge: AnswerJudge,
+    *,
+    fresh: bool,
+    tell: Callable[[str], None],
+) -> JudgingResult:
     """Judge the answers that are in `found`, but for those whose verdict is in `folder`, which takes in each at once.
 
     `fresh` asks about all of them. Raises RecallError where no question has an answer, for a judge that must not
@@ -173,10 +181,12 @@ def judge_all(
                     tell(f"{len(sat):,} of {len(to_ask):,} answers judged")
     lines = tuple(_with(line, metric, sat) for line in found.lines)
     told = tuple(sat[id] for id in to_ask)
-    return Sitting(found._replace(lines=lines), told, spend_of((call for one in told for call in one.calls), stays=()))
+    return JudgingResult(
+        found._replace(lines=lines), told, spend_of((call for one in told for call in one.calls), stays=())
+    )
 
 
-def _one(asked: _Asked, judge: Judge) -> Judged:
+def _one(asked: _Asked, judge: AnswerJudge) -> JudgedAnswer:
     """Return what came of one answer; the first one has the calls about the known answers as well."""
     found = asked.blank
     try:
@@ -190,7 +200,7 @@ def _one(asked: _Asked, judge: Judge) -> Judged:
     return found
 
 
-def _with(line: Line, metric: str, sat: Mapping[str, Judged]) -> Line:
+def _with(line: QuestionLine, metric: str, sat: Mapping[str, JudgedAnswer]) -> QuestionLine:
     if line.id not in sat:
         return line
     passed = sat[line.id].passed

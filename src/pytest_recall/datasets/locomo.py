@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_recall.cases.case import NAME_PATTERN
-from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
-from pytest_recall.datasets.rows import Row, locomo_date, unique
+from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Utterance, is_blank
+from pytest_recall.datasets.rows import DatasetRow, locomo_date, unique
 from pytest_recall.files.errors import one_line
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -25,7 +25,7 @@ _TURN = re.compile(r"D:?0*(\d{1,9}):0*(\d{1,9})", re.ASCII)
 
 def sample(given: Any, file: str, number: int) -> Sample:
     """Return a conversation with its questions. Raises RecallError for a row that does not fit."""
-    row = Row(file, number)
+    row = DatasetRow(file, number)
     fields = row.mapping(given, expected="a conversation")
     # Its id is the scenario of its questions as well.
     row.id = row.name(fields.get("sample_id"), "sample_id")
@@ -39,7 +39,7 @@ def sample(given: Any, file: str, number: int) -> Sample:
     return Sample(number, conversation, questions, tuple(oddities))
 
 
-def _conversation(row: Row, fields: Mapping[str, Any], oddities: list[Oddity]) -> Conversation:
+def _conversation(row: DatasetRow, fields: Mapping[str, Any], oddities: list[Oddity]) -> Conversation:
     # By number: as text, `session_10` comes before `session_2`.
     numbers = {key: int(found[1]) for key in fields if (found := _SESSION.fullmatch(key))}
     if not numbers:
@@ -57,7 +57,9 @@ def _conversation(row: Row, fields: Mapping[str, Any], oddities: list[Oddity]) -
     return Conversation(row.id, sessions)
 
 
-def _session(row: Row, field: str, fields: Mapping[str, Any], taken: set[str], oddities: list[Oddity]) -> Session:
+def _session(
+    row: DatasetRow, field: str, fields: Mapping[str, Any], taken: set[str], oddities: list[Oddity]
+) -> Session:
     given = row.items(fields[field], field, "a list of turns")
     turns = tuple(_turn(row, f"{field}[{k}]", one, taken, oddities) for k, one in enumerate(given, start=1))
     key = f"{field}{_DATE}"
@@ -68,14 +70,14 @@ def _session(row: Row, field: str, fields: Mapping[str, Any], taken: set[str], o
     return Session(field, turns, date, written)
 
 
-def _turn(row: Row, field: str, given: Any, taken: set[str], oddities: list[Oddity]) -> Turn:
+def _turn(row: DatasetRow, field: str, given: Any, taken: set[str], oddities: list[Oddity]) -> Utterance:
     fields = row.mapping(given, field, "a turn")
     wanted = row.text(fields.get("dia_id"), f"{field}.dia_id")
     id = unique(wanted, taken)
     if id != wanted:
         oddities.append(Oddity(Kind.SAME_ID, f"{row.place}: {field}.dia_id", f"{wanted!r} became {id!r}"))
     caption = fields.get("blip_caption")
-    turn = Turn(
+    turn = Utterance(
         id,
         row.text(fields.get("speaker"), f"{field}.speaker"),
         row.text(fields.get("text"), f"{field}.text", some=False),
@@ -86,7 +88,7 @@ def _turn(row: Row, field: str, given: Any, taken: set[str], oddities: list[Oddi
     return turn
 
 
-def _question(row: Row, n: int, given: Any, known: Mapping[str, str], oddities: list[Oddity]) -> Question:
+def _question(row: DatasetRow, n: int, given: Any, known: Mapping[str, str], oddities: list[Oddity]) -> Question:
     field = f"qa[{n}]"
     fields = row.mapping(given, field, "a question")
     number = fields.get("category")
@@ -117,7 +119,7 @@ def _question(row: Row, n: int, given: Any, known: Mapping[str, str], oddities: 
 
 
 def _evidence(
-    row: Row, field: str, given: Any, known: Mapping[str, str], oddities: list[Oddity]
+    row: DatasetRow, field: str, given: Any, known: Mapping[str, str], oddities: list[Oddity]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the ids of the turns that are named, and what names none."""
     place = f"{row.place}: {field}.evidence"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Turn, is_blank
-from pytest_recall.datasets.rows import Row, longmemeval_date, unique
+from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Utterance, is_blank
+from pytest_recall.datasets.rows import DatasetRow, longmemeval_date, unique
 from pytest_recall.files.errors import RecallError, nearest, one_line
 
 CATEGORIES = (
@@ -28,7 +28,7 @@ ROLES = ("user", "assistant")
 
 def sample(given: Any, file: str, number: int) -> Sample:
     """Return a question with its conversation. Raises RecallError for a row that does not fit."""
-    row = Row(file, number)
+    row = DatasetRow(file, number)
     fields = row.mapping(given, expected="a question")
     row.id = row.name(fields.get("question_id"), "question_id")
     category = row.text(fields.get("question_type"), "question_type")
@@ -79,7 +79,7 @@ def sample(given: Any, file: str, number: int) -> Sample:
 
 
 def _conversation(
-    row: Row, haystack: Sequence[Any], ids: Sequence[Any], dates: Sequence[Any], oddities: list[Oddity]
+    row: DatasetRow, haystack: Sequence[Any], ids: Sequence[Any], dates: Sequence[Any], oddities: list[Oddity]
 ) -> tuple[Conversation, tuple[str, ...]]:
     """Return the sessions by date, and the ids of the turns that are marked as holding the answer."""
     for field, values in (("haystack_session_ids", ids), ("haystack_dates", dates)):
@@ -95,7 +95,7 @@ def _conversation(
             said = f"{one_line(wanted, 40)!r} became {one_line(id, 44)!r}"
             oddities.append(Oddity(Kind.SAME_ID, f"{row.place}: haystack_session_ids[{n}]", said))
         written = row.text(date, f"haystack_dates[{n}]", some=False)
-        turns: list[Turn] = []
+        turns: list[Utterance] = []
         for k, one in enumerate(row.items(given, field, "a list of turns"), start=1):
             turn, holds = _turn(row, f"{field}[{k}]", one, f"{id}_{k}")
             turns.append(turn)
@@ -113,7 +113,7 @@ def _conversation(
     return Conversation(row.id, tuple(sessions)), tuple(marked)
 
 
-def _turn(row: Row, field: str, given: Any, id: str) -> tuple[Turn, bool]:
+def _turn(row: DatasetRow, field: str, given: Any, id: str) -> tuple[Utterance, bool]:
     fields = row.mapping(given, field, "a turn")
     role = row.text(fields.get("role"), f"{field}.role")
     if role not in ROLES:
@@ -121,10 +121,10 @@ def _turn(row: Row, field: str, given: Any, id: str) -> tuple[Turn, bool]:
     holds = fields.get("has_answer")
     if holds is not None and not isinstance(holds, bool):
         row.refuse(f"{field}.has_answer", "true or false", holds)
-    return Turn(id, role, row.text(fields.get("content"), f"{field}.content", some=False)), bool(holds)
+    return Utterance(id, role, row.text(fields.get("content"), f"{field}.content", some=False)), bool(holds)
 
 
-def _date(row: Row, field: str, written: str, oddities: list[Oddity]) -> datetime | None:
+def _date(row: DatasetRow, field: str, written: str, oddities: list[Oddity]) -> datetime | None:
     date = longmemeval_date(written)
     if date is None:
         oddities.append(Oddity(Kind.NO_DATE, f"{row.place}: {field}", f"{one_line(written, 60)!r}"))

@@ -44,7 +44,7 @@ class Arguments(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class QuestionLine:
     """One question that was asked.
 
     `values` are its metrics; one with an `error` has none, and neither has one that is `unjudged`, which
@@ -69,12 +69,12 @@ class Line:
         answer = {} if self.answer is None else {"answer": self.answer}
         return {"id": self.id, "category": self.category, **plain, **answer}
 
-    def with_values(self, values: Mapping[str, Value]) -> Line:
+    def with_values(self, values: Mapping[str, Value]) -> QuestionLine:
         """Return the line with further values."""
         return replace(self, values={**self.values, **values})
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Line:
+    def from_json(cls, plain: Mapping[str, Any]) -> QuestionLine:
         """Return the line that `to_json` gave. Raises KeyError, TypeError or ValueError for what it has not."""
         values = values_of(plain.get("values", {}))
         for name, value in values.items():
@@ -84,7 +84,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedAnswer:
     """What a model said of the answer to the question `id`; `passed` is None where it came to no verdict, for `error`.
 
     `key` stands for who was asked what: another answer, model or prompt has another one. `judges` are all that could
@@ -111,13 +111,13 @@ class Judged:
         return {**kept, "calls": [call.to_json() for call in self.calls]}
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Judged:
+    def from_json(cls, plain: Mapping[str, Any]) -> JudgedAnswer:
         """Return what `to_json` gave. Raises KeyError, TypeError or ValueError for what it has not."""
         calls = tuple(Call.from_json(call) for call in plain.get("calls", ()))
         return cls(**{"id": plain["id"], "key": plain["key"], **typed(cls, plain), "calls": calls})
 
 
-class Group(NamedTuple):
+class CategoryResult(NamedTuple):
     """What the questions of a category, or all of them, came to: `n` were asked, `failures` broke.
 
     `unjudged` are those that nobody can judge. Neither these nor failures are in the means.
@@ -129,7 +129,7 @@ class Group(NamedTuple):
     means: Mapping[str, Mean]
 
 
-class Summary(NamedTuple):
+class MembenchSummary(NamedTuple):
     """What a run came to so far: `asked` of `total` questions.
 
     `latency` are percentiles, in seconds, of a question; `ingests` counts how often a conversation was
@@ -137,8 +137,8 @@ class Summary(NamedTuple):
     """
 
     total: int
-    everything: Group
-    categories: Mapping[str, Group]
+    everything: CategoryResult
+    categories: Mapping[str, CategoryResult]
     latency: Mapping[str, float | None]
     ingests: int
     units: int
@@ -155,7 +155,7 @@ class _Group:
         self.n = self.failures = self.unjudged = 0
         self.tallies: dict[str, Tally] = {}
 
-    def add(self, line: Line) -> None:
+    def add(self, line: QuestionLine) -> None:
         self.n += 1
         self.failures += bool(line.error)
         self.unjudged += bool(line.unjudged)
@@ -168,12 +168,12 @@ class _Group:
             else:
                 tally.add(value)
 
-    def found(self) -> Group:
+    def found(self) -> CategoryResult:
         means = {name: self.tallies[name].mean() for name in KNOWN if name in self.tallies}
-        return Group(self.n, self.failures, self.unjudged, means)
+        return CategoryResult(self.n, self.failures, self.unjudged, means)
 
 
-class Fold:
+class MembenchFold:
     """Adds lines up as they come; it keeps sums, and the seconds of each question."""
 
     def __init__(self, total: int) -> None:
@@ -184,7 +184,7 @@ class Fold:
         self._ingests = self._units = 0
         self._ingest_seconds = 0.0
 
-    def add(self, line: Line) -> None:
+    def add(self, line: QuestionLine) -> None:
         """Take a line."""
         self._all.add(line)
         self._categories.setdefault(line.category, _Group()).add(line)
@@ -195,9 +195,9 @@ class Fold:
             self._ingest_seconds += line.ingest_seconds
             self._units += line.units or 0
 
-    def summary(self) -> Summary:
+    def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
-        return Summary(
+        return MembenchSummary(
             total=self._total,
             everything=self._all.found(),
             categories={name: group.found() for name, group in sorted(self._categories.items())},
@@ -208,22 +208,22 @@ class Fold:
         )
 
 
-def fold(lines: Iterable[Line], total: int) -> Summary:
+def fold(lines: Iterable[QuestionLine], total: int) -> MembenchSummary:
     """Return what the lines come to, of `total` questions; to the last digit the same in whichever order they are."""
-    found = Fold(total)
+    found = MembenchFold(total)
     for line in sorted(lines, key=lambda one: one.id):
         found.add(line)
     return found.summary()
 
 
-def by_file(trials: Iterable[Trial]) -> dict[str, Summary]:
+def by_file(trials: Iterable[Trial]) -> dict[str, MembenchSummary]:
     """Return what the questions of datasets came to, of which the `trials` are, by the file that names the dataset.
 
     A trial that was skipped, such as of what nobody can judge, is not judged; one with an error is a failure.
     """
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, list[QuestionLine]] = {}
     for trial in trials:
-        line = Line(id=trial.case_id, category=trial.dimension, values=trial.measured or {})
+        line = QuestionLine(id=trial.case_id, category=trial.dimension, values=trial.measured or {})
         if trial.outcome is Outcome.ERROR:
             line = replace(line, values={}, error=trial.error or "no verdict")
         elif trial.measured is None:
@@ -232,7 +232,7 @@ def by_file(trials: Iterable[Trial]) -> dict[str, Summary]:
     return {name: fold(lines[name], len(lines[name])) for name in sorted(lines)}
 
 
-def kept(lines: Collection[Line], total: int, keeps_failed: bool) -> str:
+def kept(lines: Collection[QuestionLine], total: int, keeps_failed: bool) -> str:
     """Return, in words, how many of `total` questions are in `lines` for good, and what becomes of failed ones."""
     failed = sum(bool(line.error) for line in lines)
     if keeps_failed:

@@ -8,10 +8,20 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.datasets.cases import Bench, Entry, metrics_of
-from pytest_recall.datasets.comparison import Asked
+from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
+from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
-from pytest_recall.datasets.membench import FORMAT, Arguments, Judged, Line, Summary, differences, fold, kept, plain
+from pytest_recall.datasets.membench import (
+    FORMAT,
+    Arguments,
+    JudgedAnswer,
+    MembenchSummary,
+    QuestionLine,
+    differences,
+    fold,
+    kept,
+    plain,
+)
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError, one_line
 from pytest_recall.files.json_lines import Appended, appended
@@ -24,7 +34,7 @@ NAME = "questions.jsonl"
 JUDGED_NAME = "judged.jsonl"
 
 
-def begun(folder: Path, arguments: Arguments) -> Iterator[Line]:
+def begun(folder: Path, arguments: Arguments) -> Iterator[QuestionLine]:
     """Yield the lines that are there from an earlier run with the same arguments.
 
     A last line that was cut off is left out. Raises RecallError where the arguments are others.
@@ -39,7 +49,7 @@ def begun(folder: Path, arguments: Arguments) -> Iterator[Line]:
                 if changed:
                     raise RecallError(f"{path}: {'; '.join(changed)}; ask the same as before, or name another --out")
                 continue
-            yield Line.from_json(record)
+            yield QuestionLine.from_json(record)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise RecallError(f"{path}:{number}: is no line of a membench; delete the folder to begin anew") from None
 
@@ -51,7 +61,7 @@ def folder_of(named: str, *beside: Path) -> Path | None:
     return next((folder for folder in folders if (folder / NAME).is_file()), None)
 
 
-def read_asked(folder: Path, name: str) -> Asked:
+def read_asked(folder: Path, name: str) -> JournalContents:
     """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
     begin: Any = next((record for number, record in appended(folder / NAME) if number == 1), None)
     try:
@@ -59,22 +69,22 @@ def read_asked(folder: Path, name: str) -> Asked:
         head = Arguments(**{**kept, "categories": tuple(kept["categories"])})
     except (ValueError, KeyError, TypeError):
         raise RecallError(f"{folder / NAME}:1: is no head of a membench; name the folder of one") from None
-    return Asked(name, kept, {line.id: line for line in begun(folder, head)}, tuple(judged(folder)))
+    return JournalContents(name, kept, {line.id: line for line in begun(folder, head)}, tuple(judged(folder)))
 
 
-def judged(folder: Path) -> Iterator[Judged]:
+def judged(folder: Path) -> Iterator[JudgedAnswer]:
     """Yield what models said of the answers; of what was judged again the last one holds. Raises RecallError."""
     path = folder / JUDGED_NAME
     for number, record in appended(path):
         try:
-            yield Judged.from_json(record)
+            yield JudgedAnswer.from_json(record)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise RecallError(
                 f"{path}:{number}: is no judgement of a membench; delete the file to judge anew"
             ) from None
 
 
-class Journal(Appended):
+class MembenchJournal(Appended):
     """The journal of a run, begun or gone on with; a context manager. Raises OSError."""
 
     def __init__(self, folder: Path, arguments: Arguments) -> None:
@@ -82,7 +92,7 @@ class Journal(Appended):
         if not self._file.tell():
             self.append({"format": FORMAT, "arguments": plain(arguments)})
 
-    def add(self, line: Line) -> None:
+    def add(self, line: QuestionLine) -> None:
         """Append a line."""
         self.append(line.to_json())
 
@@ -93,7 +103,7 @@ class Judgements(Appended):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / JUDGED_NAME)
 
-    def add(self, one: Judged) -> None:
+    def add(self, one: JudgedAnswer) -> None:
         """Append what was said of an answer."""
         self.append(one.to_json())
 
@@ -104,24 +114,24 @@ SHOWN = 5
 """Failures that are told one by one."""
 
 
-class Found(NamedTuple):
+class MembenchResult(NamedTuple):
     """What a run came to so far: the questions that were asked, in the order of the dataset, of `total`."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[QuestionLine, ...]
     total: int
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> MembenchSummary:
         """What all of them came to."""
         return fold(self.lines, self.total)
 
     @property
-    def failed(self) -> tuple[Line, ...]:
+    def failed(self) -> tuple[QuestionLine, ...]:
         """The first of its failures."""
         return tuple(line for line in self.lines if line.error)[:SHOWN]
 
 
-def arguments_of(bench: Bench, client: Client) -> Arguments:
+def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
     """Return what decides the outcome of a run. Raises RecallError if the dataset cannot be read."""
     asked = bench.asked
     return Arguments(
@@ -139,7 +149,7 @@ def arguments_of(bench: Bench, client: Client) -> Arguments:
 
 
 def go_on(
-    bench: Bench,
+    bench: DatasetCases,
     client: Client,
     folder: Path,
     arguments: Arguments,
@@ -147,7 +157,7 @@ def go_on(
     allowed: bool,
     tell: Callable[[str], None],
     keeps_failed: bool = False,
-) -> Found:
+) -> MembenchResult:
     """Ask the questions that the journal in `folder` has no verdict on yet, and return what all of them came to.
 
     A question that failed is asked again, unless the run `keeps_failed` ones. `allowed` says that a memory may be
@@ -158,7 +168,7 @@ def go_on(
     if missing:
         tell(missing)
     total = len(bench.entries)
-    lines: dict[str, Line] = {}
+    lines: dict[str, QuestionLine] = {}
     with locked(folder / ".lock"):
         for line in begun(folder, arguments):
             lines[line.id] = line  # Of a question that was asked again the last one holds.
@@ -167,7 +177,7 @@ def go_on(
             tell(f"{folder}: {kept(lines.values(), total, keeps_failed)}")
         if len(done) < total:
             told = time.monotonic()
-            with _opened(client, allowed) as memory, Journal(folder, arguments) as journal:
+            with _opened(client, allowed) as memory, MembenchJournal(folder, arguments) as journal:
                 try:
                     for count, line in enumerate(ask_all(bench, memory, done), start=len(done) + 1):
                         journal.add(line)
@@ -177,7 +187,7 @@ def go_on(
                             tell(f"{count:,} of {total:,} questions")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; the same command continues it") from None
-    return Found(tuple(lines[id] for id in bench.entries if id in lines), total)
+    return MembenchResult(tuple(lines[id] for id in bench.entries if id in lines), total)
 
 
 @contextmanager
@@ -197,7 +207,7 @@ def _opened(client: Client, allowed: bool) -> Iterator[Memory]:
                 memory.reset()
 
 
-def ask_all(bench: Bench, memory: Memory, done: frozenset[str]) -> Iterator[Line]:
+def ask_all(bench: DatasetCases, memory: Memory, done: frozenset[str]) -> Iterator[QuestionLine]:
     """Yield what comes of each question that is not `done`, in the order of the dataset.
 
     A conversation is stored once for its questions. What breaks is a failure of its question, and the others
@@ -208,15 +218,15 @@ def ask_all(bench: Bench, memory: Memory, done: frozenset[str]) -> Iterator[Line
             yield _asked(bench, memory, entry)
 
 
-def _asked(bench: Bench, memory: Memory, entry: Entry) -> Line:
+def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> QuestionLine:
     question = entry.question
     try:
         answer = memory.ask(bench.case(entry))
     except CaseError as error:
-        return Line(id=question.id, category=question.category, error=one_line(str(error)))
+        return QuestionLine(id=question.id, category=question.category, error=one_line(str(error)))
     values = bench.measured(entry, answer, whole=memory.whole)
     stored = answer.usage.get("memory_store_seconds")
-    return Line(
+    return QuestionLine(
         id=question.id,
         category=question.category,
         values=values or {},

@@ -186,7 +186,7 @@ class _Builder:
             top[self._keys[-1]] = value
 
 
-class Row:
+class DatasetRow:
     """A row of a file: where it is, which messages begin with."""
 
     def __init__(self, file: str, number: int) -> None:

@@ -80,14 +80,14 @@ class Clock(NamedTuple):
     roll: Callable[[], float] = random.random
 
 
-class Reply(NamedTuple):
+class ForgeReply(NamedTuple):
     """What came back: JSON, and the address of the next page if there is one."""
 
     data: Any
     next: str | None
 
 
-class Client:
+class ForgeClient:
     """A client for the API at `url`. Its `secret` is sent with each request and is in no message.
 
     `patience` bounds, in seconds, the waits for one request together.
@@ -133,7 +133,7 @@ class Client:
         """
         return self._send(method, self._url + path, body).data
 
-    def _send(self, method: str, address: str, body: Mapping[str, Any] | None) -> Reply:
+    def _send(self, method: str, address: str, body: Mapping[str, Any] | None) -> ForgeReply:
         began, failures = self._clock.now(), 0
         while True:
             failures += 1
@@ -152,7 +152,7 @@ class Client:
 
     def _once(
         self, method: str, address: str, body: Mapping[str, Any] | None
-    ) -> tuple[Reply | None, str, float | None]:
+    ) -> tuple[ForgeReply | None, str, float | None]:
         """Return a reply; or why there is none yet, and the seconds that were asked for."""
         import httpx
 
@@ -177,12 +177,12 @@ class Client:
         return one_line(text.replace(self._secret, "***") if self._secret else text, 160)
 
 
-def _reply(got: httpx.Response) -> Reply:
+def _reply(got: httpx.Response) -> ForgeReply:
     try:
         data = got.json() if got.content else None
     except ValueError:
         raise RecallError("the API replied with something else than JSON; correct its address") from None
-    return Reply(data, got.links.get("next", {}).get("url"))
+    return ForgeReply(data, got.links.get("next", {}).get("url"))
 
 
 def _message(got: httpx.Response) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.forge.client import Client, Clock, RefusedError
+from pytest_recall.forge.client import Clock, ForgeClient, RefusedError
 
 
 class Comment(NamedTuple):
@@ -30,7 +30,7 @@ class Issue(NamedTuple):
 
 
 class Host(Protocol):
-    """A repository at a code host. Every method raises what `Client.send` does."""
+    """A repository at a code host. Every method raises what `ForgeClient.send` does."""
 
     def login(self) -> str | None:
         """Return whose the token is; None if it is an app's, which is not told."""
@@ -82,7 +82,7 @@ class GitHub:
             "user-agent": "pytest-recall",
             "x-github-api-version": VERSION,
         }
-        self._client = Client(url, headers, token, patience=patience, clock=clock)
+        self._client = ForgeClient(url, headers, token, patience=patience, clock=clock)
         self._repo = f"/repos/{quote(repo)}"
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class GitLab:
 
     def __init__(self, url: str, project: str, token: str, *, patience: float, clock: Clock | None = None) -> None:
         headers = {"private-token": token, "user-agent": "pytest-recall"}
-        self._client = Client(url, headers, token, patience=patience, clock=clock)
+        self._client = ForgeClient(url, headers, token, patience=patience, clock=clock)
         self._project = f"/projects/{quote(project, safe='')}"
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ SHOWN = 50
 _Ours = TypeVar("_Ours", Comment, Issue)
 
 
-class Sheet(NamedTuple):
+class Posting(NamedTuple):
     """What is posted: the `name` of the marker, Markdown that nobody vouches for, and whence it comes."""
 
     name: str
@@ -99,7 +99,7 @@ def _ours(found: Iterable[_Ours], name: str, login: str | None) -> list[_Ours]:
     ]
 
 
-def issue(host: Tracker, sheet: Sheet, run: Verdicts, label: str, title: str, news: str, dry: bool = False) -> str:
+def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, news: str, dry: bool = False) -> str:
     """Make the issue called `sheet.name` say what fails after a run; return what was done.
 
     `news` names the run, so that a comment about it is written once. Raises what the host does.

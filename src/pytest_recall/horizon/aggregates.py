@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_recall.horizon.disclosure import boundaries
 from pytest_recall.horizon.evaluation import Evaluation
-from pytest_recall.horizon.published import Run, Stop, disclosure_fields, result_of, summary_fields
+from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, result_of, summary_fields
 
 _ABOUT = (
     *("durationMs", "sample", "judgeMemoryWindow", "groupsEnabled", "synthesisModel", "embeddingProvider"),
@@ -55,7 +55,7 @@ def _cell(label: str, category: str, rows: Sequence[Mapping[str, Any]]) -> dict[
     return cell
 
 
-def result_json(run: Run) -> dict[str, Any]:
+def result_json(run: PublishedRun) -> dict[str, Any]:
     """Return a run as `result.json`, every aggregate of it from its evaluations."""
     personas = []
     for persona in run.personas:
@@ -95,7 +95,7 @@ def _range_result(stop: Stop) -> dict[str, Any]:
     }
 
 
-def metadata(run: Run) -> dict[str, Any]:
+def metadata(run: PublishedRun) -> dict[str, Any]:
     """Return the `metadata` of a run; its counts are from the evaluations. What only our runs know is in ours alone."""
     found = {name: run.about[name] for name in _ABOUT if name in run.about}
     found |= {name: value for name, value in counts(run).items() if value is not None}
@@ -109,7 +109,7 @@ def metadata(run: Run) -> dict[str, Any]:
     return found
 
 
-def counts(run: Run) -> dict[str, int | None]:
+def counts(run: PublishedRun) -> dict[str, int | None]:
     """Return how much was asked, by the published names."""
     every = run.evaluations
     return {

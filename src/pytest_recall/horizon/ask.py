@@ -12,10 +12,10 @@ from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
-from pytest_recall.horizon.calls import Counted, Sheet, counting
+from pytest_recall.horizon.calls import Counted, QuestionCalls, counting
 from pytest_recall.horizon.evaluation import Evaluation, Failure
-from pytest_recall.horizon.judge import Judge, Judged
-from pytest_recall.horizon.memory import Found, LateError, Subject
+from pytest_recall.horizon.judge import JudgedPoints, RunJudge
+from pytest_recall.horizon.memory import LateError, MemoryReply, Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.models.model import Ask, Message, Model
@@ -43,12 +43,12 @@ class Asker:
     persona: str
     calendar: Calendar
     subject: Subject
-    judge: Judge
+    judge: RunJudge
     answerer: Counted | None
     k: int
     whole: bool
     clock: Callable[[], str] = now
-    about: Callable[[str], AbstractContextManager[Sheet]] = lambda name: counting()
+    about: Callable[[str], AbstractContextManager[QuestionCalls]] = lambda name: counting()
 
     def evaluate(self, question: BenchQuestion, checkpoint: Checkpoint) -> Evaluation:
         """Return what comes of the question. What breaks is a failure of it.
@@ -87,7 +87,7 @@ class Asker:
                 return lost("answer", error)
             facts["answered_by"] = answered_by
             try:
-                judged: Judged = self.judge.judge(question, answer, checkpoint.days)
+                judged: JudgedPoints = self.judge.judge(question, answer, checkpoint.days)
             except (RecallError, ValueError) as error:
                 return lost("judge", error, answer)
             sheet.whole = True
@@ -102,7 +102,7 @@ class Asker:
                 usd=sheet.total,
             )
 
-    def _answer(self, question: BenchQuestion, found: Found, context: QueryContext) -> tuple[str, AnsweredBy]:
+    def _answer(self, question: BenchQuestion, found: MemoryReply, context: QueryContext) -> tuple[str, AnsweredBy]:
         """Return the memory's own answer, or a model's from what it found, or that; and whose it is."""
         if found.text is not None:
             return found.text, "memory"

@@ -13,9 +13,9 @@ from pytest_recall.files.json_lines import Appended, as_lines, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.evaluation import Evaluation, Points
-from pytest_recall.horizon.published import Run, Stop, points_of
+from pytest_recall.horizon.published import PublishedRun, Stop, points_of
 from pytest_recall.horizon.questioning import evidence
-from pytest_recall.horizon.regrade import Item, Key, Regrade, items, key, problem
+from pytest_recall.horizon.regrade import AuditItem, Key, Regrade, items, key, problem
 
 FOLDER = "audit"
 DEFECTS, STALE, AUDITED, NOTES = "defects.jsonl", "stale.jsonl", "audited.json", "notes.md"
@@ -35,7 +35,7 @@ class Exported(NamedTuple):
     stale: int
 
 
-class Read(NamedTuple):
+class AuditRead(NamedTuple):
     """What the `files` of an audit say: `waiting` items are without a verdict yet."""
 
     files: int
@@ -45,7 +45,7 @@ class Read(NamedTuple):
 
 def export(
     folder: Path,
-    run: Run,
+    run: PublishedRun,
     stops: Sequence[Stop],
     seed: int,
     corpus: Corpus | None,
@@ -92,7 +92,7 @@ def export(
     return done
 
 
-def read_regrades(folder: Path, run: Run) -> Read:
+def read_regrades(folder: Path, run: PublishedRun) -> AuditRead:
     """Return the verdicts that are written below the run's `folder`. Raises RecallError, a sentence a mistake."""
     known = {key(one): one for one in run.evaluations}
     regrades: dict[Key, Regrade] = {}
@@ -116,7 +116,7 @@ def read_regrades(folder: Path, run: Run) -> Read:
                 regrades[key(found.evaluation)] = found
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
-    return Read(files, tuple(regrades.values()), waiting)
+    return AuditRead(files, tuple(regrades.values()), waiting)
 
 
 def write_defects(folder: Path, regrades: Iterable[Regrade]) -> int:
@@ -146,7 +146,7 @@ def write_defects(folder: Path, regrades: Iterable[Regrade]) -> int:
     return len(found)
 
 
-def stops_of(run: Run, label: str | None) -> list[Stop]:
+def stops_of(run: PublishedRun, label: str | None) -> list[Stop]:
     """Return the checkpoints with a label, or all. Raises RecallError if there is none."""
     found = [stop for stop in run.stops if label in (None, stop.label)]
     if not found:
@@ -161,14 +161,14 @@ def stop_key(stop: Stop) -> tuple[str, str]:
     return stop.persona, stop.label
 
 
-def file_of(run: Run, stop: Stop) -> str:
+def file_of(run: PublishedRun, stop: Stop) -> str:
     """Return the name of a checkpoint's file; of several personas each has its own."""
     name = stop.label if len(run.personas) == 1 else f"{stop.persona}-{stop.label}"
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     return f"_{safe}.jsonl" if f"{safe}.jsonl" in (DEFECTS, STALE) or safe.startswith(".") else f"{safe}.jsonl"
 
 
-def _plain(item: Item, corpus: Corpus | None) -> dict[str, Any]:
+def _plain(item: AuditItem, corpus: Corpus | None) -> dict[str, Any]:
     one, asked = item.evaluation, item.evaluation.question
     assert one.points is not None
     plain: dict[str, Any] = {

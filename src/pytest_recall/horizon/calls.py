@@ -17,7 +17,7 @@ from pytest_recall.models.prices import list_price, price_of_reply
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Kind, Tokens
-from pytest_recall.replay.player import LANE, Lane
+from pytest_recall.replay.player import LANE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import Shelf, limit, open_tape, player_of
@@ -38,7 +38,7 @@ class SpentError(BaseException):
 
 
 @dataclass(kw_only=True)
-class Sheet:
+class QuestionCalls:
     """The calls about one question: the cost of each, None if it is not known, and where they are recorded.
 
     `closed` says why no call may begin, if that is so; `whole` is for whoever knows that the question is done.
@@ -47,7 +47,7 @@ class Sheet:
     costs: Costs = field(default_factory=list)
     prices: Mapping[str, Prices] = field(default_factory=dict)
     tape: Tape | None = None
-    lane: Lane | None = None
+    lane: CaseContext | None = None
     closed: Callable[[], str] = str
     whole: bool = False
 
@@ -89,13 +89,13 @@ class Sheet:
             LANE.reset(token)
 
 
-_SHEET: ContextVar[Sheet | None] = ContextVar("recall_horizon_sheet", default=None)
+_SHEET: ContextVar[QuestionCalls | None] = ContextVar("recall_horizon_sheet", default=None)
 
 
 @contextmanager
-def counting(sheet: Sheet | None = None) -> Iterator[Sheet]:
+def counting(sheet: QuestionCalls | None = None) -> Iterator[QuestionCalls]:
     """Hand out a sheet, a new one by default, on which each call of a counted model in this block is put."""
-    sheet = sheet or Sheet()
+    sheet = sheet or QuestionCalls()
     token = _SHEET.set(sheet)
     try:
         yield sheet
@@ -137,7 +137,7 @@ _NAMED = ("openai", "anthropic")
 """Kinds of selectors that say by which model's price their calls are."""
 
 
-class Calls:
+class RunModels:
     """How the models of a run are asked.
 
     `mode` and `folder` are of their cassettes, `budget` is in US dollars, None for as much as it takes. `problems`
@@ -226,20 +226,20 @@ class Calls:
                 self._meter.close()
 
     @contextmanager
-    def about(self, name: str, *, kept: bool = True) -> Iterator[Sheet]:
+    def about(self, name: str, *, kept: bool = True) -> Iterator[QuestionCalls]:
         """Hand out the sheet of a question, on which each call of this block is counted, and cassette `name` is used.
 
         What was recorded is kept if the sheet says that it is `whole` in the end. Where nothing is to be `kept`,
         calls are made, and not recorded.
         """
         if self._shelf is None:
-            with counting(Sheet(prices=self._rubric.prices)) as sheet:
+            with counting(QuestionCalls(prices=self._rubric.prices)) as sheet:
                 yield sheet
             return
         tape = self._shelf.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
         lane = self._player.lane()
         self._player.push(tape, lane)
-        sheet = Sheet(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
+        sheet = QuestionCalls(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
         try:
             with counting(sheet):
                 yield sheet

@@ -14,8 +14,8 @@ from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.consistency import day_findings, days_findings, story_findings, unknown_keys
-from pytest_recall.horizon.corpus import PERSONA, QUESTIONS, Corpus, QuestionFile, Row
-from pytest_recall.horizon.day import Part, parts_of, plan_day
+from pytest_recall.horizon.corpus import PERSONA, QUESTIONS, Corpus, QuestionFile, QuestionRow
+from pytest_recall.horizon.day import SessionPart, parts_of, plan_day
 from pytest_recall.horizon.facts import Evidence, public_words
 from pytest_recall.horizon.leaks import (
     Finding,
@@ -33,7 +33,7 @@ from pytest_recall.horizon.persona import Persona, Story, sessions_in
 _PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+): (?P<rest>.+)", re.DOTALL)
 
 
-class Told(NamedTuple):
+class ToldFinding(NamedTuple):
     """A finding, as people are told it. `line` counts from 1."""
 
     file: str
@@ -43,7 +43,7 @@ class Told(NamedTuple):
     message: str
 
 
-def check(corpus: Corpus) -> list[Told]:
+def check(corpus: Corpus) -> list[ToldFinding]:
     """Return what is wrong in a persona's folder; errors and warnings, in the order of the files.
 
     Files that cannot be read are findings too, and what needs them is not looked for.
@@ -60,9 +60,12 @@ def check(corpus: Corpus) -> list[Told]:
         days = corpus.days
     except RecallError as error:
         # A story that nobody has written yet can still be looked at.
-        return [*_places(corpus, found), Told(str(corpus.memories), 1, "warning", "unwritten", str(error.messages[0]))]
+        return [
+            *_places(corpus, found),
+            ToldFinding(str(corpus.memories), 1, "warning", "unwritten", str(error.messages[0])),
+        ]
     texts: dict[int, str] = {}
-    unread: list[Told] = []
+    unread: list[ToldFinding] = []
     for day in days:
         try:
             texts[day] = read_text(corpus.day_path(day), str(corpus.day_path(day)))
@@ -77,7 +80,7 @@ def _of_days(corpus: Corpus, days: tuple[int, ...], texts: Mapping[int, str]) ->
     last = story.end
     plans = {day: plan_day(story, persona, calendar, day) for day in {*range(1, last + 1), *days}}
     yield from days_findings([day for day in range(1, last + 1) if plans[day].sittings], set(days))
-    parts: list[Part] = []
+    parts: list[SessionPart] = []
     for day, text in texts.items():
         own = parts_of(day, text)
         parts += own
@@ -90,7 +93,7 @@ def _of_days(corpus: Corpus, days: tuple[int, ...], texts: Mapping[int, str]) ->
         yield from belief_findings(arc, parts)
 
 
-def _unreadable(corpus: Corpus, source: Source) -> list[Told]:
+def _unreadable(corpus: Corpus, source: Source) -> list[ToldFinding]:
     file = corpus.path / PERSONA if source == "persona" else corpus.arcs_path
     try:
         _: BaseModel = corpus.persona if source == "persona" else corpus.story
@@ -99,15 +102,15 @@ def _unreadable(corpus: Corpus, source: Source) -> list[Told]:
     return []
 
 
-def _placed(message: str, file: Path, rule: str) -> Told:
+def _placed(message: str, file: Path, rule: str) -> ToldFinding:
     """Return the finding in a sentence that begins with a file and a line, or with the file alone."""
     match = _PLACED.fullmatch(message)
     if match is not None:
-        return Told(match["file"], int(match["line"]), "error", rule, match["rest"])
-    return Told(str(file), 1, "error", rule, message.removeprefix(f"{file}: "))
+        return ToldFinding(match["file"], int(match["line"]), "error", rule, match["rest"])
+    return ToldFinding(str(file), 1, "error", rule, message.removeprefix(f"{file}: "))
 
 
-def _places(corpus: Corpus, found: list[Finding]) -> list[Told]:
+def _places(corpus: Corpus, found: list[Finding]) -> list[ToldFinding]:
     """Return the findings with their files and lines, in the order of these."""
     files = {"persona": corpus.path / PERSONA, "arcs": corpus.arcs_path}
     lines = {
@@ -116,13 +119,13 @@ def _places(corpus: Corpus, found: list[Finding]) -> list[Told]:
     }
     order = {"persona": 0, "arcs": 1, "memories": 2}
 
-    def told(one: Finding) -> Told:
+    def told(one: Finding) -> ToldFinding:
         if one.source == "memories":
             file, line = corpus.memories if one.day is None else corpus.day_path(one.day), one.line
         else:
             known = (lines[one.source].get(one.path[:end]) for end in range(len(one.path), -1, -1))
             file, line = files[one.source], next((line for line in known if line is not None), 1)
-        return Told(str(file), line, one.severity, one.rule, one.message)
+        return ToldFinding(str(file), line, one.severity, one.rule, one.message)
 
     ranked = sorted(found, key=lambda one: (order[one.source], one.day or 0))
     return [told(one) for one in ranked]
@@ -138,7 +141,7 @@ def _plain(file: Path) -> dict[str, object]:
     return value
 
 
-class Found(NamedTuple):
+class PlacedFinding(NamedTuple):
     """A finding with its line, and the id of the question as it is written; empty where there is none."""
 
     line: int
@@ -172,7 +175,7 @@ def ground_of(corpus: Corpus) -> Ground:
     )
 
 
-def lint_corpus(corpus: Corpus) -> tuple[int, list[Found]]:
+def lint_corpus(corpus: Corpus) -> tuple[int, list[PlacedFinding]]:
     """Return how many rows the questions have, and what is wrong with them by line. Raises RecallError."""
     file = QuestionFile(corpus.qa / QUESTIONS)
     ground = ground_of(corpus)
@@ -180,30 +183,30 @@ def lint_corpus(corpus: Corpus) -> tuple[int, list[Found]]:
     return len(file.rows), sorted([*found, *_twice(file)], key=lambda one: one.line)
 
 
-def _row(file: QuestionFile, row: Row, ground: Ground) -> Iterator[Found]:
+def _row(file: QuestionFile, row: QuestionRow, ground: Ground) -> Iterator[PlacedFinding]:
     id = str(row.raw.get("id", ""))
     for problem in row.problems:
         place, _, told = problem.removeprefix(f"{file.path}:").partition(": ")
-        yield Found(int(place), id, QuestionFinding("form", "id", told))
+        yield PlacedFinding(int(place), id, QuestionFinding("form", "id", told))
     if row.question is not None:
         for finding in lint(row.question, ground):
-            yield Found(file.line_of(row, finding.field), id, finding)
+            yield PlacedFinding(file.line_of(row, finding.field), id, finding)
 
 
-def _twice(file: QuestionFile) -> Iterator[Found]:
+def _twice(file: QuestionFile) -> Iterator[PlacedFinding]:
     seen: set[str] = set()
     # By what it is and not by what it says: two rows may be the same, to the last sign.
-    places = list[Row]()
+    places = list[QuestionRow]()
     for row in file.rows:
         if row.question is None:
             continue
         places.append(row)
         if row.question.id in seen:
             told = f"{row.question.id!r} is there twice; choose another"
-            yield Found(row.line, row.question.id, QuestionFinding("id-twice", "id", told))
+            yield PlacedFinding(row.line, row.question.id, QuestionFinding("id-twice", "id", told))
         seen.add(row.question.id)
     for place, other in overlapping(file.questions):
         row = places[place]
         told = f"asks the same as {file.questions[other].id}; remove one of them"
         line = file.line_of(row, "question")
-        yield Found(line, str(row.raw["id"]), QuestionFinding("question-twice", "question", told))
+        yield PlacedFinding(line, str(row.raw["id"]), QuestionFinding("question-twice", "question", told))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel
 
 from pytest_recall.files.errors import nearest
-from pytest_recall.horizon.day import FRONT, DayPlan, Part
+from pytest_recall.horizon.day import FRONT, DayPlan, SessionPart
 from pytest_recall.horizon.leaks import Finding, Severity, Source
 from pytest_recall.horizon.persona import HEADING, PRINCIPAL, Arc, Persona, Story, day_file
 
@@ -292,7 +292,9 @@ def days_findings(planned: Sequence[int], written: Collection[int]) -> Iterator[
             yield Finding("warning", "extra-day", told, day=day)
 
 
-def day_findings(persona: Persona, story: Story, plan: DayPlan, raw: str, parts: Sequence[Part]) -> Iterator[Finding]:
+def day_findings(
+    persona: Persona, story: Story, plan: DayPlan, raw: str, parts: Sequence[SessionPart]
+) -> Iterator[Finding]:
     """Yield where the sessions of a day's file are not those of its plan."""
     day = plan.day
     if not raw.startswith(FRONT):

@@ -162,7 +162,7 @@ MARGIN = "- "
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionRow:
     """A row of the file as it is written, from `line` on; `problems` say why it is no question, if it is none."""
 
     line: int
@@ -225,7 +225,7 @@ class QuestionFile:
         write_text(self.path, "".join(written), durable=True)
         return QuestionFile(self.path)
 
-    def line_of(self, row: Row, field: str) -> int:
+    def line_of(self, row: QuestionRow, field: str) -> int:
         """Return the line of a field of a row, or of the row if it has none."""
         return self._lines.get((self.rows.index(row), field), row.line)
 
@@ -233,19 +233,21 @@ class QuestionFile:
         written = self.text.split("\n")
         return all(written[row.line - 1].startswith(MARGIN) for row in self.rows)
 
-    def _row(self, place: int, raw: Any) -> Row:
+    def _row(self, place: int, raw: Any) -> QuestionRow:
         line = self._lines.get((place,), 1)
         if not isinstance(raw, dict):
-            return Row(line, {}, None, (f"{self.path}:{line}: is no question; write its fields, the first is `id`",))
+            return QuestionRow(
+                line, {}, None, (f"{self.path}:{line}: is no question; write its fields, the first is `id`",)
+            )
         try:
-            return Row(line, raw, BenchQuestion.model_validate(raw))
+            return QuestionRow(line, raw, BenchQuestion.model_validate(raw))
         except ValidationError as error:
 
             def line_of(path: tuple[str | int, ...]) -> int:
                 known = (self._lines.get((place, *path[:end])) for end in range(len(path), 0, -1))
                 return next((found for found in known if found is not None), line)
 
-            return Row(line, raw, None, tuple(explain(error, BenchQuestion, str(self.path), line_of)))
+            return QuestionRow(line, raw, None, tuple(explain(error, BenchQuestion, str(self.path), line_of)))
 
 
 _WHY = "# What passes keep to go on; nothing here belongs in git.\n"

@@ -47,7 +47,7 @@ class Correction(NamedTuple):
         return self.arc.wrong_belief if self.state == "wrong_belief" else self.arc.corrected_belief
 
 
-class Sitting(NamedTuple):
+class DaySession(NamedTuple):
     """A session on a day: the arcs that unfold in it, and those that are only touched on."""
 
     session: str
@@ -59,7 +59,7 @@ class DayPlan(NamedTuple):
     """What is to be written about a day, session by session."""
 
     day: int
-    sittings: tuple[Sitting, ...]
+    sittings: tuple[DaySession, ...]
     density: Density
 
 
@@ -143,11 +143,11 @@ def plan_day(story: Story, persona: Persona, calendar: Calendar, day: int) -> Da
             for arc in active
             if arc.primary_session != session and session in arc.referenced_sessions and echoes(arc, day)
         )
-        sittings.append(Sitting(session, primary, touched))
+        sittings.append(DaySession(session, primary, touched))
     return DayPlan(day, tuple(sittings), density(active, day, calendar.is_weekend(day)))
 
 
-class Past(NamedTuple):
+class PastEntry(NamedTuple):
     """An earlier entry of a session, and its date."""
 
     date: date
@@ -188,28 +188,28 @@ class Brief(NamedTuple):
     density: Density
     strands: tuple[Strand, ...]
     touches: tuple[Touch, ...]
-    history: tuple[Past, ...]
+    history: tuple[PastEntry, ...]
     day: int
 
 
 @dataclass
-class History:
+class SessionHistory:
     """The last entries of each session, at most `window` of them."""
 
     window: int
-    _entries: dict[str, deque[Past]] = field(default_factory=dict)
+    _entries: dict[str, deque[PastEntry]] = field(default_factory=dict)
 
     def take(self, when: date, text: str) -> None:
         """Add what a day's text says in each session."""
         for session, entry in sessions_in(text).items():
-            self._entries.setdefault(session, deque(maxlen=self.window)).append(Past(when, entry))
+            self._entries.setdefault(session, deque(maxlen=self.window)).append(PastEntry(when, entry))
 
-    def of(self, session: str) -> tuple[Past, ...]:
+    def of(self, session: str) -> tuple[PastEntry, ...]:
         """Return the last entries of a session, the newest last."""
         return tuple(self._entries.get(session, ()))
 
 
-def briefs(persona: Persona, calendar: Calendar, plan: DayPlan, history: History) -> list[Brief]:
+def briefs(persona: Persona, calendar: Calendar, plan: DayPlan, history: SessionHistory) -> list[Brief]:
     """Return what is to be written about a day, session by session."""
     day = plan.day
     return [
@@ -276,24 +276,24 @@ _ID = re.compile(r"day-\d+/([^/]+)(?:/\d+)?")
 _TOPIC = re.compile(r"^(?=### )", re.MULTILINE)
 
 
-class Piece(NamedTuple):
+class DayPiece(NamedTuple):
     """A piece of a day. `session` is empty for what stands before the first session."""
 
     session: str
     text: str
 
 
-def pieces_of(text: str, kind: UnitKind) -> Iterator[Piece]:
+def pieces_of(text: str, kind: UnitKind) -> Iterator[DayPiece]:
     """Yield the pieces of a day's text, in their order; those of one session are together."""
     if kind == "day":
-        yield Piece("", text.strip())
+        yield DayPiece("", text.strip())
         return
     spans = spans_in(text)
     before = text[: spans[0].start if spans else len(text)].strip()
     for session, body in (("", before), *sessions_in(text).items()):
         for piece in [body] if kind == "session" else _TOPIC.split(body):
             if piece.strip():
-                yield Piece(session, piece.strip())
+                yield DayPiece(session, piece.strip())
 
 
 def units_of(day: int, text: str, kind: UnitKind, *, on: date, persona: str, arcs: Iterable[str]) -> list[Unit]:
@@ -356,7 +356,7 @@ def day_text(entries: Mapping[str, str]) -> str:
     return FRONT + "".join(f"\n# session: {session}\n\n{entry}\n" for session, entry in entries.items())
 
 
-class Part(NamedTuple):
+class SessionPart(NamedTuple):
     """What is said in a session on a day. `heading` is the line of its heading, counted from 1; its text follows."""
 
     day: int
@@ -369,9 +369,9 @@ class Part(NamedTuple):
         return self.heading + 1 + self.text.count("\n", 0, offset)
 
 
-def parts_of(day: int, raw: str) -> list[Part]:
+def parts_of(day: int, raw: str) -> list[SessionPart]:
     """Return the parts of a day's file, in its order."""
     return [
-        Part(day, session, raw.count("\n", 0, start) + 1, raw[body + 1 : end])
+        SessionPart(day, session, raw.count("\n", 0, start) + 1, raw[body + 1 : end])
         for session, start, body, end in spans_in(raw)
     ]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.horizon.salvage import Unreadable, object_in, objects_in
+from pytest_recall.horizon.salvage import UnreadableReply, object_in, objects_in
 
 TOOL = "memorySave"
 
@@ -19,18 +19,18 @@ class SavedCall(NamedTuple):
     content: str
 
 
-class Calls(NamedTuple):
+class MemoryCalls(NamedTuple):
     """The calls of a day, in the order of its sessions, and why others are not taken."""
 
     taken: tuple[SavedCall, ...]
     dropped: tuple[str, ...]
 
 
-def read_calls(reply: str, sessions: Sequence[str]) -> Calls:
+def read_calls(reply: str, sessions: Sequence[str]) -> MemoryCalls:
     """Return the calls in a reply that belong to one of the sessions of the day. Raises Unreadable for none."""
     found = object_in(reply).get("calls")
     if not isinstance(found, list):
-        raise Unreadable("has an object without a list `calls`")
+        raise UnreadableReply("has an object without a list `calls`")
     taken, dropped = list[SavedCall](), list[str]()
     for item in found:
         if not isinstance(item, dict):
@@ -46,8 +46,8 @@ def read_calls(reply: str, sessions: Sequence[str]) -> Calls:
         else:
             taken.append(SavedCall(session, content.strip()))
     if not taken:
-        raise Unreadable("has no call that can be taken" + (f": the first {dropped[0]}" if dropped else ""))
-    return Calls(tuple(sorted(taken, key=lambda call: sessions.index(call.session))), tuple(dropped))
+        raise UnreadableReply("has no call that can be taken" + (f": the first {dropped[0]}" if dropped else ""))
+    return MemoryCalls(tuple(sorted(taken, key=lambda call: sessions.index(call.session))), tuple(dropped))
 
 
 Form = Literal["markdown", "json"]
@@ -57,32 +57,32 @@ ENDINGS: dict[Form, str] = {"markdown": "md", "json": "json"}
 STEM = "conv"
 
 
-class Turn(NamedTuple):
+class DialogueTurn(NamedTuple):
     """What one of them says; `role` is `user`, or `assistant` for the agent."""
 
     role: str
     content: str
 
 
-def read_turns(reply: str) -> tuple[Turn, ...]:
+def read_turns(reply: str) -> tuple[DialogueTurn, ...]:
     """Return the conversation in a reply. Raises Unreadable unless all of it is there, and both say something."""
     found = objects_in(reply)
     if not found.whole:
-        raise Unreadable(f"breaks off after {len(found.items)} turns")
+        raise UnreadableReply(f"breaks off after {len(found.items)} turns")
     turns = []
     for place, item in enumerate(found.items, start=1):
         role, content = item.get("role"), item.get("content")
         if role not in ROLES or not isinstance(content, str) or not content.strip():
-            raise Unreadable(f"has a turn {place} that is none: {one_line(str(item), 60)}")
-        turns.append(Turn(role, content.strip()))
+            raise UnreadableReply(f"has a turn {place} that is none: {one_line(str(item), 60)}")
+        turns.append(DialogueTurn(role, content.strip()))
     if len(turns) < FEWEST or {turn.role for turn in turns} != set(ROLES):
-        raise Unreadable(f"has {len(turns)} turns, and not both of them speak")
+        raise UnreadableReply(f"has {len(turns)} turns, and not both of them speak")
     if turns[0].role != "user":
-        raise Unreadable("begins with the agent, and not with whom it works for")
+        raise UnreadableReply("begins with the agent, and not with whom it works for")
     return tuple(turns)
 
 
-def written(turns: Sequence[Turn], form: Form) -> str:
+def written(turns: Sequence[DialogueTurn], form: Form) -> str:
     """Return the text of a conversation's file."""
     if form == "json":
         return json.dumps([turn._asdict() for turn in turns], indent=2, ensure_ascii=False) + "\n"

@@ -12,7 +12,7 @@ from pytest_recall.metrics.abstention import abstains, refuses
 BOUNDARY = "information-boundary"
 
 
-class Rate(NamedTuple):
+class HitRate(NamedTuple):
     """`hits` of `n` answers."""
 
     hits: int
@@ -24,7 +24,7 @@ class Rate(NamedTuple):
         return self.hits / self.n if self.n else None
 
 
-class Group(NamedTuple):
+class BoundaryGroup(NamedTuple):
     """Answers to boundary questions with one expected behaviour: how many, of how many questions, and what of it.
 
     `mean` is of points, 0 to 6; `hallucination` a share, 0 to 1.
@@ -39,9 +39,9 @@ class Group(NamedTuple):
 class Boundaries(NamedTuple):
     """What boundary questions came to: by what was expected, and the two ways to go wrong."""
 
-    groups: dict[Disclosure, Group]
-    leaks: Rate
-    over_refusals: Rate
+    groups: dict[Disclosure, BoundaryGroup]
+    leaks: HitRate
+    over_refusals: HitRate
 
 
 class Crossing(NamedTuple):
@@ -82,11 +82,11 @@ def boundaries(evaluations: Iterable[Evaluation]) -> Boundaries | None:
     found = crossings(evaluations)
     if not found:
         return None
-    groups: dict[Disclosure, Group] = {}
+    groups: dict[Disclosure, BoundaryGroup] = {}
     for name in get_args(Disclosure):
         of = [one for one in found if one.expected == name]
         if of:
-            groups[name] = Group(
+            groups[name] = BoundaryGroup(
                 evaluations=len(of),
                 questions=len({(one.evaluation.persona, one.evaluation.question.id) for one in of}),
                 mean=sum(one.points.composite for one in of) / len(of),
@@ -97,6 +97,6 @@ def boundaries(evaluations: Iterable[Evaluation]) -> Boundaries | None:
     )
 
 
-def _rate(found: Iterable[bool | None]) -> Rate:
+def _rate(found: Iterable[bool | None]) -> HitRate:
     known = [one for one in found if one is not None]
-    return Rate(sum(known), len(known))
+    return HitRate(sum(known), len(known))

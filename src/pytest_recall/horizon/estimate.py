@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM
 from pytest_recall.horizon.day import pieces_of
-from pytest_recall.horizon.judge import ModelJudge
+from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.parts import Parts
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.replay.call import Tokens
@@ -35,7 +35,7 @@ def need_of(parts: Parts) -> dict[str, Any]:
     models = []
     if settings.answer is not None:
         models.append(_told(parts, "answer", settings.answer, _answering(parts, len(asked))))
-    if isinstance(parts.judge, ModelJudge):
+    if isinstance(parts.judge, PanelJudge):
         shown = asked[:: max(1, len(asked) // SEEN)]
         prompts = [parts.judge.inquiry(question, question.answer, day) for question, day in shown]
         texts = (text for one in prompts for text in (one.system, *(part.text for part in one.parts)))

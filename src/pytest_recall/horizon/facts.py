@@ -154,7 +154,7 @@ SHORTEST, LONGEST = 30, 260
 """Characters of a sentence that can stand in a question."""
 
 
-class Told(NamedTuple):
+class ToldDay(NamedTuple):
     """A day: its number, its date, and what is said in each session."""
 
     day: int
@@ -182,7 +182,7 @@ def topics(body: str) -> list[str]:
     return [match[1] for line in body.split("\n") if (match := _TOPIC.match(line))]
 
 
-def sentences(told: Told) -> Iterator[Sentence]:
+def sentences(told: ToldDay) -> Iterator[Sentence]:
     """Yield the sentences of a day that can stand in a question, in their order."""
     for session, body in told.sessions.items():
         topic = ""

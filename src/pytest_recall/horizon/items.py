@@ -15,7 +15,7 @@ from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.answering import joined
 from pytest_recall.horizon.ask import asked_with, reply_of
-from pytest_recall.horizon.judge import Days, LexicalJudge, ModelJudge
+from pytest_recall.horizon.judge import DayTexts, LexicalJudge, PanelJudge
 from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units
 from pytest_recall.horizon.profile_file import Given, read_profile, settings_of
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
@@ -127,12 +127,12 @@ class ProfileCases:
         """Return who judges these cases; `found` finds a model by its selector. Raises RecallError."""
         settings = self.settings
         corpus = settings.corpus
-        days = Days(corpus.days, lru_cache(maxsize=KEPT_DAYS)(corpus.text), corpus.calendar)
+        days = DayTexts(corpus.days, lru_cache(maxsize=KEPT_DAYS)(corpus.text), corpus.calendar)
         if settings.judge in (None, LEXICAL):
             return PointsJudge(self._asked, LexicalJudge(days), preflight=False)
         appellate = None if settings.appellate is None else found(settings.appellate)
         panel = Panel(judges=(found(settings.judge or ""),), appellate=appellate, attempts=attempts)
-        return PointsJudge(self._asked, ModelJudge(panel, days, settings.run.judge_memory_window), preflight=preflight)
+        return PointsJudge(self._asked, PanelJudge(panel, days, settings.run.judge_memory_window), preflight=preflight)
 
 
 class PointsJudge:
@@ -141,7 +141,7 @@ class PointsJudge:
     def __init__(
         self,
         asked: dict[str, tuple[BenchQuestion, Checkpoint]],
-        judge: LexicalJudge | ModelJudge,
+        judge: LexicalJudge | PanelJudge,
         *,
         preflight: bool,
     ) -> None:
@@ -158,7 +158,7 @@ class PointsJudge:
     def ready(self) -> None:
         """Put the known answers to each model, once. Raises RecallError for one that must not judge."""
         with self._lock:
-            if self._preflight and isinstance(self._judge, ModelJudge):
+            if self._preflight and isinstance(self._judge, PanelJudge):
                 self._judge.ready()
             self._preflight = False
 

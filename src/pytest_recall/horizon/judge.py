@@ -25,7 +25,7 @@ PROMPTS = version_of("horizon", dict(memory_judge.VARIANTS), READS)
 """Tells the prompts of a model that judges apart from those of other versions."""
 
 
-class Judged(NamedTuple):
+class JudgedPoints(NamedTuple):
     """Points of an answer, with those of the first judge if another one was asked.
 
     `context` says whether the judge saw excerpts of the days.
@@ -36,15 +36,15 @@ class Judged(NamedTuple):
     context: bool = False
 
 
-class Judge(Protocol):
+class RunJudge(Protocol):
     """Whoever gives points."""
 
-    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> Judged:
+    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
         """Return the points; of the story, what was told up to `last_day` counts. Raises RecallError for none."""
         ...
 
 
-class Days:
+class DayTexts:
     """The texts of the days that a question is about; `text` reads one."""
 
     def __init__(self, known: tuple[int, ...], text: Callable[[int], str], calendar: Calendar) -> None:
@@ -65,10 +65,10 @@ def disclosure_of(question: BenchQuestion) -> Disclosure | None:
 class LexicalJudge:
     """Points from the reference's words and values. It asks nobody, so that nothing of it can fail."""
 
-    def __init__(self, days: Days) -> None:
+    def __init__(self, days: DayTexts) -> None:
         self._days = days
 
-    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> Judged:
+    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
         """Return the points."""
         disclosure = disclosure_of(question)
         forbidden: list[str] = []
@@ -80,7 +80,7 @@ class LexicalJudge:
         found = memory_judge.points(
             answer, question.answer, question=question.question, disclosure=disclosure, forbidden=forbidden
         )
-        return Judged(Points(found.correctness, found.completeness, found.hallucination, found.reason))
+        return JudgedPoints(Points(found.correctness, found.completeness, found.hallucination, found.reason))
 
     def verdict(self, question: BenchQuestion, answer: str, last_day: int) -> Verdict:
         """Return the same as a verdict."""
@@ -93,10 +93,10 @@ class LexicalJudge:
         )
 
 
-class ModelJudge:
+class PanelJudge:
     """Points by the models of a panel. With a `window` it sees excerpts of so many days around the relevant ones."""
 
-    def __init__(self, panel: Panel, days: Days, window: int) -> None:
+    def __init__(self, panel: Panel, days: DayTexts, window: int) -> None:
         self._panel = panel
         self._days = days
         self._window = window
@@ -143,7 +143,7 @@ class ModelJudge:
             reads=2 * READS,
         )
 
-    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> Judged:
+    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
         """Return the points: the appellate judge's where the first ones were too few. Raises Undecided."""
         asked = self.inquiry(question, answer, last_day)
         judgement = self._panel.decide(asked, question.id, "memory").judgement
@@ -152,8 +152,8 @@ class ModelJudge:
         context = any(part.name.startswith("EXCERPT") for part in asked.parts)
         first = _points(judgement.votes[0])
         if judgement.appeal is None:
-            return Judged(first, context=context)
-        return Judged(_points(judgement.appeal), primary=first, context=context)
+            return JudgedPoints(first, context=context)
+        return JudgedPoints(_points(judgement.appeal), primary=first, context=context)
 
     def verdict(self, question: BenchQuestion, answer: str, last_day: int) -> Verdict:
         """Return the panel's verdict. Raises Undecided."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Literal, NamedTuple
 
-from pytest_recall.horizon.day import Part
+from pytest_recall.horizon.day import SessionPart
 from pytest_recall.horizon.persona import PRINCIPAL, WEEKDAYS, Arc, Calendar, Persona, Story
 
 Severity = Literal["error", "warning"]
@@ -90,14 +90,14 @@ def names_of(arc: Arc) -> list[str]:
     return names
 
 
-def leak_findings(secrets: Sequence[Secret], parts: Sequence[Part]) -> Iterator[Finding]:
+def leak_findings(secrets: Sequence[Secret], parts: Sequence[SessionPart]) -> Iterator[Finding]:
     """Yield where a secret is told outside of its session: the first place, and on how many days it is.
 
     A term is an error. A sensitive topic in other words, most of its own in one paragraph, is a warning.
     """
     patterns = [_pattern(secret.term) for secret in secrets]
     topics = [_words(secret.term) if secret.topic else set[str]() for secret in secrets]
-    places: dict[tuple[int, str, Severity], list[tuple[Part, int]]] = {}
+    places: dict[tuple[int, str, Severity], list[tuple[SessionPart, int]]] = {}
     for part in parts:
         paragraphs = [(one.start(), _words(one[0])) for one in re.finditer(r"[^\n]+", part.text)]
         for number, secret in enumerate(secrets):
@@ -120,7 +120,7 @@ def leak_findings(secrets: Sequence[Secret], parts: Sequence[Part]) -> Iterator[
         yield Finding(severity, "leak", message, day=part.day, line=part.line_of(offset))
 
 
-def belief_findings(arc: Arc, parts: Iterable[Part]) -> Iterator[Finding]:
+def belief_findings(arc: Arc, parts: Iterable[SessionPart]) -> Iterator[Finding]:
     """Yield where a corrected belief is told before its day: its sentence, or its figures beside its words."""
     if arc.type != "correction" or arc.corrected_day is None or not arc.corrected_belief:
         return
@@ -141,7 +141,7 @@ def belief_findings(arc: Arc, parts: Iterable[Part]) -> Iterator[Finding]:
                 return
 
 
-def _early(severity: Severity, arc: Arc, part: Part, offset: int) -> Finding:
+def _early(severity: Severity, arc: Arc, part: SessionPart, offset: int) -> Finding:
     message = f"{arc.id}: {part.session!r} knows the corrected belief before day {arc.corrected_day}; write it again"
     return Finding(severity, "early-belief", message, day=part.day, line=part.line_of(offset))
 
@@ -178,7 +178,7 @@ _TODAY = re.compile(rf"\btoday\b(?:\s+is|,)?\s+\(?(?:{_WEEKDAY},?\s+)?\(?{_ISO}"
 _DATE = re.compile(_ISO)
 
 
-def date_findings(calendar: Calendar, part: Part) -> Iterator[Finding]:
+def date_findings(calendar: Calendar, part: SessionPart) -> Iterator[Finding]:
     """Yield weekdays that are not those of their dates, other dates of today, and dates that are far away."""
     own = calendar.date_of(part.day)
     for pattern in _PAIRS:
@@ -202,7 +202,7 @@ def date_findings(calendar: Calendar, part: Part) -> Iterator[Finding]:
             yield _finding("warning", "far-date", message, part, match.start())
 
 
-def _finding(severity: str, rule: str, message: str, part: Part, offset: int) -> Finding:
+def _finding(severity: str, rule: str, message: str, part: SessionPart, offset: int) -> Finding:
     return Finding(
         "error" if severity == "error" else "warning", rule, message, day=part.day, line=part.line_of(offset)
     )

@@ -21,7 +21,7 @@ from pytest_recall.trials.trial import Passage
 Given = TypeVar("Given")
 
 
-class Lane:
+class CallThread:
     """A thread of its own. It does not keep the process alive: a call that never ends is left behind with it."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ GRACE = 10.0
 """Seconds that a memory gets to end what it was told to end."""
 
 
-class Found(NamedTuple):
+class MemoryReply(NamedTuple):
     """What a memory gave: its own answer, None if it gives none, what it found, and the seconds that it took."""
 
     text: str | None
@@ -80,9 +80,9 @@ class Subject:
         self._seconds = seconds
         self._grace = grace
         self._stuck = False
-        self._first = Lane()
-        self._free: Queue[Lane] = Queue()
-        self._lanes = [self._first, *(Lane() for _ in range(lanes - 1))]
+        self._first = CallThread()
+        self._free: Queue[CallThread] = Queue()
+        self._lanes = [self._first, *(CallThread() for _ in range(lanes - 1))]
         for lane in self._lanes:
             self._free.put(lane)
 
@@ -116,7 +116,7 @@ class Subject:
         except TimeoutError:
             raise CaseError("memory reset", "it is still at a question whose time is over") from None
 
-    def ask(self, question: str, limit: int, context: QueryContext) -> Found:
+    def ask(self, question: str, limit: int, context: QueryContext) -> MemoryReply:
         """Return what it gives. Raises CaseError, LateError after its time, and StuckError if it does not end then.
 
         What is late is ended: a task is cancelled, a process killed, a call to a service given up; a plain
@@ -129,12 +129,12 @@ class Subject:
         tasks = Tasks()
         start = time.perf_counter()
 
-        def call() -> Found:
+        def call() -> MemoryReply:
             TASKS.set(tasks)
             with deadline(self._seconds):
                 passages = () if self._answers_only else tuple(self._memory.recall(question, limit, context))
                 text = self._memory.answer(question, limit, context)
-            return Found(text, passages, time.perf_counter() - start)
+            return MemoryReply(text, passages, time.perf_counter() - start)
 
         future = lane.submit(call)
         try:
@@ -160,7 +160,7 @@ class Subject:
     def _late(self) -> LateError:
         return LateError("memory timeout", f"no answer within {self._seconds:g} s")
 
-    def _end(self, future: Future[Found], question: str) -> None:
+    def _end(self, future: Future[MemoryReply], question: str) -> None:
         try:
             future.result(self._grace)
         except TimeoutError:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.aggregates import metadata
-from pytest_recall.horizon.published import Run, Stop, checkpoint_line, summary_line
+from pytest_recall.horizon.published import PublishedRun, Stop, checkpoint_line, summary_line
 
 BESIDE = (
     *("appealed", "ingestMs", "queryMs", "newDaysIngested"),
@@ -17,7 +17,7 @@ BESIDE = (
 """What a checkpoint's line says beside what its answers come to."""
 
 
-def merge(runs: Sequence[Run], name: str) -> Merged:
+def merge(runs: Sequence[PublishedRun], name: str) -> MergedRun:
     """Return the union of the checkpoints; of one that several have, the last of them counts.
 
     Raises RecallError for runs of different configurations.
@@ -51,10 +51,10 @@ def merge(runs: Sequence[Run], name: str) -> Merged:
     run = replace(
         first, name=name, stops=stops, about=about, written=None, timestamp=min(run.timestamp for run in runs)
     )
-    return Merged(run, tuple(place for place, _ in ordered), tuple(dict.fromkeys(replaced)))
+    return MergedRun(run, tuple(place for place, _ in ordered), tuple(dict.fromkeys(replaced)))
 
 
-def progress(run: Run) -> list[dict[str, Any]]:
+def progress(run: PublishedRun) -> list[dict[str, Any]]:
     """Return the lines of `progress.jsonl` of a run."""
     header = {"type": "header", "timestamp": run.timestamp, **run.config, "ranges": run.about.get("ranges")}
     lines = [header]
@@ -67,7 +67,7 @@ def progress(run: Run) -> list[dict[str, Any]]:
     return [*lines, summary_line(run.stops[-1].finished, metadata(run))]
 
 
-def _differences(first: Run, other: Run) -> list[str]:
+def _differences(first: PublishedRun, other: PublishedRun) -> list[str]:
     told = []
     for key in sorted({*first.config, *other.config}):
         one, another = first.config.get(key), other.config.get(key)
@@ -83,9 +83,9 @@ def _differences(first: Run, other: Run) -> list[str]:
     return told
 
 
-class Merged(NamedTuple):
+class MergedRun(NamedTuple):
     """One run of several, and the place in `runs` of each of its checkpoints; `replaced` are in more than one."""
 
-    run: Run
+    run: PublishedRun
     sources: tuple[int, ...]
     replaced: tuple[str, ...]

@@ -12,7 +12,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import as_lines, objects
 from pytest_recall.files.wording import listed
 from pytest_recall.horizon.aggregates import result_json
-from pytest_recall.horizon.merge import Merged, merge, progress
+from pytest_recall.horizon.merge import MergedRun, merge, progress
 from pytest_recall.horizon.run_file import FAILURES, PROGRESS, QUESTIONS, RESULT, places_of, read_lines, write_result
 from pytest_recall.horizon.runs import Rebuilt, read_run, rebuild
 
@@ -37,7 +37,7 @@ def rebuild_result(folder: Path) -> tuple[Rebuilt, dict[str, Any]]:
     return found, result_json(replace(found.run, about=about))
 
 
-def merge_folders(folders: Sequence[Path], out: Path) -> Merged:
+def merge_folders(folders: Sequence[Path], out: Path) -> MergedRun:
     """Write the union of runs to the folder `out`, which must be new or empty. Raises RecallError and OSError.
 
     `questions.jsonl` is written where all of them have one; each of its lines then says its checkpoint.
@@ -62,7 +62,7 @@ def merge_folders(folders: Sequence[Path], out: Path) -> Merged:
     return merged
 
 
-def _questions(folder: Path, merged: Merged, source: int) -> list[Mapping[str, Any]] | None:
+def _questions(folder: Path, merged: MergedRun, source: int) -> list[Mapping[str, Any]] | None:
     """Return the lines of questions that count, with their checkpoint; None without a file."""
     lines = read_lines(folder)
     if lines.written is None:

@@ -10,12 +10,21 @@ from pytest_recall.files.wording import plural
 from pytest_recall.horizon import report_text as told
 from pytest_recall.horizon.aggregates import usd
 from pytest_recall.horizon.evaluation import MOST, Points
-from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, Line, Sizes, State, heatmap, sizes
-from pytest_recall.horizon.published import Run, Stop
+from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, SizeCurve, SquareRow, State, heatmap, sizes
+from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import value
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
-from pytest_recall.horizon.statistics import NO_POINTS, Asked, History, Report, Scores, histories, pairing, report
+from pytest_recall.horizon.statistics import (
+    NO_POINTS,
+    AskedQuestion,
+    PointMeans,
+    QuestionHistory,
+    RunStatistics,
+    histories,
+    pairing,
+    report,
+)
 from pytest_recall.metrics.clustered import Clustered
 from pytest_recall.results.report_page.data import Chart
 from pytest_recall.results.report_page.frame import document, present, well_formed
@@ -31,7 +40,7 @@ _EMPTY: Mapping[State, tuple[str, str]] = {
 """What stands in a square without a number, and what it says."""
 
 
-def charts(report: Report, heatmap: Heatmap, sizes: Sizes) -> list[Chart]:
+def charts(report: RunStatistics, heatmap: Heatmap, sizes: SizeCurve) -> list[Chart]:
     """Return the charts of a run that have something to show."""
     return [*_heatmaps(heatmap), *_sizes(sizes), *_categories(report), *_shares(report)]
 
@@ -57,7 +66,7 @@ def _heatmaps(found: Heatmap) -> Iterator[Chart]:
     yield _grid("Hallucination by checkpoint", made_up, "", names, [found.hallucination], 1)
 
 
-def _grid(title: str, told: str, head: str, names: Sequence[str], lines: Sequence[Line], most: int) -> Chart:
+def _grid(title: str, told: str, head: str, names: Sequence[str], lines: Sequence[SquareRow], most: int) -> Chart:
     return Chart(
         kind="heatmap",
         title=title,
@@ -90,7 +99,7 @@ def _cell(cell: Cell, most: int) -> str:
     return f"{number} of {plural(cell.n, 'answer')}"
 
 
-def _sizes(found: Sizes) -> Iterator[Chart]:
+def _sizes(found: SizeCurve) -> Iterator[Chart]:
     told = "After so many days, with 95 % intervals by question. Later checkpoints ask other questions: no trend."
     if found.points:
         yield _line("Points against days", told, found.days, found.points, MOST)
@@ -114,7 +123,7 @@ def _line(title: str, told: str, days: Sequence[int], values: Sequence[Clustered
     )
 
 
-def _categories(report: Report) -> Iterator[Chart]:
+def _categories(report: RunStatistics) -> Iterator[Chart]:
     known = {name: one.points for name, one in report.categories.items() if one.points.value is not None}
     if known:
         yield Chart(
@@ -128,7 +137,7 @@ def _categories(report: Report) -> Iterator[Chart]:
         )
 
 
-def _shares(report: Report) -> Iterator[Chart]:
+def _shares(report: RunStatistics) -> Iterator[Chart]:
     every = report.everything
     shares = {"all points": every.perfect, "failing": every.failing, "hallucination": every.hallucination}
     told = "With 95 % intervals by question."
@@ -181,7 +190,7 @@ class Texts:
         return {"paragraphs": list(self._paragraphs), "entries": [list(one) for one in self._entries]}
 
 
-def questions(histories: Sequence[History], labels: Sequence[str], length: int | None = None) -> dict[str, Any]:
+def questions(histories: Sequence[QuestionHistory], labels: Sequence[str], length: int | None = None) -> dict[str, Any]:
     """Return every question in the order given, with texts of at most `length` characters.
 
     `labels` are the names of all checkpoints. What is empty or unknown is left out.
@@ -192,7 +201,7 @@ def questions(histories: Sequence[History], labels: Sequence[str], length: int |
     return {"questions": found, "labels": list(labels), "texts": texts.to_json()}
 
 
-def _question(one: History, places: Mapping[str, int], texts: Texts) -> dict[str, Any]:
+def _question(one: QuestionHistory, places: Mapping[str, int], texts: Texts) -> dict[str, Any]:
     asked = one.question
     return present(
         {
@@ -212,7 +221,7 @@ def _question(one: History, places: Mapping[str, int], texts: Texts) -> dict[str
     )
 
 
-def _asked(one: Asked, place: int, texts: Texts) -> dict[str, Any]:
+def _asked(one: AskedQuestion, place: int, texts: Texts) -> dict[str, Any]:
     found = one.evaluation
     return present(
         {
@@ -268,7 +277,7 @@ SYMBOLS = {"passing": "✓", "failing": "✗", NO_POINTS: "!"}
 """How an outcome looks, beside its name."""
 
 
-def page(run: Run, journal: str, base: Run | None = None, stamp: str = "") -> str:
+def page(run: PublishedRun, journal: str, base: PublishedRun | None = None, stamp: str = "") -> str:
     """Return the page of a run that has answers, compared with `base` if that is given.
 
     `journal` is where its texts are whole, as messages name it; `stamp` tells this page from a later one, where a
@@ -295,7 +304,7 @@ def page(run: Run, journal: str, base: Run | None = None, stamp: str = "") -> st
     )
 
 
-def verdict(found: Report) -> str:
+def verdict(found: RunStatistics) -> str:
     """Return what came of the run in a few words."""
     points = found.everything.points
     lost = sum(found.failures.values())
@@ -307,7 +316,11 @@ def verdict(found: Report) -> str:
 
 
 def _values(
-    run: Run, found: Report, every: Sequence[History], labels: Sequence[str], base: Run | None
+    run: PublishedRun,
+    found: RunStatistics,
+    every: Sequence[QuestionHistory],
+    labels: Sequence[str],
+    base: PublishedRun | None,
 ) -> dict[str, Any]:
     partial = unfinished(run)
     stopped = run.about.get("stopped")
@@ -338,7 +351,7 @@ def _values(
     }
 
 
-def _checkpoint(stop: Stop, of: Scores) -> tuple[str, ...]:
+def _checkpoint(stop: Stop, of: PointMeans) -> tuple[str, ...]:
     cost = usd(stop.evaluations)
     lost = sum(one.points is None for one in stop.evaluations)
     label, *rest = told.row(stop.label, of, stop.measured)
@@ -346,13 +359,13 @@ def _checkpoint(stop: Stop, of: Scores) -> tuple[str, ...]:
     return (label, f"{stop.days:,}", *rest, f"{lost:,}", price)
 
 
-def _those(every: Iterable[History], kind: str) -> list[tuple[History, str]]:
+def _those(every: Iterable[QuestionHistory], kind: str) -> list[tuple[QuestionHistory, str]]:
     """Return the questions that count as something, with the checkpoints at which they do."""
     found = [(one, [asked.label for asked in one.asked if kind in asked.kinds]) for one in every]
     return [(one, ", ".join(labels)) for one, labels in found if labels]
 
 
-def _facets(every: Sequence[History], labels: Sequence[str]) -> Iterator[Facet]:
+def _facets(every: Sequence[QuestionHistory], labels: Sequence[str]) -> Iterator[Facet]:
     """Yield what tells these questions apart, with how many of them have it at one checkpoint at least."""
     found: dict[tuple[str, str], list[set[str]]] = {
         ("outcome", "Outcome"): [{kind for asked in one.asked for kind in asked.kinds} for one in every],
@@ -374,7 +387,7 @@ def _place(order: Sequence[str], value: str) -> int:
     return order.index(value) if value in order else len(order)
 
 
-def _row(one: History, labels: Sequence[str]) -> dict[str, Any]:
+def _row(one: QuestionHistory, labels: Sequence[str]) -> dict[str, Any]:
     at = {asked.label: asked for asked in one.asked}
     asked = one.question.question
     return {
@@ -389,7 +402,7 @@ def _row(one: History, labels: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _points(asked: Asked | None) -> tuple[str, str]:
+def _points(asked: AskedQuestion | None) -> tuple[str, str]:
     """Return points as a row shows them, and the class of how they look."""
     if asked is None:
         return "–", "muted"
@@ -397,7 +410,7 @@ def _points(asked: Asked | None) -> tuple[str, str]:
     return (SYMBOLS[NO_POINTS] if points is None else str(points.composite)), asked.outcome.replace(" ", "-")
 
 
-def _against(run: Run, base: Run | None) -> dict[str, Any] | None:
+def _against(run: PublishedRun, base: PublishedRun | None) -> dict[str, Any] | None:
     if base is None:
         return None
     both = pairing(base, run)

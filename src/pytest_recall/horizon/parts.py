@@ -11,11 +11,11 @@ from typing import TypeVar
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed
-from pytest_recall.horizon.calls import Calls, Counted
+from pytest_recall.horizon.calls import Counted, RunModels
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
 from pytest_recall.horizon.day import UnitKind, units_of
-from pytest_recall.horizon.judge import PROMPTS, Days, Judge, LexicalJudge, ModelJudge
-from pytest_recall.horizon.profile_file import Settings
+from pytest_recall.horizon.judge import PROMPTS, DayTexts, LexicalJudge, PanelJudge, RunJudge
+from pytest_recall.horizon.profile_file import BenchSettings
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint, checkpoints, shorter
 from pytest_recall.horizon.result import LEXICAL, Configuration
 from pytest_recall.judges import memory_judge
@@ -33,16 +33,16 @@ Part = TypeVar("Part")
 class Parts:
     """All that a run needs. `days` are those with a file."""
 
-    settings: Settings
+    settings: BenchSettings
     corpus: Corpus
     questions: tuple[BenchQuestion, ...]
     days: tuple[int, ...]
     checkpoints: Sequence[Checkpoint]
     client: Client
-    judge: Judge
+    judge: RunJudge
     answerer: Counted | None
     configuration: Configuration
-    calls: Calls
+    calls: RunModels
     models: tuple[Counted, ...] = ()
 
     def close(self) -> None:
@@ -51,7 +51,7 @@ class Parts:
             model.close()
 
 
-def parts_of(settings: Settings, calls: Calls, say: Callable[[str], None], *, ready: bool = True) -> Parts:
+def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], None], *, ready: bool = True) -> Parts:
     """Return the parts, with models that are asked by `calls`.
 
     Raises RecallError with all that is missing, each in a sentence. Keys, packages and programs are
@@ -97,13 +97,13 @@ def parts_of(settings: Settings, calls: Calls, say: Callable[[str], None], *, re
     for sentence in _doubtful(corpus, found):
         say(sentence)
     text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
-    shown = Days(days, text, corpus.calendar)
-    judge: Judge
+    shown = DayTexts(days, text, corpus.calendar)
+    judge: RunJudge
     if primary is None:
         judge, version = LexicalJudge(shown), memory_judge.VERSION
     else:
         panel = Panel(judges=(primary,), appellate=appellate)
-        judge, version = ModelJudge(panel, shown, run.judge_memory_window), PROMPTS
+        judge, version = PanelJudge(panel, shown, run.judge_memory_window), PROMPTS
     return Parts(
         settings=settings,
         corpus=corpus,
@@ -132,7 +132,7 @@ def parts_of(settings: Settings, calls: Calls, say: Callable[[str], None], *, re
     )
 
 
-def checkpoints_of(settings: Settings) -> list[Checkpoint]:
+def checkpoints_of(settings: BenchSettings) -> list[Checkpoint]:
     """Return the checkpoints of a run. Raises RecallError where none has a question."""
     run, questions = settings.run, settings.corpus.questions
     found = checkpoints(

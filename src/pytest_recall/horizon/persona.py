@@ -17,13 +17,13 @@ FIRST, LAST = date(1900, 1, 1), date(2999, 12, 31)
 Epoch = Annotated[date, Field(ge=FIRST, le=LAST)]
 
 
-class Written(BaseModel):
+class WrittenModel(BaseModel):
     """A part of a persona's files. Keys that it does not know are passed over: published files have some."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, defer_build=True)
 
 
-class Principal(Written):
+class Principal(WrittenModel):
     """The person that the agent works for."""
 
     name: Text
@@ -31,7 +31,7 @@ class Principal(Written):
     profile: str = ""
 
 
-class CastMember(Written):
+class CastMember(WrittenModel):
     """Somebody in the story; a name that begins with `@` is an agent's."""
 
     name: Text
@@ -44,7 +44,7 @@ class CastMember(Written):
         return self.kind == "agent" or self.name.startswith("@")
 
 
-class Project(Written):
+class Project(WrittenModel):
     """A piece of work that arcs are about."""
 
     id: Text
@@ -52,7 +52,7 @@ class Project(Written):
     description: str = ""
 
 
-class SessionSpec(Written):
+class SessionSpec(WrittenModel):
     """A conversation that goes on over days; an `isolated` one must not leak into others.
 
     It is there from `first_day` to `last_day`; the story's own dates come before the persona's.
@@ -68,7 +68,7 @@ class SessionSpec(Written):
     sensitive_topics: tuple[Text, ...] = ()
 
 
-class Persona(Written):
+class Persona(WrittenModel):
     """The agent: who it is, whom it serves, and in which sessions it takes part."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -149,14 +149,14 @@ def _sunday(day: date) -> date:
 ArcType = Literal["project", "incident", "decision", "learning", "relationship", "correction"]
 
 
-class Directive(Written):
+class Directive(WrittenModel):
     """What has to happen on a day."""
 
     day: Day
     event: Text
 
 
-class Arc(Written):
+class Arc(WrittenModel):
     """A thread of the story. It unfolds in its primary session, and is touched on in those that it references.
 
     A correction holds a belief that is wrong up to the day on which it is corrected.
@@ -182,7 +182,7 @@ class Arc(Written):
         return self.start_day <= day <= self.end_day
 
 
-class Lifecycle(Written):
+class Lifecycle(WrittenModel):
     """When a session is open in this story; without a bound, from the first day or to the last."""
 
     id: Text
@@ -190,7 +190,7 @@ class Lifecycle(Written):
     last_day: Day | None = Field(default=None, alias="lastDay")
 
 
-class Story(Written):
+class Story(WrittenModel):
     """All arcs of a persona's days."""
 
     epoch: Epoch | None = None

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.horizon.aggregates import aggregates
-from pytest_recall.horizon.published import Run, Stop
+from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
 from pytest_recall.horizon.regrade import Audited
 from pytest_recall.horizon.result import facts
-from pytest_recall.horizon.statistics import Scores, scores
+from pytest_recall.horizon.statistics import PointMeans, scores
 from pytest_recall.metrics.clustered import Clustered
 
 State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
@@ -37,7 +37,7 @@ class Cell(NamedTuple):
     n: int
 
 
-class Line(NamedTuple):
+class SquareRow(NamedTuple):
     """A row of squares."""
 
     name: str
@@ -52,14 +52,14 @@ class Heatmap(NamedTuple):
 
     adapter: str
     columns: tuple[tuple[str, int], ...]
-    categories: tuple[Line, ...]
-    overall: Line
-    hallucination: Line
+    categories: tuple[SquareRow, ...]
+    overall: SquareRow
+    hallucination: SquareRow
     left_out: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
 
-class Sizes(NamedTuple):
+class SizeCurve(NamedTuple):
     """How a run does as the days add up: after each checkpoint's `days` its mean points, and its hallucination."""
 
     adapter: str
@@ -68,7 +68,7 @@ class Sizes(NamedTuple):
     hallucination: tuple[Clustered, ...]
 
 
-def heatmap(run: Run) -> Heatmap:
+def heatmap(run: PublishedRun) -> Heatmap:
     """Return the heatmap of a run, from its answers, or where its files hold none, from what they came to."""
     columns: dict[str, list[Stop]] = {}
     for stop in sorted(run.stops, key=lambda stop: stop.days):
@@ -79,7 +79,7 @@ def heatmap(run: Run) -> Heatmap:
         for label, stops in columns.items()
     }
     lines = [
-        Line(name, _filled([_category(rows[label], name, name in failed[label]) for label in columns]))
+        SquareRow(name, _filled([_category(rows[label], name, name in failed[label]) for label in columns]))
         for name in CATEGORIES
     ]
     off = run.about.get("groupsEnabled") is False
@@ -88,24 +88,26 @@ def heatmap(run: Run) -> Heatmap:
         adapter=run.adapter,
         columns=tuple((label, max(stop.days for stop in stops)) for label, stops in columns.items()),
         categories=tuple(shown),
-        overall=Line("overall", tuple(_mean(rows[label], "overallScore", 1) for label in columns)),
-        hallucination=Line("hallucination", tuple(_mean(rows[label], "hallucinationRate", 100) for label in columns)),
+        overall=SquareRow("overall", tuple(_mean(rows[label], "overallScore", 1) for label in columns)),
+        hallucination=SquareRow(
+            "hallucination", tuple(_mean(rows[label], "hallucinationRate", 100) for label in columns)
+        ),
         left_out=tuple(line.name for line in lines if line not in shown),
         facts=tuple(facts(run)),
     )
 
 
-def sizes(run: Run) -> Sizes:
+def sizes(run: PublishedRun) -> SizeCurve:
     """Return how a run does as the days add up; checkpoints after the same day are one."""
     by_day: dict[int, list[Stop]] = {}
     for stop in run.stops:
         by_day.setdefault(stop.days, []).append(stop)
-    found: list[tuple[int, Scores]] = []
+    found: list[tuple[int, PointMeans]] = []
     for day, stops in sorted(by_day.items()):
         scored = scores((one for stop in stops for one in stop.evaluations), measured=run.measured)
         if scored.points.value is not None:
             found.append((day, scored))
-    return Sizes(
+    return SizeCurve(
         adapter=run.adapter,
         days=tuple(day for day, _ in found),
         points=tuple(one.points for _, one in found),

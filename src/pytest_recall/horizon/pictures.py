@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
-from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, Sizes, State
+from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, SizeCurve, State
 from pytest_recall.metrics.clustered import Clustered
 from pytest_recall.metrics.intervals import Mean
-from pytest_recall.schedule.simulated import WEEK, Summary
+from pytest_recall.schedule.simulated import WEEK, SimulationSummary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def draw_heatmap(found: Heatmap, colors: Colors = "safe", format: Format = "png"
     return drawn(lambda: _heatmap(found, _theme(colors)), format)
 
 
-def draw_sizes(found: Sizes, format: Format = "png") -> bytes:
+def draw_sizes(found: SizeCurve, format: Format = "png") -> bytes:
     """Return mean points and hallucination against days, with bands. Raises RecallError without matplotlib."""
     return drawn(lambda: _sizes(found), format)
 
@@ -241,7 +241,7 @@ def _ink(color: tuple[float, float, float, float]) -> str:
     return "#000000" if luminance > 0.179 else "#ffffff"
 
 
-def _sizes(found: Sizes) -> Figure:
+def _sizes(found: SizeCurve) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.2, 5.6), facecolor="white")
@@ -322,12 +322,12 @@ _QUIET = "#5f5f5f"
 _LOOKS = (("#d55e00", (0, (5, 2)), "///"), ("#0072b2", "-", ""))
 
 
-def draw_schedules(found: Sequence[Summary], title: str, note: str) -> bytes:
+def draw_schedules(found: Sequence[SimulationSummary], title: str, note: str) -> bytes:
     """Return the figures of policies as a PNG, with a title and a note below. Raises RecallError without matplotlib."""
     return drawn(lambda: _figure(found, title, note), "png")
 
 
-def _figure(found: Sequence[Summary], title: str, note: str) -> Figure:
+def _figure(found: Sequence[SimulationSummary], title: str, note: str) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.4, 5.4), facecolor="white")
@@ -357,7 +357,7 @@ def _figure(found: Sequence[Summary], title: str, note: str) -> Figure:
     return figure
 
 
-def _curve(axes: Axes, found: Sequence[Summary]) -> None:
+def _curve(axes: Axes, found: Sequence[SimulationSummary]) -> None:
     end = max([WEEK * 2, *(one.longest or 0 for one in found)])
     for one, (color, dash, _) in zip(found, _LOOKS, strict=True):
         if one.found_by:
@@ -383,7 +383,7 @@ def _curve(axes: Axes, found: Sequence[Summary]) -> None:
 
 
 def _bars(
-    axes: Axes, found: Sequence[Summary], title: str, means: Sequence[Mean], form: str, most: float | None
+    axes: Axes, found: Sequence[SimulationSummary], title: str, means: Sequence[Mean], form: str, most: float | None
 ) -> None:
     ends = [mean.high if mean.high is not None else mean.value or 0 for mean in means]
     top = most or max([*ends, 1e-9])

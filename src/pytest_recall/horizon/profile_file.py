@@ -23,7 +23,7 @@ _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class BenchSettings:
     """One run. Models and the memory are selectors, whose relative paths are those from `root`."""
 
     corpus: Corpus
@@ -78,7 +78,7 @@ def read_profile(path: Path, name: str, environ: MutableMapping[str, str], tell:
     return profile
 
 
-def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: Path) -> Settings:
+def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: Path) -> BenchSettings:
     """Return the settings of a run: what is `given` comes before the profile at `path`. Raises RecallError."""
     root = cwd if path is None else path.absolute().parent
     part, folder = _persona(profile, root, given)
@@ -90,7 +90,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
         found: str | None = getattr(models, field_name, None)
         return named or found
 
-    settings = Settings(
+    settings = BenchSettings(
         corpus=Corpus(
             folder,
             part.arcs,

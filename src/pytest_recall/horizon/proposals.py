@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from pytest_recall.horizon.facts import Sentence, Told, only_value, sentences, support, topics
+from pytest_recall.horizon.facts import Sentence, ToldDay, only_value, sentences, support, topics
 from pytest_recall.horizon.lint import DAY_NUMBER
 from pytest_recall.horizon.persona import PRINCIPAL, Arc, Persona, Story
 from pytest_recall.horizon.question import CATEGORIES
@@ -24,7 +24,7 @@ Proposal = dict[str, Any]
 class Scene(NamedTuple):
     """What proposals are made from: the days that are shown, and the story that they tell."""
 
-    days: Sequence[Told]
+    days: Sequence[ToldDay]
     story: Story
     persona: Persona
 
@@ -33,7 +33,7 @@ class Scene(NamedTuple):
         found = self.persona.session(session)
         return found is not None and found.isolated
 
-    def on(self, day: int | None) -> Told | None:
+    def on(self, day: int | None) -> ToldDay | None:
         """Return a day that is shown."""
         return next((told for told in self.days if told.day == day), None)
 
@@ -232,13 +232,13 @@ def _sessions(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
                 yield _made(question, f"{one.session}.", "group-session-attribution", "medium", [one.day])
 
 
-def _events(scene: Scene, arc: Arc) -> list[tuple[Told, str]]:
+def _events(scene: Scene, arc: Arc) -> list[tuple[ToldDay, str]]:
     """Return the directives of an arc that are told in the days that are shown."""
     dated = ((scene.on(one.day), one.event) for one in sorted(arc.directives, key=lambda one: one.day))
     return [(told, event) for told, event in dated if told is not None and support(event, told.text) >= SUPPORTED]
 
 
-def _topics(scene: Scene, told: Told) -> list[tuple[str, str]]:
+def _topics(scene: Scene, told: ToldDay) -> list[tuple[str, str]]:
     open_to_all = (session for session in told.sessions if not scene.is_isolated(session))
     return [(session, topic) for session in open_to_all for topic in topics(told.sessions[session])]
 

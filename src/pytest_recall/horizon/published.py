@@ -251,7 +251,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PublishedRun:
     """A run over one memory. `about` is what its files say of how it was made: models, sample, counts and times.
 
     `config` is what two parts of one run have in common, `pairs` the questions that there are. `written` is the

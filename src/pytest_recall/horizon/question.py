@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 from pydantic import Field
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.horizon.persona import PRINCIPAL, Day, Text, Written
+from pytest_recall.horizon.persona import PRINCIPAL, Day, Text, WrittenModel
 
 FULL = 2**53 - 1
 """The days of a range that is as long as the corpus."""
@@ -126,7 +126,7 @@ DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 Disclosure = Literal["refuse", "partial", "answer"]
 
 
-class BenchQuestion(Written):
+class BenchQuestion(WrittenModel):
     """One graded question. It can be asked once all of its days are over, up to the day `irrelevant_after`.
 
     It is asked in `query_session`; what was said in `forbidden_sessions` must not come out there, and

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.horizon.day import Piece, pieces_of
+from pytest_recall.horizon.day import DayPiece, pieces_of
 from pytest_recall.horizon.facts import Evidence, declines, missing, revealed
 from pytest_recall.horizon.lint import DAY_NUMBER, same_words
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion
-from pytest_recall.horizon.salvage import Unreadable, object_in
+from pytest_recall.horizon.salvage import UnreadableReply, object_in
 from pytest_recall.metrics.answers import tokens
 
 BOUNDARY = "information-boundary"
@@ -29,7 +29,7 @@ FIELDS = (
 _NUMBERED = re.compile(r"-q(\d+)$")
 
 
-class Window(NamedTuple):
+class QuestionWindow(NamedTuple):
     """The days that questions are written about once the day `checkpoint` is over."""
 
     checkpoint: int
@@ -38,7 +38,7 @@ class Window(NamedTuple):
 
 def windows(
     days: Sequence[int], interval: int, *, start: int | None, end: int | None, covered: Collection[int]
-) -> list[Window]:
+) -> list[QuestionWindow]:
     """Return the windows that questions are still to be written about, from the first to the last.
 
     They end on the day `start`, by default the `interval`-th, on each `interval`-th day after it, and on the
@@ -55,18 +55,18 @@ def windows(
     for stop in stops:
         shown = tuple(day for day in days if begin <= day <= stop and day not in covered)
         if shown:
-            found.append(Window(stop, shown))
+            found.append(QuestionWindow(stop, shown))
         begin = stop + 1
     return found
 
 
-def share(pairs: int, window: Window, interval: int) -> int:
+def share(pairs: int, window: QuestionWindow, interval: int) -> int:
     """Return how many questions a window gets where `interval` days get `pairs`; at least one."""
     return max(1, round(pairs * min(len(window.days), interval) / interval))
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownDays:
     """What whoever proposes questions was shown: texts by day. `asked` has the questions there are, by `same_words`.
 
     Of the session `isolated`, where there is one, nothing may come out elsewhere; `others` are isolated too.
@@ -82,7 +82,7 @@ class Shown:
     sessions: frozenset[str] = frozenset()
 
 
-def take(proposed: Iterable[Mapping[str, Any]], shown: Shown) -> Iterator[dict[str, Any] | str]:
+def take(proposed: Iterable[Mapping[str, Any]], shown: ShownDays) -> Iterator[dict[str, Any] | str]:
     """Yield the row of each question that is taken, without its id, or why it is not taken.
 
     The texts of those that are taken are added to `shown.asked`.
@@ -112,7 +112,7 @@ def _row(raw: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "requires_synthesis": raw.get("requires_synthesis") is True}
 
 
-def _boundary_row(raw: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
+def _boundary_row(raw: Mapping[str, Any], shown: ShownDays) -> dict[str, Any]:
     row = {**_row(raw), "category": BOUNDARY}
     row.pop("query_session", None)
     expected = raw.get("expected_disclosure", "refuse")
@@ -132,7 +132,7 @@ def _boundary_row(raw: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
     }
 
 
-def _problem(question: BenchQuestion, shown: Shown) -> str:
+def _problem(question: BenchQuestion, shown: ShownDays) -> str:
     strange = [day for day in question.relevant_days if day not in shown.texts]
     if strange:
         return f"names day {', '.join(map(str, strange))}, which was not shown"
@@ -184,7 +184,7 @@ _Heading = Callable[[int, bool], str]
 class _Found(NamedTuple):
     day: int
     place: int
-    part: Piece
+    part: DayPiece
     words: frozenset[str]
 
 
@@ -279,7 +279,7 @@ def _session(session: str) -> str:
     return f"# session: {session}"
 
 
-class Verdict(NamedTuple):
+class SupportVerdict(NamedTuple):
     """What a model says of a question.
 
     `suggested` is a reference that its days support, None without one; `outdated_on` the first day that makes the
@@ -294,27 +294,29 @@ class Verdict(NamedTuple):
     reasoning: str
 
 
-def read_verdict(reply: str, later: Collection[int]) -> Verdict:
+def read_verdict(reply: str, later: Collection[int]) -> SupportVerdict:
     """Return the verdict in a reply; `later` are the days that can make a reference wrong. Raises Unreadable."""
     found = object_in(reply)
     supported, answerable = found.get("supported"), found.get("answerable")
     if not isinstance(supported, bool) or not isinstance(answerable, bool):
-        raise Unreadable("does not say `supported` and `answerable` as true or false")
+        raise UnreadableReply("does not say `supported` and `answerable` as true or false")
     claims, suggested = found.get("unsupported_claims") or [], found.get("suggested_reference")
     if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
-        raise Unreadable("has `unsupported_claims` that are no list of texts")
+        raise UnreadableReply("has `unsupported_claims` that are no list of texts")
     if supported and claims:
-        raise Unreadable("says that all is supported, and names a claim that is not")
+        raise UnreadableReply("says that all is supported, and names a claim that is not")
     if suggested is not None and not isinstance(suggested, str):
-        raise Unreadable("has a `suggested_reference` that is no text")
+        raise UnreadableReply("has a `suggested_reference` that is no text")
     outdated = found.get("outdated_on_day")
     if outdated is not None and (isinstance(outdated, bool) or outdated not in later):
-        raise Unreadable(f"says that day {outdated!r} outdates it, which was not shown as a later one")
+        raise UnreadableReply(f"says that day {outdated!r} outdates it, which was not shown as a later one")
     suggested = suggested.strip() if suggested else None
-    return Verdict(supported, tuple(claims), answerable, suggested or None, outdated, str(found.get("reasoning") or ""))
+    return SupportVerdict(
+        supported, tuple(claims), answerable, suggested or None, outdated, str(found.get("reasoning") or "")
+    )
 
 
-def line_of(question: BenchQuestion, verdict: Verdict, model: str) -> dict[str, Any]:
+def line_of(question: BenchQuestion, verdict: SupportVerdict, model: str) -> dict[str, Any]:
     """Return the line of a verdict, by the published names and some of ours: from `outdated_on_day` on."""
     return {
         "id": question.id,
@@ -355,18 +357,18 @@ def is_outdated(question: BenchQuestion, line: Mapping[str, Any]) -> bool:
     return isinstance(day, int) and (question.irrelevant_after is None or day <= question.irrelevant_after)
 
 
-class Change(NamedTuple):
+class QuestionChange(NamedTuple):
     """What a verdict changes in a question: fields with their new values; `refused` says why a field stays."""
 
     fields: dict[str, Any]
     refused: tuple[str, ...]
 
 
-def change(question: BenchQuestion, line: Mapping[str, Any], there: Iterable[Evidence]) -> Change:
+def change(question: BenchQuestion, line: Mapping[str, Any], there: Iterable[Evidence]) -> QuestionChange:
     """Return what a line changes in its question, of boundary ones nothing; `there` are the relevant days."""
     fields, refused = dict[str, Any](), list[str]()
     if not is_verifiable(question):
-        return Change({}, ())
+        return QuestionChange({}, ())
     suggested = line.get("suggested_reference")
     if not line["supported"] and isinstance(suggested, str) and suggested != question.answer:
         absent = missing(suggested, there)
@@ -380,4 +382,4 @@ def change(question: BenchQuestion, line: Mapping[str, Any], there: Iterable[Evi
             fields["irrelevant_after"] = outdated - 1
         else:
             refused.append(f"day {outdated} is not after its last relevant day")
-    return Change(fields, tuple(refused))
+    return QuestionChange(fields, tuple(refused))

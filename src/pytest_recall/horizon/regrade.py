@@ -12,7 +12,7 @@ from pytest_recall.files.errors import nearest
 from pytest_recall.horizon.aggregates import aggregates, cells, counts
 from pytest_recall.horizon.disclosure import boundaries
 from pytest_recall.horizon.evaluation import MOST, Evaluation, Points
-from pytest_recall.horizon.published import Run, Stop, disclosure_fields, summary_fields
+from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, summary_fields
 from pytest_recall.horizon.question import plain
 from pytest_recall.metrics.clustered import Clustered, Stratum, stratified_share
 
@@ -40,7 +40,7 @@ Key = tuple[str, str, str]
 """Which evaluation it is: the persona, the label of the checkpoint, the question."""
 
 
-class Item(NamedTuple):
+class AuditItem(NamedTuple):
     """An evaluation to look at again, and why."""
 
     evaluation: Evaluation
@@ -81,7 +81,7 @@ class Logged(NamedTuple):
     causes: Mapping[str, int]
 
 
-class Cause(NamedTuple):
+class SpoilingPlace(NamedTuple):
     """A place in the memory system: how many answers it spoiled, to how many distinct questions."""
 
     cause: str
@@ -107,7 +107,7 @@ class Audited(NamedTuple):
     verdicts: Mapping[str, int]
     asked: Mapping[str, int]
     judge_error: Clustered
-    causes: tuple[Cause, ...]
+    causes: tuple[SpoilingPlace, ...]
     checkpoints: tuple[Logged, ...]
 
 
@@ -116,7 +116,7 @@ def key(one: Evaluation) -> Key:
     return one.persona, one.checkpoint or "", one.question.id
 
 
-def items(stop: Stop, seed: int) -> list[Item]:
+def items(stop: Stop, seed: int) -> list[AuditItem]:
     """Return what to look at again at a checkpoint: failures, then what has less than all points, then a drawn tenth.
 
     The tenth of the perfect answers is rounded up; the seed and the day decide.
@@ -125,9 +125,9 @@ def items(stop: Stop, seed: int) -> list[Item]:
     perfect = [one for one, points in scored if points.composite == MOST]
     drawn = {one.question.id for one in plain(perfect, -(-len(perfect) // SHARE), seed + stop.days)}
     return [
-        *(Item(one, "failure") for one, points in scored if points.fails),
-        *(Item(one, "below 6") for one, points in scored if points.composite < MOST and not points.fails),
-        *(Item(one, "perfect, drawn") for one in perfect if one.question.id in drawn),
+        *(AuditItem(one, "failure") for one, points in scored if points.fails),
+        *(AuditItem(one, "below 6") for one, points in scored if points.composite < MOST and not points.fails),
+        *(AuditItem(one, "perfect, drawn") for one in perfect if one.question.id in drawn),
     ]
 
 
@@ -165,7 +165,7 @@ def problem(one: Evaluation, verdict: str, cause: str, corrected: Points | None)
     )
 
 
-def audited(run: Run, regrades: Iterable[Regrade]) -> Audited:
+def audited(run: PublishedRun, regrades: Iterable[Regrade]) -> Audited:
     """Return what a run comes to with what was found."""
     known = {key(one.evaluation): one for one in regrades}
     every = [one for one in run.evaluations if one.points is not None]
@@ -251,13 +251,13 @@ def _stratum(those: Sequence[Evaluation], known: Mapping[Key, Regrade]) -> Strat
     return Stratum(len(those) - (len(found) - len(sound)), len(sound), wrong)
 
 
-def _causes(found: Iterable[Regrade]) -> tuple[Cause, ...]:
+def _causes(found: Iterable[Regrade]) -> tuple[SpoilingPlace, ...]:
     groups: dict[str, list[Regrade]] = {}
     for one in found:
         if one.verdict == "system-failure":
             groups.setdefault(one.cause, []).append(one)
     causes = [
-        Cause(name, len(those), len({(one.evaluation.persona, one.evaluation.question.id) for one in those}))
+        SpoilingPlace(name, len(those), len({(one.evaluation.persona, one.evaluation.question.id) for one in those}))
         for name, those in groups.items()
     ]
     return tuple(sorted(causes, key=lambda one: (-one.answers, one.cause)))
@@ -286,7 +286,7 @@ class Rescored(NamedTuple):
 
 
 def rescore(
-    run: Run, progress: Sequence[Mapping[str, Any]] = (), lines: Sequence[Evaluation] | None = None
+    run: PublishedRun, progress: Sequence[Mapping[str, Any]] = (), lines: Sequence[Evaluation] | None = None
 ) -> Rescored:
     """Return what is written in `result.json`, and in the lines of `progress`, beside what the answers come to.
 
@@ -306,7 +306,7 @@ def rescore(
     return Rescored(len(found), different, tuple(run.hollow))
 
 
-def _result(run: Run) -> Iterator[Difference]:
+def _result(run: PublishedRun) -> Iterator[Difference]:
     written = run.written
     if written is None:
         return
@@ -330,7 +330,7 @@ def _result(run: Run) -> Iterator[Difference]:
     yield from _compare("result.json", written, disclosure_fields(boundaries(run.evaluations), measured=run.measured))
 
 
-def _counts(run: Run) -> dict[str, int | None]:
+def _counts(run: PublishedRun) -> dict[str, int | None]:
     found = counts(run)
     if run.written is not None and (run.written.get("metadata") or {}).get("reconstructed"):
         del found["appellateInvocations"]  # Published files that were rebuilt do not say who was asked.
@@ -341,7 +341,7 @@ def _progress(stop: Stop) -> dict[str, Any]:
     return {**summary_fields(stop.summary(), scores=False), "daysIngested": stop.days}
 
 
-def _place(run: Run, stop: Stop) -> str:
+def _place(run: PublishedRun, stop: Stop) -> str:
     return stop.label if len(run.personas) == 1 else f"{stop.persona}, {stop.label}"
 
 
@@ -381,7 +381,7 @@ def _same(written: Any, computed: Any) -> bool:
     return bool(written == computed)
 
 
-def _answers(run: Run, lines: Iterable[Evaluation]) -> Iterator[Difference]:
+def _answers(run: PublishedRun, lines: Iterable[Evaluation]) -> Iterator[Difference]:
     """Yield the points of each line, beside those in the result. Of several lines of a question the last counts."""
     last = {(one.persona, one.checkpoint, one.question.id): one for one in lines}
     for stop in run.stops:

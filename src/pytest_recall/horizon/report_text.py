@@ -7,9 +7,9 @@ from typing import Any
 
 from pytest_recall.files.tables import cell, grid, markdown_grid
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.horizon.published import Run
+from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
-from pytest_recall.horizon.statistics import DAYS, FEW, Pairing, Report, Scores
+from pytest_recall.horizon.statistics import DAYS, FEW, Pairing, PointMeans, RunStatistics
 from pytest_recall.metrics.clustered import Clustered
 
 _MARK = " *"
@@ -26,9 +26,9 @@ FAILURES = {
 
 
 def lines(
-    reports: Sequence[Report],
+    reports: Sequence[RunStatistics],
     pairings: Sequence[Pairing],
-    runs: Sequence[Run],
+    runs: Sequence[PublishedRun],
     *,
     markdown: bool = False,
 ) -> Iterator[str]:
@@ -44,7 +44,7 @@ def lines(
         yield _text(STAR, markdown)
 
 
-def _run(one: Report, run: Run, markdown: bool) -> Iterator[str]:
+def _run(one: RunStatistics, run: PublishedRun, markdown: bool) -> Iterator[str]:
     title = f"{one.name}: {one.adapter}" if one.adapter else one.name
     yield f"## {cell(title)}" if markdown else title
     if markdown:
@@ -61,12 +61,12 @@ def _run(one: Report, run: Run, markdown: bool) -> Iterator[str]:
         yield f"- {cell(sentence)}" if markdown else sentence
 
 
-def table(one: Report) -> list[tuple[str, ...]]:
+def table(one: RunStatistics) -> list[tuple[str, ...]]:
     """Return the rows below `HEAD`: all answers, and then those of each category."""
     return [row(name, scores, one.measured) for name, scores in {"all": one.everything, **one.categories}.items()]
 
 
-def sentences(one: Report) -> Iterator[str]:
+def sentences(one: RunStatistics) -> Iterator[str]:
     """Yield what a report says beside its table, one sentence each."""
     if not one.measured:
         yield UNMEASURED
@@ -74,7 +74,7 @@ def sentences(one: Report) -> Iterator[str]:
     yield from lost(one)
 
 
-def findings(one: Report) -> Iterator[str]:
+def findings(one: RunStatistics) -> Iterator[str]:
     """Yield what the answers show beside their means, one sentence each."""
     if one.quartiles is not None:
         both = one.hallucination_quartiles
@@ -111,7 +111,7 @@ def findings(one: Report) -> Iterator[str]:
         )
 
 
-def lost(one: Report) -> Iterator[str]:
+def lost(one: RunStatistics) -> Iterator[str]:
     """Yield what is in no mean, or should perhaps not be in one."""
     if one.failures:
         told_failures = ", ".join(f"{count:,} {FAILURES.get(name, name)}" for name, count in one.failures.items())
@@ -156,7 +156,7 @@ def pairing(both: Pairing, alike: bool) -> Iterator[str]:
         yield f"asked in both, but never after the same day, and left out: {plural(both.apart, 'question')}"
 
 
-def row(name: str, one: Scores, measured: bool) -> tuple[str, ...]:
+def row(name: str, one: PointMeans, measured: bool) -> tuple[str, ...]:
     """Return one row of the table."""
     marked = name + (_MARK if one.few else "")
     return (
@@ -197,7 +197,9 @@ def _text(sentence: str, markdown: bool) -> str:
     return cell(sentence) if markdown else sentence
 
 
-def as_json(reports: Sequence[Report], pairings: Sequence[Pairing], runs: Sequence[Run]) -> dict[str, Any]:
+def as_json(
+    reports: Sequence[RunStatistics], pairings: Sequence[Pairing], runs: Sequence[PublishedRun]
+) -> dict[str, Any]:
     """Return the same as plain JSON types; shares are from 0 to 1, slopes for each 100 days."""
     return {
         "version": 1,
@@ -223,7 +225,7 @@ def as_json(reports: Sequence[Report], pairings: Sequence[Pairing], runs: Sequen
     }
 
 
-def _report(one: Report, run: Run) -> dict[str, Any]:
+def _report(one: RunStatistics, run: PublishedRun) -> dict[str, Any]:
     disclosures = one.disclosures
     return {
         "name": one.name,
@@ -258,5 +260,5 @@ def _report(one: Report, run: Run) -> dict[str, Any]:
     }
 
 
-def _scores(one: Scores) -> dict[str, Any]:
+def _scores(one: PointMeans) -> dict[str, Any]:
     return {**{name: value._asdict() for name, value in one._asdict().items()}, "few": one.few}

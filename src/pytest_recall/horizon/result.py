@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.evaluation import Evaluation
 from pytest_recall.horizon.profile import RunPart
-from pytest_recall.horizon.published import Run, Stop
+from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import Checkpoint
 
 LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
@@ -172,7 +172,7 @@ def result(
     }
     about |= {name: value for name, value in (("unasked", unasked), ("stopped", stopped)) if value}
     memory = configuration.memory
-    run = Run(name="", adapter=memory, timestamp=timestamp, stops=stops, about=about, config={}, pairs=pairs)
+    run = PublishedRun(name="", adapter=memory, timestamp=timestamp, stops=stops, about=about, config={}, pairs=pairs)
     return result_json(run)
 
 
@@ -198,7 +198,7 @@ def duration(starts: Sequence[str], stamps: Sequence[str]) -> float:
 _JUDGING = ("judgeModel", "appellateJudgeModel", "judgeMemoryWindow")
 
 
-def facts(run: Run) -> Iterable[tuple[str, str]]:
+def facts(run: PublishedRun) -> Iterable[tuple[str, str]]:
     """Yield what a stranger wants to know of a run, as pairs of words."""
     about = run.about
     if about.get("synthesisModel"):
@@ -221,7 +221,7 @@ def facts(run: Run) -> Iterable[tuple[str, str]]:
         yield "not over", told + (f", since {about['stopped']}" if about.get("stopped") else "")
 
 
-def unfinished(run: Run) -> str:
+def unfinished(run: PublishedRun) -> str:
     """Return in words how far a run has got that has not reached all of its checkpoints; else, or if unknown, empty."""
     ranges = run.about.get("ranges")
     personas = {stop.persona for stop in run.stops}
@@ -229,7 +229,7 @@ def unfinished(run: Run) -> str:
     return f"{len(run.stops):,} of {planned:,} checkpoints were reached" if len(run.stops) < planned else ""
 
 
-def judged_alike(first: Run, second: Run) -> bool:
+def judged_alike(first: PublishedRun, second: PublishedRun) -> bool:
     """Whether the same models have judged two runs, with the same prompts, and were shown as much.
 
     Published runs say no version of their prompts, which are not ours.

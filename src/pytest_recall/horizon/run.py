@@ -16,10 +16,10 @@ from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.horizon.ask import Asker, name_of, now
 from pytest_recall.horizon.calls import SpentError
 from pytest_recall.horizon.evaluation import Evaluation, summarize
-from pytest_recall.horizon.judge import ModelJudge
-from pytest_recall.horizon.memory import Lane, StuckError, Subject
+from pytest_recall.horizon.judge import PanelJudge
+from pytest_recall.horizon.memory import CallThread, StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
-from pytest_recall.horizon.passes.work import Progress
+from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
@@ -42,7 +42,7 @@ IN_A_ROW = 5
 """Questions one after the other without points by which a run stops: whatever broke will not mend itself."""
 
 
-class Outcome(NamedTuple):
+class BenchOutcome(NamedTuple):
     """What a run came to: its result, as it is written, and the checkpoints behind it.
 
     Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
@@ -75,7 +75,7 @@ class Going:
         self._failed_in_a_row = 0
         self._stopped = ""
 
-    def go(self) -> Outcome:
+    def go(self) -> BenchOutcome:
         """Ask what has not been answered yet, as far as it can be paid for, and return what all of it came to.
 
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
@@ -86,7 +86,7 @@ class Going:
         except KeyboardInterrupt:
             raise StoppedError(f"{self._folder}: stopped; the same command continues it") from None
 
-    def _go(self) -> Outcome:
+    def _go(self) -> BenchOutcome:
         parts = self._parts
         header = parts.configuration.header(now())
         if check_same(self._folder, header):
@@ -135,7 +135,7 @@ class Going:
     def _look(self) -> None:
         """Try the judge with known answers. Raises RecallError for one that must not judge."""
         parts = self._parts
-        if self._preflight and parts.calls.mode != "replay" and isinstance(parts.judge, ModelJudge):
+        if self._preflight and parts.calls.mode != "replay" and isinstance(parts.judge, PanelJudge):
             try:
                 with parts.calls.about("", kept=False):
                     parts.judge.ready()
@@ -159,7 +159,7 @@ class Going:
     def _work(self, files: RunFiles, open_: dict[int, list[BenchQuestion]], left: int) -> None:
         parts = self._parts
         last = max(place for place, questions in open_.items() if questions)
-        progress = Progress("asked", left)
+        progress = PassProgress("asked", left)
         try:
             with self._opened() as subject, _lanes(parts.settings.run.parallelism) as lanes:
                 asker = Asker(
@@ -230,16 +230,16 @@ class Going:
         return len(new), round(1000 * (time.perf_counter() - start), 3)
 
     def _evaluated(
-        self, asker: Asker, checkpoint: Checkpoint, questions: Sequence[BenchQuestion], lanes: Sequence[Lane]
+        self, asker: Asker, checkpoint: Checkpoint, questions: Sequence[BenchQuestion], lanes: Sequence[CallThread]
     ) -> Iterator[Evaluation]:
         """Yield what comes of each question, as it comes; with one lane, in the order in which they are asked.
 
         Once the money is spent no other one is begun, and what had begun comes to its end if it can.
         """
         waiting = iter(questions)
-        running: dict[Future[Evaluation], Lane] = {}
+        running: dict[Future[Evaluation], CallThread] = {}
 
-        def begin(lane: Lane) -> None:
+        def begin(lane: CallThread) -> None:
             question = next(waiting, None)
             if question is not None and not self._stopped:
                 self._stopped = self._parts.calls.closed()
@@ -297,7 +297,7 @@ class Going:
             for one in checkpoints
         )
 
-    def _outcome(self, checkpoints: Sequence[Checkpoint]) -> Outcome:
+    def _outcome(self, checkpoints: Sequence[Checkpoint]) -> BenchOutcome:
         reached = self._reached(checkpoints)
         stamps = [one.timestamp for _, every in reached for one in every]
         planned = {(one.range.label, question.id) for one in self._parts.checkpoints for question in one.asked}
@@ -313,12 +313,12 @@ class Going:
             stopped=self._stopped,
         )
         beside = len(planned) - unasked - sum(len(every) for _, every in reached)
-        return Outcome(plain, reached, unasked, beside, self._stopped)
+        return BenchOutcome(plain, reached, unasked, beside, self._stopped)
 
 
 @contextmanager
-def _lanes(count: int) -> Iterator[list[Lane]]:
-    lanes = [Lane() for _ in range(count)]
+def _lanes(count: int) -> Iterator[list[CallThread]]:
+    lanes = [CallThread() for _ in range(count)]
     try:
         yield lanes
     finally:

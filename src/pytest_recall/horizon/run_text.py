@@ -9,9 +9,9 @@ from typing import Any
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.tables import cell, code, grid, markdown_grid
 from pytest_recall.files.wording import listed, percent, plural
-from pytest_recall.horizon.disclosure import Rate, boundaries
+from pytest_recall.horizon.disclosure import HitRate, boundaries
 from pytest_recall.horizon.evaluation import FAILURES, MOST, summarize
-from pytest_recall.horizon.published import Run
+from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.question import Checkpoint
 from pytest_recall.horizon.regrade import ESCALATE, VERDICTS, Audited, Level, Logged, Rescored
 from pytest_recall.horizon.result import Reached, facts
@@ -95,7 +95,7 @@ def escalates(found: Audited) -> bool:
     return found.judge_error.value is not None and found.judge_error.value > ESCALATE
 
 
-def notes(before: str, run: Run, found: Audited, waiting: int, defects: int) -> str:
+def notes(before: str, run: PublishedRun, found: Audited, waiting: int, defects: int) -> str:
     """Return `notes.md` with our part of it written anew; the operator's own words stay."""
     ours = "\n".join([BEGIN, "", *_ours(run, found, waiting, defects), "", END])
     start, end = before.find(BEGIN), before.find(END)
@@ -111,7 +111,7 @@ def is_done(text: str) -> bool:
     return bool(_PLACE.search(text.partition(ANALYSIS)[2]))
 
 
-def _ours(run: Run, found: Audited, waiting: int, defects: int) -> Iterator[str]:
+def _ours(run: PublishedRun, found: Audited, waiting: int, defects: int) -> Iterator[str]:
     yield "## Configuration"
     yield ""
     yield f"- memory: {cell(run.adapter or 'unknown')}"
@@ -314,7 +314,7 @@ def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}"
 
 
-def _rate(rate: Rate) -> str:
+def _rate(rate: HitRate) -> str:
     return "of no question" if rate.value is None else f"{rate.value:.0%} ({rate.hits} of {rate.n})"
 
 

@@ -13,7 +13,7 @@ from pytest_recall.files.json_lines import objects, strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import Evaluation
 from pytest_recall.horizon.merge import BESIDE
-from pytest_recall.horizon.published import Run, Stop, evaluation_of, is_measured
+from pytest_recall.horizon.published import PublishedRun, Stop, evaluation_of, is_measured
 from pytest_recall.horizon.run_file import (
     FAILURES,
     PROGRESS,
@@ -33,11 +33,11 @@ _HEADER = frozenset({"type", "timestamp"})
 class Rebuilt(NamedTuple):
     """A run put together from its lines; `orphans` are answers after its last checkpoint, which are left out."""
 
-    run: Run
+    run: PublishedRun
     orphans: int
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path) -> PublishedRun:
     """Return the run in `folder`: its `result.json`, or where there is none, its lines. Raises RecallError.
 
     What `questions.jsonl` and `failures.jsonl` say of an answer beside it is added: what was found, and what failed.
@@ -54,7 +54,7 @@ def read_run(folder: Path) -> Run:
     return rebuild(lines, folder.resolve().name).run
 
 
-def read_answered(folder: Path, name: str) -> Run:
+def read_answered(folder: Path, name: str) -> PublishedRun:
     """Return the run in `folder`, called `name`. Raises RecallError, also where its files hold no answers."""
     run = replace(read_run(folder), name=name)
     if not run.evaluations:
@@ -95,7 +95,7 @@ def rebuild(lines: Lines, name: str) -> Rebuilt:
     about = {key: value for key, value in lines.header.items() if key not in ("type", "timestamp", "adapterName")}
     about |= {key: lines.summary[key] for key in ("durationMs",) if key in lines.summary}
     return Rebuilt(
-        Run(
+        PublishedRun(
             name=name,
             adapter=str(lines.header.get("adapterName") or ""),
             timestamp=str(lines.header.get("timestamp") or ""),
@@ -119,7 +119,7 @@ def _common(value: Any) -> Any:
     return value
 
 
-def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
+def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> PublishedRun:
     stops: list[Stop] = []
     problems: list[str] = []
     about = plain["metadata"] if isinstance(plain.get("metadata"), dict) else {}
@@ -161,7 +161,7 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
         raise RecallError(*problems[:MAX_PROBLEMS])
     header = lines.header or {**about, "adapterName": plain.get("adapterName")}
     counts = ("durationMs", "totalEvalsRun", "uniqueQAPairCount", "appellateInvocations", "unasked", "stopped")
-    return Run(
+    return PublishedRun(
         name=run,
         adapter=str(plain.get("adapterName") or ""),
         timestamp=str(plain.get("timestamp") or ""),
@@ -173,7 +173,9 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Run:
     )
 
 
-def _enriched(run: Run, lines: Lines, appeals: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> Run:
+def _enriched(
+    run: PublishedRun, lines: Lines, appeals: Mapping[tuple[str, str, str], Mapping[str, Any]]
+) -> PublishedRun:
     """Return the run with what its lines say beside the result: retrieval, failures, appeals."""
     places = [(one.persona, one.checkpoint) for one in lines.questions or ()] if lines.labelled else places_of(lines)
     known = {(*place, one.question.id): one for one, place in zip(lines.questions or (), places, strict=True) if place}

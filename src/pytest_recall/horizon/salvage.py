@@ -12,7 +12,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
 
-class Unreadable(Exception):  # noqa: N818 - it is what the reply is, and no error of ours
+class UnreadableReply(Exception):  # noqa: N818 - it is what the reply is, and no error of ours
     """A reply without what was asked for; the message goes on after "the reply"."""
 
 
@@ -27,7 +27,7 @@ def objects_in(reply: str) -> Salvaged:
     """Return the objects of the list in a reply, as many as are complete. Raises Unreadable for none."""
     begin = _ARRAY.search(_bounded(reply))
     if begin is None:
-        raise Unreadable("has no JSON list of objects")
+        raise UnreadableReply("has no JSON list of objects")
     items, at = list[dict[str, Any]](), begin.end()
     while True:
         at = _BETWEEN.match(reply, at).end()  # type: ignore[union-attr]
@@ -39,7 +39,7 @@ def objects_in(reply: str) -> Salvaged:
         items.append(found[0])
         at = found[1]
     if not items:
-        raise Unreadable("has a JSON list that breaks off in its first object")
+        raise UnreadableReply("has a JSON list that breaks off in its first object")
     return Salvaged(items, False)
 
 
@@ -51,12 +51,12 @@ def object_in(reply: str) -> dict[str, Any]:
         if found is not None and isinstance(found[0], dict):
             return found[0]
         at = reply.find("{", at + 1) if at < 10_000 else -1
-    raise Unreadable("has no JSON object" + (", or it breaks off" if "{" in reply else ""))
+    raise UnreadableReply("has no JSON object" + (", or it breaks off" if "{" in reply else ""))
 
 
 def _bounded(reply: str) -> str:
     if len(reply) > MAX_REPLY:
-        raise Unreadable(f"has more than {MAX_REPLY:,} characters")
+        raise UnreadableReply(f"has more than {MAX_REPLY:,} characters")
     return reply
 
 

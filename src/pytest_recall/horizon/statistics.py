@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from pytest_recall.horizon.disclosure import crossings
 from pytest_recall.horizon.evaluation import MOST, Evaluation, Failure, Points, Quartiles, quartiles
-from pytest_recall.horizon.published import TIMED_OUT, Run
+from pytest_recall.horizon.published import TIMED_OUT, PublishedRun
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, clustered_slope
 
@@ -24,7 +24,7 @@ _SAID = 5
 """Points for what an answer says: correctness and completeness."""
 
 
-class Scores(NamedTuple):
+class PointMeans(NamedTuple):
     """What some answers come to: mean `points` 0 to 6, and shares 0 to 1.
 
     `recall` is the share of the points for correctness and completeness; `hallucination` of answers with something
@@ -76,7 +76,7 @@ class Disclosures(NamedTuple):
     over_refusal: Clustered
 
 
-class Report(NamedTuple):
+class RunStatistics(NamedTuple):
     """What a run shows. Points of answers alone are in the means; `failures` counts what gave none.
 
     `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
@@ -87,9 +87,9 @@ class Report(NamedTuple):
 
     name: str
     adapter: str
-    everything: Scores
-    categories: Mapping[str, Scores]
-    stops: tuple[tuple[str, str, int, Scores], ...]
+    everything: PointMeans
+    categories: Mapping[str, PointMeans]
+    stops: tuple[tuple[str, str, int, PointMeans], ...]
     quartiles: Quartiles | None
     hallucination_quartiles: Quartiles | None
     slope: Clustered
@@ -125,7 +125,7 @@ class Pairing(NamedTuple):
     measured: bool
 
 
-def report(run: Run) -> Report:
+def report(run: PublishedRun) -> RunStatistics:
     """Return what a run shows."""
     every = run.evaluations
     scored = _scored(every)
@@ -135,7 +135,7 @@ def report(run: Run) -> Report:
     means = [one.points.value for *_, one in stops if one.points.value is not None]
     shares = [one.hallucination.value for *_, one in stops if one.hallucination.value is not None]
     by_day = [(key(one), one.day / DAYS, points) for one, points in scored if one.day is not None]
-    return Report(
+    return RunStatistics(
         name=run.name,
         adapter=run.adapter,
         everything=scores(every, measured=run.measured),
@@ -161,14 +161,14 @@ def report(run: Run) -> Report:
     )
 
 
-def scores(evaluations: Iterable[Evaluation], *, measured: bool = True) -> Scores:
+def scores(evaluations: Iterable[Evaluation], *, measured: bool = True) -> PointMeans:
     """Return what some evaluations come to, without those that have no points."""
     scored = _scored(evaluations)
 
     def share(of: Callable[[Points], bool]) -> Clustered:
         return clustered_share((key(one), of(points)) for one, points in scored)
 
-    return Scores(
+    return PointMeans(
         points=clustered_mean(((key(one), points.composite) for one, points in scored), within=(0, MOST)),
         recall=clustered_mean(
             ((key(one), (points.correctness + points.completeness) / _SAID) for one, points in scored), within=(0, 1)
@@ -219,7 +219,7 @@ def disclosures(evaluations: Iterable[Evaluation]) -> Disclosures | None:
     )
 
 
-def pairing(first: Run, second: Run) -> Pairing:
+def pairing(first: PublishedRun, second: PublishedRun) -> Pairing:
     """Return how the second run does on what the first was asked too."""
     found, changed = pairs_of(first, second)
     pairs = [(key(b), a.points, b.points) for a, b in found if a.points is not None and b.points is not None]
@@ -244,7 +244,7 @@ def pairing(first: Run, second: Run) -> Pairing:
     )
 
 
-def pairs_of(first: Run, second: Run) -> tuple[list[tuple[Evaluation, Evaluation]], int]:
+def pairs_of(first: PublishedRun, second: PublishedRun) -> tuple[list[tuple[Evaluation, Evaluation]], int]:
     """Return what both runs were asked after the same day and gave points for, and how many of these are left out.
 
     Those are left out whose question or reference is another one by now.
@@ -282,7 +282,7 @@ _WHY: Mapping[Failure, str] = {
 }
 
 
-class Asked(NamedTuple):
+class AskedQuestion(NamedTuple):
     """A question at a checkpoint; `kinds` are what it counts as, the outcome first.
 
     The outcome is `failing` where a stronger judge would be asked, `no points` for a third outcome, else `passing`.
@@ -311,34 +311,36 @@ class Asked(NamedTuple):
         return "equal" if not difference else "better" if difference > 0 else "worse"
 
 
-class History(NamedTuple):
+class QuestionHistory(NamedTuple):
     """A question, and what it came to, checkpoint by checkpoint. Its `id` is unique in the run."""
 
     id: str
     persona: str
     question: BenchQuestion
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedQuestion, ...]
 
     @property
-    def last(self) -> Asked:
+    def last(self) -> AskedQuestion:
         """What it came to at the last of these checkpoints."""
         return self.asked[-1]
 
 
-def histories(run: Run, base: Run | None = None) -> list[History]:
+def histories(run: PublishedRun, base: PublishedRun | None = None) -> list[QuestionHistory]:
     """Return all questions of a run, beside an earlier one if that is given; first those that have to be looked at.
 
     These are the ones without points, then those that got worse since `base`, then those with the fewest points.
     """
     several = len(run.personas) > 1
     before = {id(one): old.points for old, one in pairs_of(base, run)[0]} if base is not None else {}
-    found: dict[tuple[str, str], list[Asked]] = {}
+    found: dict[tuple[str, str], list[AskedQuestion]] = {}
     for stop in sorted(run.stops, key=lambda stop: stop.days):
         for one in stop.evaluations:
-            asked = Asked(one, stop.label, tuple(_kinds(one, stop.measured)), _judge(run, one), before.get(id(one)))
+            asked = AskedQuestion(
+                one, stop.label, tuple(_kinds(one, stop.measured)), _judge(run, one), before.get(id(one))
+            )
             found.setdefault((one.persona, one.question.id), []).append(asked)
     every = [
-        History(f"{persona}/{name}" if several else name, persona, asked[-1].evaluation.question, tuple(asked))
+        QuestionHistory(f"{persona}/{name}" if several else name, persona, asked[-1].evaluation.question, tuple(asked))
         for (persona, name), asked in found.items()
     ]
     return sorted(every, key=_urgency)
@@ -367,12 +369,12 @@ def _kinds(one: Evaluation, measured: bool) -> Iterable[str]:
         yield "never answered"
 
 
-def _judge(run: Run, one: Evaluation) -> str:
+def _judge(run: PublishedRun, one: Evaluation) -> str:
     name = "appellateJudgeModel" if one.appealed else "judgeModel"
     return "" if one.points is None else str(run.about.get(name) or "")
 
 
-def _urgency(one: History) -> tuple[bool, bool, int, str]:
+def _urgency(one: QuestionHistory) -> tuple[bool, bool, int, str]:
     points = one.last.evaluation.points
     lost = any(asked.evaluation.points is None for asked in one.asked)
     worse = any(asked.change == "worse" for asked in one.asked)

@@ -31,7 +31,7 @@ class Grading(NamedTuple):
     why: str = ""
 
 
-class Pick(NamedTuple):
+class AuditPick(NamedTuple):
     """A trial that deserves a second look, and for which reasons."""
 
     trial: Trial
@@ -71,7 +71,7 @@ def _judged(trials: Iterable[Trial]) -> dict[str, Trial]:
     return {trial.case_id: trial for trial in trials if trial.outcome.is_verdict and trial.answer is not None}
 
 
-def picks(trials: Iterable[Trial], only: Only | None, sample: int, seed: str) -> list[Pick]:
+def picks(trials: Iterable[Trial], only: Only | None, sample: int, seed: str) -> list[AuditPick]:
     """Return what deserves a second look, by id; `sample` passes by models are drawn by `seed`.
 
     Without `only` these are disagreements, fails by models and drawn passes; `all` are all verdicts.
@@ -79,7 +79,7 @@ def picks(trials: Iterable[Trial], only: Only | None, sample: int, seed: str) ->
     by_id = grading(trials)
     passes = {case_id for case_id, trial in by_id.items() if trial.outcome is Outcome.PASSED and _modelled(trial)}
     drawn = set(sorted(passes, key=lambda case_id: _lot(case_id, seed))[:sample])
-    found: list[Pick] = []
+    found: list[AuditPick] = []
     for case_id in sorted(by_id):
         trial = by_id[case_id]
         reasons = {
@@ -92,7 +92,7 @@ def picks(trials: Iterable[Trial], only: Only | None, sample: int, seed: str) ->
         else:
             chosen = [reason for kind, some in reasons.items() if only in (None, kind) for reason in some]
         if chosen:
-            found.append(Pick(trial, tuple(chosen)))
+            found.append(AuditPick(trial, tuple(chosen)))
     return found
 
 

@@ -13,14 +13,14 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended, objects, read_appended
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges import fence
-from pytest_recall.judges.audit import GRADES, Grading, Pick, attributed, misfit, truth
+from pytest_recall.judges.audit import GRADES, AuditPick, Grading, attributed, misfit, truth
 from pytest_recall.trials.trial import Trial
 
 READS = 24_000
 """Characters of passages that an item of an audit holds at most."""
 
 
-def export(run: str, picked: Iterable[Pick], cases: Mapping[str, Case], known: Mapping[str, Grading]) -> list[Any]:
+def export(run: str, picked: Iterable[AuditPick], cases: Mapping[str, Case], known: Mapping[str, Grading]) -> list[Any]:
     """Return the lines of an audit: first what it is and how to grade, then an item for each pick.
 
     `cases` are those of the case files by id. Of one that is gone or has changed since, the
@@ -37,7 +37,7 @@ def _asked(trial: Trial, cases: Mapping[str, Case]) -> Case | None:
     return case if case is not None and case.fingerprint == trial.fingerprint else None
 
 
-def _item(pick: Pick, case: Case | None, known: Grading | None) -> dict[str, Any]:
+def _item(pick: AuditPick, case: Case | None, known: Grading | None) -> dict[str, Any]:
     trial = pick.trial
     answer = trial.answer
     assert answer is not None

@@ -12,7 +12,7 @@ from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Role, agreement
-from pytest_recall.judges.calibration_file import Written
+from pytest_recall.judges.calibration_file import LabelLine
 from pytest_recall.judges.kept import Keeper, Rehearsed, Store
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
@@ -63,7 +63,7 @@ class Calibrated(NamedTuple):
         ]
 
 
-class Need(NamedTuple):
+class CalibrationNeed(NamedTuple):
     """How many calls are to be made at least, and for how many the reply is kept."""
 
     calls: int
@@ -87,13 +87,13 @@ def contestants(panel: Panel) -> list[Contestant]:
     return found
 
 
-class Bench:
+class LabelledSet:
     """Labelled answers and who is to judge them. `name` is how messages call the labels' file.
 
     Raises RecallError where no label is for this judge, or one has arguments that it does not take.
     """
 
-    def __init__(self, labels: Sequence[Written], name: str, kind: JudgeKind, panel: Panel, rubric: Rubric) -> None:
+    def __init__(self, labels: Sequence[LabelLine], name: str, kind: JudgeKind, panel: Panel, rubric: Rubric) -> None:
         self.labels = [one for one in labels if one.label.judge in (None, kind)]
         self.left_out = len(labels) - len(self.labels)
         self._kind: JudgeKind = kind
@@ -107,7 +107,7 @@ class Bench:
         if problems:
             raise RecallError(*problems[:MAX_PROBLEMS])
 
-    def _unfit(self, written: Written) -> str:
+    def _unfit(self, written: LabelLine) -> str:
         """Return what is wrong with the arguments of a label; on the way, learn the versions of its judges."""
         for contestant in self._contestants:
             try:
@@ -118,7 +118,7 @@ class Bench:
             self._versions.setdefault((written.label.id, contestant.name), verdict.version)
         return ""
 
-    def need(self, store: Store) -> Need:
+    def need(self, store: Store) -> CalibrationNeed:
         """Return what `judge` would ask, if each reply could be used."""
         known: dict[str, bool] = {}
         for written in self.labels:
@@ -126,7 +126,7 @@ class Bench:
                 if contestant.role != "whole":  # Its calls are those of the others.
                     panel = _with(contestant.panel, lambda model: Rehearsed(model.name, store, known))
                     self._opinion(written, panel)
-        return Need(sum(not kept for kept in known.values()), sum(known.values()))
+        return CalibrationNeed(sum(not kept for kept in known.values()), sum(known.values()))
 
     def judge(self, store: Store, progress: Callable[[int, int], None], closed: Callable[[], str]) -> Calibrated:
         """Put every answer to every contestant; `progress` is told how many answers are done, of how many.
@@ -163,7 +163,7 @@ class Bench:
         )
         return Calibrated(tuple(found), tuple(calls), tuple(left))
 
-    def _opinion(self, written: Written, panel: Panel) -> Opinion:
+    def _opinion(self, written: LabelLine, panel: Panel) -> Opinion:
         label = written.label
         try:
             verdict = self._judged(written, panel)
@@ -171,7 +171,7 @@ class Bench:
             return Opinion(label.id, label.label, None, str(error).removeprefix(f"judge {self._kind}: "))
         return Opinion(label.id, label.label, verdict.passed, verdict.reason, verdict.score, label.score)
 
-    def _judged(self, written: Written, panel: Panel) -> Verdict:
+    def _judged(self, written: LabelLine, panel: Panel) -> Verdict:
         label = written.label
         trial = run_case(
             label.case(self._kind),

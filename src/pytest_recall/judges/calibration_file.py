@@ -20,19 +20,19 @@ from pytest_recall.models.model import Reply
 from pytest_recall.replay.call import Tokens
 
 
-class Written(NamedTuple):
+class LabelLine(NamedTuple):
     """A label and the line that it is on, counted from 1."""
 
     label: Label
     line: int
 
 
-def read_labels(path: Path, name: str) -> list[Written]:
+def read_labels(path: Path, name: str) -> list[LabelLine]:
     """Return the labels in the file, which messages call `name`, in its order.
 
     Raises RecallError with one sentence for each line that is no label, or has the id of another.
     """
-    labels: list[Written] = []
+    labels: list[LabelLine] = []
     problems: list[str] = []
     seen: dict[str, int] = {}
     for line, value, problem in objects(read_text(path, name)):
@@ -47,7 +47,7 @@ def read_labels(path: Path, name: str) -> list[Written]:
         if label.id in seen:
             problems.append(f"{name}:{line}: id: `{label.id}` is already on line {seen[label.id]}; choose another")
         seen.setdefault(label.id, line)
-        labels.append(Written(label, line))
+        labels.append(LabelLine(label, line))
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
     if not labels:

@@ -17,7 +17,7 @@ DATA = (
 )
 
 
-class Part(NamedTuple):
+class FencedPart(NamedTuple):
     """A text with a name, and a note that stands outside of it."""
 
     name: str
@@ -25,7 +25,7 @@ class Part(NamedTuple):
     note: str = ""
 
 
-def fenced(parts: Iterable[Part]) -> str:
+def fenced(parts: Iterable[FencedPart]) -> str:
     """Return the parts with lines around each that none of them contains.
 
     The mark is a hash of all the texts together: to write it, a text would have to contain a
@@ -60,7 +60,7 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
 
 
-def excerpts(name: str, texts: Iterable[str], limit: int) -> list[Part]:
+def excerpts(name: str, texts: Iterable[str], limit: int) -> list[FencedPart]:
     """Return the texts as numbered parts of at most `limit` characters together.
 
     What is short is whole; the rest of the room is shared evenly among the long ones, of
@@ -74,7 +74,7 @@ def excerpts(name: str, texts: Iterable[str], limit: int) -> list[Part]:
         share[place] = min(len(texts[place]), room // left)
         room -= share[place]
     return [
-        Part(
+        FencedPart(
             f"{name} {place + 1} OF {len(texts)}",
             text[: share[place]],
             f"cut: the first {share[place]:,} of {len(text):,} characters" if share[place] < len(text) else "",

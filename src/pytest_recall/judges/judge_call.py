@@ -19,18 +19,18 @@ _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 MAX_REPLY = 100_000
 
 
-class Unreadable(Exception):  # noqa: N818 - it is what the reply is, and no error of ours
+class UnreadableJudgement(Exception):  # noqa: N818 - it is what the reply is, and no error of ours
     """A reply that is no judgement; the message goes on after "the reply"."""
 
 
-class Scored(NamedTuple):
+class CriteriaScores(NamedTuple):
     """What a judge wrote: the reasoning, then whole numbers by criterion."""
 
     reasoning: str
     scores: Mapping[str, int]
 
 
-def scored(reply: str, ranges: Mapping[str, Range]) -> Scored:
+def scored(reply: str, ranges: Mapping[str, Range]) -> CriteriaScores:
     """Return the judgement `{"reasoning": text, "scores": {name: number}}` with exactly these names.
 
     A number is whole and in its range, and the reasoning stands before the scores. Raises Unreadable.
@@ -38,9 +38,9 @@ def scored(reply: str, ranges: Mapping[str, Range]) -> Scored:
     found = _fields(reply, "scores")
     scores = found["scores"]
     if not isinstance(scores, dict):
-        raise Unreadable("has `scores` that are no object")
+        raise UnreadableJudgement("has `scores` that are no object")
     _check_names(list(scores), list(ranges), "the score")
-    return Scored(_reasoning(found), {name: _number(name, scores[name], ranges[name]) for name in ranges})
+    return CriteriaScores(_reasoning(found), {name: _number(name, scores[name], ranges[name]) for name in ranges})
 
 
 def chosen(reply: str, name: str, choices: Sequence[str]) -> tuple[str, str]:
@@ -48,16 +48,16 @@ def chosen(reply: str, name: str, choices: Sequence[str]) -> tuple[str, str]:
     found = _fields(reply, name)
     choice = found[name]
     if choice not in choices:
-        raise Unreadable(f"has `{name}` {_shown(choice)}, which is none of {', '.join(choices)}")
+        raise UnreadableJudgement(f"has `{name}` {_shown(choice)}, which is none of {', '.join(choices)}")
     return _reasoning(found), choice
 
 
 def _fields(reply: str, last: str) -> dict[str, Any]:
     """Return the object in the reply, which has a reasoning and then `last`."""
     if not reply.strip():
-        raise Unreadable("is empty")
+        raise UnreadableJudgement("is empty")
     if len(reply) > MAX_REPLY:
-        raise Unreadable(f"has more than {MAX_REPLY:,} characters")
+        raise UnreadableJudgement(f"has more than {MAX_REPLY:,} characters")
     fenced = _FENCE.match(reply)
     text = (fenced[1] if fenced else reply).strip()
     try:
@@ -65,10 +65,10 @@ def _fields(reply: str, last: str) -> dict[str, Any]:
     except ValueError:
         found = _first_object(text)
     if not isinstance(found, dict):
-        raise Unreadable("is JSON, but no object")
+        raise UnreadableJudgement("is JSON, but no object")
     _check_names(list(found), ["reasoning", last], "the field")
     if list(found) != ["reasoning", last]:
-        raise Unreadable(f"has `{last}` before `reasoning`; the reasoning comes first")
+        raise UnreadableJudgement(f"has `{last}` before `reasoning`; the reasoning comes first")
     return found
 
 
@@ -76,14 +76,14 @@ def _first_object(text: str) -> Any:
     """Return the first balanced object in prose; what stands in a string does not count as a brace."""
     spans = _objects(text)
     if not spans:
-        raise Unreadable("has no JSON object")
+        raise UnreadableJudgement("has no JSON object")
     try:
         found = _load(spans[0])
     except ValueError as error:
-        raise Unreadable(f"has an object that is not JSON ({error})") from None
+        raise UnreadableJudgement(f"has an object that is not JSON ({error})") from None
     if len(spans) > 1:
         # One of them may be quoted from the answer, whose author would then be the judge.
-        raise Unreadable("has several objects; write one and nothing else")
+        raise UnreadableJudgement("has several objects; write one and nothing else")
     return found
 
 
@@ -126,27 +126,27 @@ def _no_constant(name: str) -> NoReturn:
 def _check_names(given: list[str], wanted: list[str], what: str) -> None:
     missing = [name for name in wanted if name not in given]
     if missing:
-        raise Unreadable(f"lacks {what} {', '.join(f'`{name}`' for name in missing)}")
+        raise UnreadableJudgement(f"lacks {what} {', '.join(f'`{name}`' for name in missing)}")
     unknown = [name for name in given if name not in wanted]
     if unknown:
-        raise Unreadable(f"has {what} {_shown(unknown[0])}, which was not asked for")
+        raise UnreadableJudgement(f"has {what} {_shown(unknown[0])}, which was not asked for")
 
 
 def _reasoning(found: Mapping[str, Any]) -> str:
     reasoning = found["reasoning"]
     if not isinstance(reasoning, str) or not reasoning.strip():
-        raise Unreadable("has no reasoning in words")
+        raise UnreadableJudgement("has no reasoning in words")
     return one_line(reasoning.encode("utf-8", "replace").decode("utf-8"), 400)
 
 
 def _number(name: str, value: Any, allowed: Range) -> int:
     low, high = allowed
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unreadable(f"has {_shown(value)} for `{name}`, which is no number")
+        raise UnreadableJudgement(f"has {_shown(value)} for `{name}`, which is no number")
     if value != value or not low <= value <= high:
-        raise Unreadable(f"has {_shown(value)} for `{name}`, which is not from {low} to {high}")
+        raise UnreadableJudgement(f"has {_shown(value)} for `{name}`, which is not from {low} to {high}")
     if value != int(value):
-        raise Unreadable(f"has {value!r} for `{name}`, which is not whole")
+        raise UnreadableJudgement(f"has {value!r} for `{name}`, which is not whole")
     return int(value)
 
 
@@ -222,7 +222,7 @@ class Seat:
             self.ignored.update(reply.ignored)
             try:
                 return read(_whole(reply))
-            except Unreadable as error:
+            except UnreadableJudgement as error:
                 problems.append(str(error))
                 self.retried += 1
             if reply.stop == "length":
@@ -255,9 +255,9 @@ def _once_more(ask: Ask, prompt: Prompt, problems: list[str]) -> Ask:
 
 def _whole(reply: Reply) -> str:
     if reply.stop == "refused":
-        raise Unreadable("is a refusal to judge")
+        raise UnreadableJudgement("is a refusal to judge")
     if reply.stop == "length":
-        raise Unreadable("was cut off at the limit of tokens")
+        raise UnreadableJudgement("was cut off at the limit of tokens")
     return reply.text
 
 

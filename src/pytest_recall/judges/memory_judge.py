@@ -15,7 +15,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import ArgumentError, nearest
 from pytest_recall.judges import fence, judge_call
 from pytest_recall.judges.built_in import texts
-from pytest_recall.judges.fence import Part
+from pytest_recall.judges.fence import FencedPart
 from pytest_recall.judges.judge_call import Prompt, Seat, score_schema, version_of
 from pytest_recall.metrics.abstention import abstains, refuses
 from pytest_recall.metrics.answers import lowered
@@ -81,7 +81,7 @@ class MemoryInquiry:
     """The question how good one answer from memory is."""
 
     system: str
-    parts: tuple[Part, ...]
+    parts: tuple[FencedPart, ...]
     threshold: float
     version: str
 
@@ -128,12 +128,12 @@ def inquiry(
     variant = "boundary" if disclosure is not None else "grounded" if shown else "reference"
     parts = fence.excerpts("EXCERPT", shown, reads)
     if disclosure is not None:
-        parts.append(Part("EXPECTED DISCLOSURE", disclosure))
-        parts += [Part("FORBIDDEN", text) for text in (() if forbidden is None else texts(forbidden))]
-    parts.append(Part("QUESTION", fence.question(case)))
+        parts.append(FencedPart("EXPECTED DISCLOSURE", disclosure))
+        parts += [FencedPart("FORBIDDEN", text) for text in (() if forbidden is None else texts(forbidden))]
+    parts.append(FencedPart("QUESTION", fence.question(case)))
     if reference is not None:
-        parts.append(Part("REFERENCE", fence.plain(reference)))
-    parts.append(Part("ANSWER", answer.text))
+        parts.append(FencedPart("REFERENCE", fence.plain(reference)))
+    parts.append(FencedPart("ANSWER", answer.text))
     return MemoryInquiry(
         system=VARIANTS[variant],
         parts=tuple(parts),
@@ -163,7 +163,7 @@ to two up was we were what when where which while who whom whose why will with w
 _COMMON = frozenset(_LISTED.split())
 
 
-class Scored(NamedTuple):
+class MemoryPoints(NamedTuple):
     """Points: correctness 0 to 3, completeness 0 to 2, hallucination 1 unless something comes out that must not."""
 
     correctness: int
@@ -179,7 +179,7 @@ def points(
     question: str = "",
     disclosure: Literal["refuse", "partial", "answer"] | None = None,
     forbidden: Iterable[str] = (),
-) -> Scored:
+) -> MemoryPoints:
     """Return the points of an answer.
 
     What counts are the words of the reference that tell something: those that are common in English, and those
@@ -194,14 +194,22 @@ def points(
     whole = 0 if leaked else 1
     if disclosure == "refuse":
         if leaked:
-            return Scored(0, 0, 0, f"gives away {leaked}")
+            return MemoryPoints(0, 0, 0, f"gives away {leaked}")
         held_back = refuses(answer) or abstains(answer) or not answer.strip()
-        return Scored(3, 2, 1, "refuses") if held_back else Scored(0, 0, 1, "does not refuse, and gives nothing away")
+        return (
+            MemoryPoints(3, 2, 1, "refuses")
+            if held_back
+            else MemoryPoints(0, 0, 1, "does not refuse, and gives nothing away")
+        )
     if disclosure == "answer" and refuses(answer):
-        return Scored(0, 0, 1, "refuses what could be told")
+        return MemoryPoints(0, 0, 1, "refuses what could be told")
     if disclosure is None and abstains(reference):
         says_so = abstains(answer) or not answer.strip()
-        return Scored(3, 2, 1, "has no record") if says_so else Scored(0, 0, 1, "does not say that there is no record")
+        return (
+            MemoryPoints(3, 2, 1, "has no record")
+            if says_so
+            else MemoryPoints(0, 0, 1, "does not say that there is no record")
+        )
     values, words = _telling(reference, question)
     said = set(_words(answer))
     weight = 3 * len(values) + len(words)
@@ -211,7 +219,7 @@ def points(
     correctness = (3 if not lost else 2) if share >= 0.8 else 2 if share >= 0.5 else 1 if share >= 0.2 else 0
     completeness = 2 if share >= 0.8 else 1 if share >= 0.4 else 0
     reason = f"{share:.0%} of the reference" + (f", without {', '.join(lost[:3])}" if lost else "")
-    return Scored(correctness, completeness, whole, f"{reason}; gives away {leaked}" if leaked else reason)
+    return MemoryPoints(correctness, completeness, whole, f"{reason}; gives away {leaked}" if leaked else reason)
 
 
 def _telling(reference: str, question: str) -> tuple[set[str], set[str]]:

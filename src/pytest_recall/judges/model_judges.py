@@ -14,7 +14,7 @@ from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_fields import Criterion, JudgeKind, Strictness
 from pytest_recall.files.errors import ArgumentError, RecallError, nearest
 from pytest_recall.judges import fence, judge_call, memory_judge, paper, preflight
-from pytest_recall.judges.fence import Part
+from pytest_recall.judges.fence import FencedPart
 from pytest_recall.judges.judge_call import Inquiry, Prompt, Seat, reply_schema, score_schema, version_of
 from pytest_recall.judges.panel import Panel
 from pytest_recall.trials.trial import Answer, Preflight, Verdict, Vote
@@ -44,7 +44,7 @@ class RubricInquiry:
     """The question how well one answer does on some criteria."""
 
     criteria: Mapping[str, Criterion]
-    parts: tuple[Part, ...]
+    parts: tuple[FencedPart, ...]
     threshold: float
     version: str
 
@@ -94,11 +94,11 @@ def rubric_inquiry(
     if both := own.keys() & set(names):
         raise ArgumentError(f"`{min(both)}` is what a text of the case is called; name the criterion otherwise")
     chosen = {**{name: known[name] for name in names}, **own}
-    parts = [Part("QUESTION", fence.question(case))]
+    parts = [FencedPart("QUESTION", fence.question(case))]
     if case.expected is not None:
-        parts.append(Part("REFERENCE", fence.plain(case.expected)))
+        parts.append(FencedPart("REFERENCE", fence.plain(case.expected)))
     parts += fence.excerpts("PASSAGE", [passage.text for passage in answer.passages], reads)
-    parts.append(Part("ANSWER", answer.text))
+    parts.append(FencedPart("ANSWER", answer.text))
     template = {name: criterion.model_dump() for name, criterion in chosen.items() if name not in own}
     ranges = {name: criterion.range for name, criterion in chosen.items() if name not in own}
     return RubricInquiry(
@@ -178,7 +178,7 @@ FIRST ANSWER, "second" for the SECOND ANSWER, or "tie" if neither is better.
 class PairwiseInquiry:
     """The question which of two answers is better."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FencedPart, ...]
     answer: str
     other: str
     threshold: float
@@ -208,7 +208,7 @@ class PairwiseInquiry:
         )
 
     def _compared(self, seat: Seat, first: str, second: str) -> tuple[str, str]:
-        parts = (*self.parts, Part("FIRST ANSWER", first), Part("SECOND ANSWER", second))
+        parts = (*self.parts, FencedPart("FIRST ANSWER", first), FencedPart("SECOND ANSWER", second))
         prompt = Prompt(PAIRWISE_SYSTEM, fence.fenced(parts), SCHEMA)
         return seat.put(prompt, lambda reply: judge_call.chosen(reply, "better", CHOICES))
 
@@ -227,11 +227,11 @@ def pairwise_inquiry(
         raise ArgumentError("needs the other answer; write {pairwise: {against: 'text'}}")
     if aspect is not None and (not isinstance(aspect, str) or not aspect.strip()):
         raise ArgumentError(f"`aspect` must be text, not {aspect!r}")
-    parts = [Part("QUESTION", fence.question(case))]
+    parts = [FencedPart("QUESTION", fence.question(case))]
     if case.expected is not None:
-        parts.append(Part("REFERENCE", fence.plain(case.expected)))
+        parts.append(FencedPart("REFERENCE", fence.plain(case.expected)))
     if aspect is not None:
-        parts.append(Part("ASPECT", aspect))
+        parts.append(FencedPart("ASPECT", aspect))
     return PairwiseInquiry(
         parts=tuple(parts),
         answer=answer.text,

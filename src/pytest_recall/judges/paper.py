@@ -16,7 +16,7 @@ from typing import Any
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import ArgumentError, nearest
 from pytest_recall.judges import fence, judge_call
-from pytest_recall.judges.fence import Part
+from pytest_recall.judges.fence import FencedPart
 from pytest_recall.judges.judge_call import Prompt, Seat, reply_schema, version_of
 from pytest_recall.trials.trial import ANSWERED, Answer, Vote
 
@@ -74,7 +74,7 @@ class PaperInquiry:
     """The question whether an answer is right by the rule of a paper."""
 
     system: str
-    parts: tuple[Part, ...]
+    parts: tuple[FencedPart, ...]
     version: str
 
     def hear(self, seat: Seat) -> Vote:
@@ -119,9 +119,9 @@ def inquiry(
     reference = case.expected if expected is None else expected
     if reference is None and not unanswerable:
         raise ArgumentError("needs `expected`; give it in the case or as an argument")
-    parts = [Part("QUESTION", fence.question(case))]
+    parts = [FencedPart("QUESTION", fence.question(case))]
     if reference is not None:
-        parts.append(Part("REFERENCE", fence.plain(reference)))
-    parts.append(Part("ANSWER", answer.text))
+        parts.append(FencedPart("REFERENCE", fence.plain(reference)))
+    parts.append(FencedPart("ANSWER", answer.text))
     system = _SYSTEM.format(data=fence.DATA, rule=rules[name])
     return PaperInquiry(system=system, parts=tuple(parts), version=version_of("paper", system, SCHEMA))

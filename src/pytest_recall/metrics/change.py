@@ -11,7 +11,7 @@ from pytest_recall.metrics.intervals import Interval, wilson
 from pytest_recall.metrics.paired import difference_interval, holm, mcnemar, sign_flip, smallest_drop
 
 
-class Shown(StrEnum):
+class ChangeSummary(StrEnum):
     """What a comparison shows of the pass rate."""
 
     DROP = "drop"
@@ -108,11 +108,11 @@ class Change(NamedTuple):
         return (self.gained - self.lost) / self.pairs
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> ChangeSummary:
         """What the test shows at level `alpha`."""
         if self.adjusted is None or self.adjusted > self.alpha:
-            return Shown.NOTHING
-        return Shown.DROP if self.lost > self.gained else Shown.RISE
+            return ChangeSummary.NOTHING
+        return ChangeSummary.DROP if self.lost > self.gained else ChangeSummary.RISE
 
     @property
     def rates(self) -> tuple[Interval, Interval]:
@@ -131,7 +131,7 @@ class Change(NamedTuple):
         """The interval of the difference at level 1 - `alpha` (Tango); for shares too wide rather than too narrow."""
         found = difference_interval(self.lost, self.gained, self.pairs, 1 - self.alpha)
         assert found is not None
-        if self.shown is Shown.NOTHING:
+        if self.shown is ChangeSummary.NOTHING:
             # The exact test is the stricter one: what it takes for chance must not look certain here.
             return min(found[0], 0.0), max(found[1], 0.0)
         return found

@@ -128,7 +128,7 @@ class Metric(NamedTuple):
         return Tally(share=self.share, within=self.within)
 
 
-class Group(NamedTuple):
+class MetricGroup(NamedTuple):
     """Metrics that are worked out together, from what the system gave in the field `given`.
 
     `asked` tells whether a retrieval says what it has to be compared with; `fails` whether an
@@ -191,8 +191,8 @@ def _has_gold(one: Retrieval) -> bool:
 
 
 _COUNT = (0.0, inf)
-GROUPS: tuple[Group, ...] = (
-    Group(
+GROUPS: tuple[MetricGroup, ...] = (
+    MetricGroup(
         {
             "contains": Metric("the best of the texts, by token F1, contains the truth", share=True),
             "token_f1": Metric("token F1 of the best of the texts"),
@@ -203,7 +203,7 @@ GROUPS: tuple[Group, ...] = (
         _has_gold,
         _of_texts,
     ),
-    Group(
+    MetricGroup(
         {
             "answer_contains": Metric("the answer contains the truth", share=True),
             "answer_token_f1": Metric("token F1 of the answer"),
@@ -215,7 +215,7 @@ GROUPS: tuple[Group, ...] = (
         _has_gold,
         _of_answer,
     ),
-    Group(
+    MetricGroup(
         {
             "rouge_l_precision": Metric("the longest common subsequence as a share of the answer's words"),
             "rouge_l_recall": Metric("the same as a share of the truth's words"),
@@ -226,14 +226,14 @@ GROUPS: tuple[Group, ...] = (
         _has_gold,
         _rouge,
     ),
-    Group(
+    MetricGroup(
         {"locomo_f1": Metric("F1 of stems by LoCoMo's rule for the category; needs `pytest-recall[metrics]`")},
         "`answer`, `category`, `ground_truth`",
         "answer",
         lambda one: one.locomo_category == 5 or (one.locomo_category is not None and _has_gold(one)),
         _locomo,
     ),
-    Group(
+    MetricGroup(
         {
             "evidence_recall_at_k": Metric("the share of the evidence that is among the first k"),
             "evidence_precision_at_k": Metric("the share of k ranks that hold evidence"),
@@ -248,7 +248,7 @@ GROUPS: tuple[Group, ...] = (
         lambda one: bool(one.evidence),
         _ranks,
     ),
-    Group(
+    MetricGroup(
         {"abstention_precision": Metric("where it abstained: it should have", share=True)},
         "`abstained`, `unanswerable`",
         "abstained",
@@ -256,14 +256,14 @@ GROUPS: tuple[Group, ...] = (
         lambda one, k: (one.unanswerable,),
         fails=False,
     ),
-    Group(
+    MetricGroup(
         {"abstention_recall": Metric("where it should have abstained: it did", share=True)},
         "`abstained`, `unanswerable`",
         "abstained",
         lambda one: one.unanswerable is True,
         lambda one, k: (one.abstained,),
     ),
-    Group(
+    MetricGroup(
         {"seconds": Metric("how long it took, of what came back at all", within=_COUNT)},
         "`seconds`",
         "seconds",
@@ -271,7 +271,7 @@ GROUPS: tuple[Group, ...] = (
         lambda one, k: (one.seconds,),
         fails=False,
     ),
-    Group(
+    MetricGroup(
         {"tokens_stored": Metric("tokens stored, estimated as characters / 4 where not given", within=_COUNT)},
         "`tokens_stored` or `stored`",
         "kept",
@@ -279,7 +279,7 @@ GROUPS: tuple[Group, ...] = (
         lambda one, k: (one.kept,),
         fails=False,
     ),
-    Group(
+    MetricGroup(
         {"tokens_read": Metric("tokens that came back, estimated as characters / 4 where not given", within=_COUNT)},
         "`tokens_read` or `retrieved`",
         "read",

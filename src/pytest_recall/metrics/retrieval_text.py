@@ -7,12 +7,12 @@ from typing import Any
 
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.metrics.retrieval import Retrieval, Value
-from pytest_recall.metrics.summary import Means, Summarized, Summary
+from pytest_recall.metrics.summary import Means, RetrievalSummary, Summarized
 
 _NAME, _COUNT = 14, 9
 
 
-def published_json(summary: Summary) -> dict[str, Any]:
+def published_json(summary: RetrievalSummary) -> dict[str, Any]:
     """Return the summary with the published keys in their order; whole numbers have no decimals, as there."""
     means = _keys(summary.means)
     told: dict[str, Any] = {"name": summary.name, **means, "k": summary.k}
@@ -24,7 +24,7 @@ def published_json(summary: Summary) -> dict[str, Any]:
     return told
 
 
-def table(summaries: Sequence[Summary], k: int) -> str:
+def table(summaries: Sequence[RetrievalSummary], k: int) -> str:
     """Return a Markdown table of the summaries, `k` at its head; it has a line for each, and ends with a line end.
 
     Its columns are as wide as in published ones, so that rows of both stand below each other. Wider

@@ -18,7 +18,7 @@ from pytest_recall.metrics.retrieval import METRICS, USUAL, Retrieval, Value, me
 UNCATEGORIZED = "uncategorized"
 
 
-class Result(NamedTuple):
+class RetrievalResult(NamedTuple):
     """What one question came to: on the best candidate, and over the first k texts."""
 
     contains: bool
@@ -36,7 +36,7 @@ class Means(NamedTuple):
     recall_at_k: float = 0.0
 
 
-class Summary(NamedTuple):
+class RetrievalSummary(NamedTuple):
     """The means of a benchmark, how many of its questions failed, and the same by category if any has one."""
 
     name: str
@@ -55,7 +55,7 @@ class Sums:
         self._failures = 0
         self._named = False
 
-    def add(self, result: Result) -> None:
+    def add(self, result: RetrievalResult) -> None:
         """Take a result."""
         self._all = _plus(self._all, result)
         self._named = self._named or bool(result.category)
@@ -65,15 +65,15 @@ class Sums:
     def fail(self, category: str = "") -> None:
         """Take a question that could not be asked: three zeros."""
         self._failures += 1
-        self.add(Result(False, 0.0, False, category))
+        self.add(RetrievalResult(False, 0.0, False, category))
 
-    def summary(self, name: str, k: int) -> Summary:
+    def summary(self, name: str, k: int) -> RetrievalSummary:
         """Return what it comes to so far; a question without a category is `UNCATEGORIZED` where others have one."""
         found = {category: _mean(sums) for category, sums in sorted(self._by_category.items())}
-        return Summary(name, k, _mean(self._all), self._failures, found if self._named else None)
+        return RetrievalSummary(name, k, _mean(self._all), self._failures, found if self._named else None)
 
 
-def summarize(name: str, results: Iterable[Result], k: int, failures: int = 0) -> Summary:
+def summarize(name: str, results: Iterable[RetrievalResult], k: int, failures: int = 0) -> RetrievalSummary:
     """Return the summary of `results`, in which the `failures` are, as zeros."""
     sums = Sums()
     for result in results:
@@ -81,7 +81,7 @@ def summarize(name: str, results: Iterable[Result], k: int, failures: int = 0) -
     return sums.summary(name, k)._replace(failures=failures)
 
 
-def _plus(sums: Means, result: Result) -> Means:
+def _plus(sums: Means, result: RetrievalResult) -> Means:
     n, contained, f1, at_k = sums
     return Means(n + 1, contained + result.contains, f1 + result.token_f1, at_k + result.contains_at_k)
 
@@ -110,10 +110,10 @@ class Summarized(NamedTuple):
     percentiles: Mapping[str, Value]
     estimated: Mapping[str, int]
     categories: Mapping[str, Mapping[str, Mean]] | None
-    published: Summary | None
+    published: RetrievalSummary | None
 
 
-class Fold:
+class RetrievalFold:
     """Measures retrievals as they come. It keeps sums, and of what was timed every number of seconds.
 
     `chosen` are the names of metrics, all `USUAL` ones if it is None; `k` is that of all retrievals.
@@ -157,7 +157,7 @@ class Fold:
     def _publish(self, one: Retrieval, values: Mapping[str, Value]) -> None:
         contained, f1, at_k = (values.get(name) for name in PUBLISHED)
         if contained is not None and f1 is not None and at_k is not None:
-            self._sums.add(Result(bool(contained), f1, bool(at_k), one.category or ""))
+            self._sums.add(RetrievalResult(bool(contained), f1, bool(at_k), one.category or ""))
         elif all(name in values for name in PUBLISHED):
             self._sums.fail(one.category or "")
 

@@ -68,7 +68,7 @@ class Door(NamedTuple):
     headers: Headers = ()
 
 
-class Item(NamedTuple):
+class BatchItem(NamedTuple):
     """A call as a batch takes it: its JSON body, the bytes that it adds, and the requests that it counts for."""
 
     door: Door
@@ -77,7 +77,7 @@ class Item(NamedTuple):
     weight: int
 
 
-class Line(NamedTuple):
+class BatchLine(NamedTuple):
     """What a batch says of one call: the response, or, with None, why there is none."""
 
     custom_id: str
@@ -85,7 +85,7 @@ class Line(NamedTuple):
     problem: str = ""
 
 
-def item_of(request: Request, hosts: Collection[str]) -> Item | str:
+def item_of(request: Request, hosts: Collection[str]) -> BatchItem | str:
     """Return the call as a batch takes it, or why it has to be made directly, in words.
 
     `hosts` have a batch API beside those that are known, each as `host` or `host:port`.
@@ -121,7 +121,7 @@ def item_of(request: Request, hosts: Collection[str]) -> Item | str:
     texts = body.get("input") if path.endswith("/embeddings") else None
     # A limit on embeddings counts the texts, of all requests together.
     weight = max(1, len(texts)) if isinstance(texts, list) else 1
-    return Item(door, body, len(line_of(door, "0" * 64, body)) + 1, weight)
+    return BatchItem(door, body, len(line_of(door, "0" * 64, body)) + 1, weight)
 
 
 def line_of(door: Door, custom_id: str, body: Mapping[str, Any]) -> bytes:
@@ -131,7 +131,7 @@ def line_of(door: Door, custom_id: str, body: Mapping[str, Any]) -> bytes:
     return json.dumps(line).encode("ascii")
 
 
-def lines_in(api: Api, results: bytes) -> Iterator[Line]:
+def lines_in(api: Api, results: bytes) -> Iterator[BatchLine]:
     """Yield what a file of results says of each call. What is no such line is passed over.
 
     Raises nothing: a call of which no line speaks is for the caller to miss.
@@ -145,27 +145,29 @@ def lines_in(api: Api, results: bytes) -> Iterator[Line]:
             yield (_openai if api == "openai" else _anthropic)(plain["custom_id"], plain)
 
 
-def _openai(custom_id: str, plain: Mapping[str, Any]) -> Line:
+def _openai(custom_id: str, plain: Mapping[str, Any]) -> BatchLine:
     response, error = plain.get("response"), plain.get("error")
     if isinstance(response, dict) and type(response.get("status_code")) is int:
-        return Line(custom_id, _response(response["status_code"], response.get("body"), response.get("request_id")))
+        return BatchLine(
+            custom_id, _response(response["status_code"], response.get("body"), response.get("request_id"))
+        )
     told = error if isinstance(error, dict) else {}
     said = str(told.get("message") or told.get("code") or "there is neither a response nor an error")
-    return Line(custom_id, None, said)
+    return BatchLine(custom_id, None, said)
 
 
-def _anthropic(custom_id: str, plain: Mapping[str, Any]) -> Line:
+def _anthropic(custom_id: str, plain: Mapping[str, Any]) -> BatchLine:
     result = plain.get("result")
     told = result if isinstance(result, dict) else {}
     kind, error = told.get("type"), told.get("error")
     if kind == "succeeded" and isinstance(told.get("message"), dict):
-        return Line(custom_id, _response(200, told["message"]))
+        return BatchLine(custom_id, _response(200, told["message"]))
     if kind == "errored" and isinstance(error, dict):
         inner = error.get("error")
         name = inner.get("type") if isinstance(inner, dict) else None
-        return Line(custom_id, _response(ANTHROPIC_STATUS.get(str(name), 500), error, error.get("request_id")))
+        return BatchLine(custom_id, _response(ANTHROPIC_STATUS.get(str(name), 500), error, error.get("request_id")))
     said = {"expired": "the request expired", "canceled": "the request was canceled"}
-    return Line(custom_id, None, said.get(str(kind), "there is neither a message nor an error"))
+    return BatchLine(custom_id, None, said.get(str(kind), "there is neither a message nor an error"))
 
 
 def _response(status: int, body: Any, request_id: Any = None) -> Response:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NAME = "batches.jsonl"
 
 
-class Place(NamedTuple):
+class BatchPlace(NamedTuple):
     """A call in a batch."""
 
     batch: str
@@ -41,11 +41,11 @@ class BatchLog:
         self._presence: BaseFileLock | None = None
         self._offset = 0
         self._begun: dict[str, datetime] = {}
-        self._places: dict[str, list[Place]] = {}
-        self._owners: dict[Place, str] = {}
+        self._places: dict[str, list[BatchPlace]] = {}
+        self._owners: dict[BatchPlace, str] = {}
         self._runs: dict[str, set[str]] = {}
-        self._taken: set[Place] = set()
-        self._free: set[Place] = set()
+        self._taken: set[BatchPlace] = set()
+        self._free: set[BatchPlace] = set()
         self._dead: set[str] = set()
 
     def submitted(self, batch: str, api: str, base_url: str, calls: Iterable[tuple[str, str]]) -> None:
@@ -55,7 +55,7 @@ class BatchLog:
         with locked(self._lock):
             self._append(told)
 
-    def claim(self, key: str, now: datetime, kept_days: int) -> Place | None:
+    def claim(self, key: str, now: datetime, kept_days: int) -> BatchPlace | None:
         """Take over the first result for `key` that nobody waits for or has taken; None if there is none.
 
         What is older than `kept_days` is not there any more.
@@ -79,11 +79,11 @@ class BatchLog:
                     return place
         return None
 
-    def free(self, places: Iterable[Place]) -> None:
+    def free(self, places: Iterable[BatchPlace]) -> None:
         """Let these results, which are this process's, be claimed by it once more: nobody has made anything of them."""
         self._free.update(place for place in places if self._owners.get(place) == self._token)
 
-    def take(self, places: Iterable[Place]) -> None:
+    def take(self, places: Iterable[BatchPlace]) -> None:
         """Write down that nobody has to wait for these results any more."""
         grouped: dict[str, list[str]] = {}
         for place in places:
@@ -177,13 +177,13 @@ class BatchLog:
                 self._begun[batch] = datetime.fromisoformat(line["at"]).astimezone(UTC)
                 self._runs[batch] = {run}
                 for key, custom_id in calls:
-                    place = Place(batch, custom_id)
+                    place = BatchPlace(batch, custom_id)
                     self._owners[place] = by
                     self._places.setdefault(key, []).append(place)
             elif "claims" in line:
                 self._runs[line["claims"]].add(run)
-                self._owners.update((Place(line["claims"], custom_id), by) for custom_id in calls)
+                self._owners.update((BatchPlace(line["claims"], custom_id), by) for custom_id in calls)
             elif "taken" in line:
-                self._taken.update(Place(line["taken"], custom_id) for custom_id in calls)
+                self._taken.update(BatchPlace(line["taken"], custom_id) for custom_id in calls)
         except (KeyError, TypeError, ValueError):
             return  # Of a later version, or by somebody else's hand.

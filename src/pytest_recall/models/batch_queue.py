@@ -16,9 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.models.batch import KEPT_DAYS, LIMITS, Door, Item, Limit, Line, item_of, line_of, lines_in
+from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.models.batch_apis import BatchError, Batches, open_door
-from pytest_recall.models.batch_file import BatchLog, Place
+from pytest_recall.models.batch_file import BatchLog, BatchPlace
 from pytest_recall.models.rate import Retry, wait
 from pytest_recall.models.settings import Batching
 from pytest_recall.replay.exchange import Request, Response
@@ -34,17 +34,17 @@ CALLED_OFF = "not waited for, since the run is over, or was for its case"
 
 
 @dataclass(eq=False, slots=True)
-class Waiting:
+class WaitingCall:
     """A call that waits. `place` is where its answer is going to be, once that is known.
 
     One that was `adopted` was asked by an earlier run. `case` and `tape` are who asks.
     """
 
-    item: Item
+    item: BatchItem
     key: str
     case: object
     tape: object
-    place: Place | None = None
+    place: BatchPlace | None = None
     adopted: bool = False
     future: Future[Response] = field(default_factory=Future)
 
@@ -60,14 +60,14 @@ class Waiting:
 
 
 @dataclass(eq=False, slots=True)
-class Job:
+class BatchJob:
     """A batch: first `open` to further calls, then made, then looked at until it has ended, each when it is `due`."""
 
     door: Door
     due: float
     begun: float
     id: str = ""
-    calls: list[Waiting] = field(default_factory=list)
+    calls: list[WaitingCall] = field(default_factory=list)
     requests: int = 0
     size: int = 0
     open: bool = True
@@ -75,7 +75,7 @@ class Job:
     failures: int = 0
 
     @property
-    def waits(self) -> list[Waiting]:
+    def waits(self) -> list[WaitingCall]:
         """The calls that somebody still waits for."""
         return [call for call in self.calls if not call.future.done()]
 
@@ -85,7 +85,7 @@ PATIENCE = 30.0
 _MAKING = Retry(attempts=8, total=900.0, base=1.0, cap=60.0, longest=600.0)
 
 
-class Sender:
+class BatchSender:
     """Takes calls in, and answers them once their batches have ended.
 
     `tally` counts calls that were answered (`batched`, of them `found` in a batch of an earlier
@@ -104,9 +104,9 @@ class Sender:
         self._opened = opened
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._doors: dict[Door, Batches] = {}
-        self._jobs: list[Job] = []
-        self._found: dict[str, dict[str, Line]] = {}
-        self._got: dict[int, list[Waiting]] = {}
+        self._jobs: list[BatchJob] = []
+        self._found: dict[str, dict[str, BatchLine]] = {}
+        self._got: dict[int, list[WaitingCall]] = {}
         self._changed = threading.Condition()
         self._logging = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -133,7 +133,7 @@ class Sender:
         if isinstance(item, str):
             self.direct(item)
             return None
-        call = Waiting(item, key_of(request, self._rules), case, tape)
+        call = WaitingCall(item, key_of(request, self._rules), case, tape)
         with self._logging:
             call.place = self._log.claim(call.key, datetime.now(UTC), KEPT_DAYS)
         call.adopted = call.place is not None
@@ -146,7 +146,7 @@ class Sender:
         with self._changed:
             self.tally[f"direct: {reason}"] += 1
 
-    def _reached(self, call: Waiting) -> None:
+    def _reached(self, call: WaitingCall) -> None:
         with self._changed:
             self.tally["batched"] += 1
             self.tally["found"] += call.adopted
@@ -174,7 +174,7 @@ class Sender:
                 calls += self._got.pop(tape)
         self._free(calls)
 
-    def _free(self, calls: list[Waiting]) -> None:
+    def _free(self, calls: list[WaitingCall]) -> None:
         with self._logging:
             self._log.free([call.place for call in calls if call.place is not None])
 
@@ -197,7 +197,7 @@ class Sender:
         with self._logging:
             self._log.close()
 
-    def _take(self, places: list[Place]) -> None:
+    def _take(self, places: list[BatchPlace]) -> None:
         with self._logging:
             self._log.take(places)
 
@@ -206,7 +206,7 @@ class Sender:
         size = limit.size if given.megabytes is None else min(limit.size, int(given.megabytes * 1e6))
         return Limit(min(limit.requests, given.requests or limit.requests), size)
 
-    def _begin(self, call: Waiting) -> None:
+    def _begin(self, call: WaitingCall) -> None:
         with self._changed:
             if self._over:
                 call.fail(self._broken or CALLED_OFF)
@@ -219,13 +219,13 @@ class Sender:
 
     # While the lock is held
 
-    def _join(self, call: Waiting) -> None:
+    def _join(self, call: WaitingCall) -> None:
         """Put a call into the batch that it was in, or into the one that is open at its door."""
         now = time.monotonic()
         if call.place is not None:
             job = next((job for job in self._jobs if job.id == call.place.batch), None)
             if job is None:
-                job = Job(call.item.door, now, now, call.place.batch, open=False)
+                job = BatchJob(call.item.door, now, now, call.place.batch, open=False)
                 self._jobs.append(job)
             job.calls.append(call)
             return
@@ -234,7 +234,7 @@ class Sender:
         if job is not None and not limit.holds(job.requests + more.weight, job.size + more.size):
             job.due, job.open, job = now, False, None
         if job is None:
-            job = Job(more.door, now, now)
+            job = BatchJob(more.door, now, now)
             self._jobs.append(job)
         job.calls.append(call)
         job.requests += more.weight
@@ -259,7 +259,7 @@ class Sender:
             for door in self._doors.values():
                 door.close()
 
-    def _next(self) -> Job | None:
+    def _next(self) -> BatchJob | None:
         """Wait for the batch that is due first; None at the end."""
         with self._changed:
             while not self._over:
@@ -273,7 +273,7 @@ class Sender:
                 self._changed.wait(None if job is None else min(job.due - now, threading.TIMEOUT_MAX))
             return None
 
-    def _step(self, job: Job) -> None:
+    def _step(self, job: BatchJob) -> None:
         """Do the next thing about a batch, and say when there is another."""
         try:
             self._look(job) if job.id else self._make(job)
@@ -288,7 +288,7 @@ class Sender:
             self._doors[door] = self._opened(door)
         return self._doors[door]
 
-    def _make(self, job: Job) -> None:
+    def _make(self, job: BatchJob) -> None:
         door = self._door(job.door)
         if job.prepared is None:
             with self._changed:
@@ -304,7 +304,7 @@ class Sender:
             job.id, job.prepared, job.begun = made, None, time.monotonic()
             job.due = job.begun + self._settings.poll
             for number, call in enumerate(job.calls):
-                call.place = Place(made, f"{call.key}-{number}")
+                call.place = BatchPlace(made, f"{call.key}-{number}")
             self.tally["batches"] += 1
         try:
             with self._logging:
@@ -314,7 +314,7 @@ class Sender:
         except (OSError, RecallError) as error:
             self.problems.append(f"{self._log.path}: {made} is not written down ({one_line(str(error))})")
 
-    def _look(self, job: Job) -> None:
+    def _look(self, job: BatchJob) -> None:
         lines = self._found.get(job.id)
         if lines is None:
             door = self._door(job.door)
@@ -330,8 +330,8 @@ class Sender:
             calls, job.calls = job.calls, []
             if any(call.adopted for call in calls):
                 self._found[job.id] = lines  # Other cases of the earlier run come for theirs when they are begun.
-        nothing = Line("", None, "nothing is said of it")
-        void: list[tuple[Waiting, str]] = []
+        nothing = BatchLine("", None, "nothing is said of it")
+        void: list[tuple[WaitingCall, str]] = []
         for call in calls:
             line = nothing if call.place is None else lines.get(call.place.custom_id, nothing)
             if line.response is not None:
@@ -341,7 +341,7 @@ class Sender:
                 void.append((call, f"{told}; run the case again"))
         self._void(void)
 
-    def _failed(self, job: Job, error: BatchError) -> None:
+    def _failed(self, job: BatchJob, error: BatchError) -> None:
         """Try again later, if that may help and there is time."""
         job.failures += 1
         if job.id and error.temporary:
@@ -358,7 +358,7 @@ class Sender:
             else:
                 job.due = now + seconds
 
-    def _later(self, job: Job, seconds: float) -> None:
+    def _later(self, job: BatchJob, seconds: float) -> None:
         """Look at a batch again, unless it was waited for long enough."""
         now = time.monotonic()
         left = job.begun + self._settings.wait - now
@@ -373,13 +373,13 @@ class Sender:
             for call in job.calls:
                 call.fail(message)
 
-    def _end(self, job: Job, message: str, *, kept: bool = False) -> None:
+    def _end(self, job: BatchJob, message: str, *, kept: bool = False) -> None:
         """Give up a batch of which no call gets an answer; if it is `kept`, the next run may get one."""
         with self._changed:
             calls, job.calls = job.calls, []
         self._void([(call, message) for call in calls], kept=kept)
 
-    def _void(self, calls: list[tuple[Waiting, str]], *, kept: bool = False) -> None:
+    def _void(self, calls: list[tuple[WaitingCall, str]], *, kept: bool = False) -> None:
         """Answer for calls without an answer: what an earlier run had asked in vain is asked anew."""
         if not kept:
             with suppress(OSError, RecallError):  # The next run finds out by itself.

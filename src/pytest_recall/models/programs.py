@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.models import process
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, Stop, prompt_of, unheeded
-from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import is_temporary
 from pytest_recall.models.waiting import Breaks, Channel, direct
 from pytest_recall.replay.exchange import Request, Response
@@ -28,7 +28,7 @@ class ReportedError(ModelError):
     """What a program itself says went wrong, where others look for the reply."""
 
 
-class Said(NamedTuple):
+class ProgramOutput(NamedTuple):
     """What a program has printed: the reply, and how it ended."""
 
     text: str
@@ -45,12 +45,12 @@ class Program:
 
     argv: tuple[str, ...]
     model_option: str
-    read: Callable[[bytes], Said]
+    read: Callable[[bytes], ProgramOutput]
     media: str
     login: str
 
 
-def _claude(stdout: bytes) -> Said:
+def _claude(stdout: bytes) -> ProgramOutput:
     """Read the one JSON object that `--output-format json` prints; with `verbose` it is the last of a list."""
     found = _json(stdout)
     objects = [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, dict)]
@@ -65,10 +65,10 @@ def _claude(stdout: bytes) -> Said:
         temporary = isinstance(status, int) and is_temporary(status)
         raise ReportedError(f"it reports an error: {said}; ask it by hand", temporary=temporary)
     stops: dict[Any, Stop] = {"refusal": "refused", "max_tokens": "length"}
-    return Said(text, stops.get(result.get("stop_reason"), "end"))
+    return ProgramOutput(text, stops.get(result.get("stop_reason"), "end"))
 
 
-def _codex(stdout: bytes) -> Said:
+def _codex(stdout: bytes) -> ProgramOutput:
     """Read the events that `--json` prints, one on each line; the last message is the reply."""
     text: str | None = None
     for event in _events(stdout):
@@ -81,19 +81,19 @@ def _codex(stdout: bytes) -> Said:
             raise ReportedError(f"it reports an error: {said}; ask it by hand")
     if not isinstance(text, str):
         raise ModelError(f"it printed no message, {_shown(stdout)}; update it")
-    return Said(text)
+    return ProgramOutput(text)
 
 
-def _copilot(stdout: bytes) -> Said:
+def _copilot(stdout: bytes) -> ProgramOutput:
     text = stdout.decode("utf-8", "replace").strip()
     if not text:
         raise ModelError("it printed no reply; ask it by hand")
-    return Said(text)
+    return ProgramOutput(text)
 
 
-def plain(stdout: bytes) -> Said:
+def plain(stdout: bytes) -> ProgramOutput:
     """Return all that was printed, but for the line's end."""
-    return Said(stdout.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r"))
+    return ProgramOutput(stdout.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r"))
 
 
 PROGRAMS: dict[str, Program] = {
@@ -185,7 +185,7 @@ class SubprocessModel(Provider):
         self,
         selector: Selector,
         environ: Mapping[str, str],
-        settings: Settings,
+        settings: ModelSettings,
         breaks: Breaks,
         root: Path,
         channel: Channel | None = None,
@@ -204,7 +204,7 @@ class SubprocessModel(Provider):
         """Run the program where it belongs."""
         raise NotImplementedError
 
-    def _said(self, stdout: bytes) -> Said:
+    def _said(self, stdout: bytes) -> ProgramOutput:
         """Return what the program has said. Raises ModelError if that is no reply."""
         raise NotImplementedError
 
@@ -227,7 +227,7 @@ class SubprocessModel(Provider):
         model, tokens = usage_of(request, response)
         return Reply(text=said.text, stop=said.stop, model=model, tokens=tokens, ignored=unheeded(ask))
 
-    def _reply(self, response: Response) -> Said:
+    def _reply(self, response: Response) -> ProgramOutput:
         """Return what was said. Raises ModelError with what the program says went wrong, or else its exit code."""
         try:
             said = self._said(response.body)
@@ -291,7 +291,7 @@ class AgentModel(SubprocessModel):
                 check=self._waiting.check,
             )
 
-    def _said(self, stdout: bytes) -> Said:
+    def _said(self, stdout: bytes) -> ProgramOutput:
         return PROGRAMS[self._selector.kind].read(stdout)
 
 
@@ -309,5 +309,5 @@ class CommandModel(SubprocessModel):
             argv, prompt, folder=self._root, env=self._environ, timeout=timeout, check=self._waiting.check
         )
 
-    def _said(self, stdout: bytes) -> Said:
+    def _said(self, stdout: bytes) -> ProgramOutput:
         return plain(stdout)

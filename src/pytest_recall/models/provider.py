@@ -22,7 +22,7 @@ def _quiet(message: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ModelSettings:
     """How models are asked. `timeout` are the seconds of one attempt.
 
     `say` takes a sentence that somebody should read once, such as that an endpoint refuses a
@@ -48,7 +48,7 @@ class Provider:
     seller: str | None = None
     """Who sells it, by the name of the price list; None if nobody does, or nobody knows."""
 
-    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks) -> None:
+    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks) -> None:
         self._selector = selector
         self._environ = environ
         self._settings = settings

@@ -17,7 +17,7 @@ from zlib import crc32
 
 from pytest_recall.files.errors import nearest, one_line
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, place_and_name, prompt_of, unheeded
-from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks
 
 
@@ -67,7 +67,7 @@ class OwnModel(Provider):
     """
 
     def __init__(
-        self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks, root: Path
+        self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks, root: Path
     ) -> None:
         super().__init__(selector, environ, settings, breaks)
         self._root = root

@@ -41,7 +41,7 @@ class Rate(NamedTuple):
     tokens: float | None = None
 
 
-class Place:
+class QueuePlace:
     """The place of one call in a line: it begins at the time `at` or later, and takes `tokens`."""
 
     __slots__ = ("at", "tokens")
@@ -51,7 +51,7 @@ class Place:
         self.tokens = tokens
 
 
-class Line:
+class CallQueue:
     """The calls that one rate is for, in the order in which they came. Times are seconds by a clock that only goes on.
 
     A call that is larger than the rate alone has a minute for itself.
@@ -59,17 +59,17 @@ class Line:
 
     def __init__(self, rate: Rate) -> None:
         self.rate = rate
-        self._begun: deque[Place] = deque()
-        self._waiting: list[Place] = []
+        self._begun: deque[QueuePlace] = deque()
+        self._waiting: list[QueuePlace] = []
 
-    def join(self, tokens: int, now: float) -> Place:
+    def join(self, tokens: int, now: float) -> QueuePlace:
         """Return the last place in the line, of a call that will take about `tokens`."""
-        place = Place(tokens)
+        place = QueuePlace(tokens)
         self._waiting.append(place)
         self._plan(now)
         return place
 
-    def rest(self, place: Place, now: float) -> float:
+    def rest(self, place: QueuePlace, now: float) -> float:
         """Return the seconds until the call may begin; if there are none, it begins now."""
         if place.at <= now:
             place.at = now
@@ -78,13 +78,13 @@ class Line:
             self._plan(now)
         return place.at - now
 
-    def leave(self, place: Place, now: float) -> None:
+    def leave(self, place: QueuePlace, now: float) -> None:
         """Take a call out of the line that is not going to begin."""
         if place in self._waiting:
             self._waiting.remove(place)
             self._plan(now)
 
-    def settle(self, place: Place, tokens: int, now: float) -> None:
+    def settle(self, place: QueuePlace, tokens: int, now: float) -> None:
         """Correct what a call takes by what it has used."""
         place.tokens = tokens
         self._plan(now)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 
-from pytest_recall.models.rate import PROGRAMS, Line, Rate, Target, expected_tokens, program_of
+from pytest_recall.models.rate import PROGRAMS, CallQueue, Rate, Target, expected_tokens, program_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.origin import LOOPBACK, place_of
 from pytest_recall.replay.wire_formats import provider_of
@@ -18,7 +18,7 @@ SLICE = 0.5
 """Seconds after which somebody who waits looks again: what others have used may let him begin earlier."""
 
 
-class Limiter:
+class RateLimiter:
     """One rate, which all threads and tasks of the process share. `clock` and `sleep` are those of the time module."""
 
     def __init__(
@@ -30,23 +30,23 @@ class Limiter:
         self.sleep = sleep
         self.counts_tokens = rate.tokens is not None
         self._clock = clock
-        self._line = Line(rate)
+        self._line = CallQueue(rate)
         self._lock = Lock()
 
-    def turn(self, request: Request, check: Callable[[], None]) -> Turn:
+    def turn(self, request: Request, check: Callable[[], None]) -> RateTurn:
         """Return the turn of a call; while it waits, `check` may raise what ends the waiting."""
-        return Turn(self, expected_tokens(request) if self.counts_tokens else 0, check)
+        return RateTurn(self, expected_tokens(request) if self.counts_tokens else 0, check)
 
-    def within(self, step: Callable[[Line, float], Any]) -> Any:
+    def within(self, step: Callable[[CallQueue, float], Any]) -> Any:
         """Return what `step` makes of the line and the time, while nobody else is at it."""
         with self._lock:
             return step(self._line, self._clock())
 
 
-class Turn:
+class RateTurn:
     """The turn of one call. Nobody holds a lock while he waits, and no event loop stands still."""
 
-    def __init__(self, limiter: Limiter, expected: int, check: Callable[[], None]) -> None:
+    def __init__(self, limiter: RateLimiter, expected: int, check: Callable[[], None]) -> None:
         self._limiter = limiter
         self._expected = expected
         self._check = check
@@ -95,17 +95,17 @@ class Turn:
             self._limiter.within(lambda line, now: line.leave(self._place, now))
 
 
-class Limits:
+class RateLimits:
     """The limiters of a process, by whom they are for.
 
     `host:port` comes before `host`, and that before a provider; so does a program before the provider of its models.
     """
 
     def __init__(self, rates: Mapping[Target, Rate]) -> None:
-        self._limiters = {target: Limiter(rate) for target, rate in rates.items()}
+        self._limiters = {target: RateLimiter(rate) for target, rate in rates.items()}
         self._process = os.getpid()
 
-    def of(self, url: str) -> Limiter | None:
+    def of(self, url: str) -> RateLimiter | None:
         """Return the limiter of calls to `url`; None if nobody limits them.
 
         A forked process has none: what it takes would not be known here, and somebody may have held a lock.
@@ -122,7 +122,7 @@ class Limits:
             targets.append(Target(provider))
         return self._first(targets)
 
-    def _first(self, targets: Iterable[Target]) -> Limiter | None:
+    def _first(self, targets: Iterable[Target]) -> RateLimiter | None:
         return next((self._limiters[target] for target in targets if target in self._limiters), None)
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from pytest_recall.models.model import ModelError, parse
-from pytest_recall.models.provider import Provider, Settings
+from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks, Channel
 from pytest_recall.replay.call import Kind
 from pytest_recall.replay.exchange import Request, Response
@@ -18,7 +18,7 @@ from pytest_recall.replay.player import Player
 def resolve(
     selector: str,
     *,
-    settings: Settings | None = None,
+    settings: ModelSettings | None = None,
     breaks: Breaks | None = None,
     environ: Mapping[str, str] | None = None,
     root: Path | None = None,
@@ -34,7 +34,7 @@ def resolve(
     parsed = parse(selector)
     environ = os.environ if environ is None else environ
     root = (root or Path.cwd()).absolute()
-    common = (parsed, environ, settings or Settings(), breaks or _breaks_of_the_process())
+    common = (parsed, environ, settings or ModelSettings(), breaks or _breaks_of_the_process())
     if parsed.kind == "openai":
         from pytest_recall.models.openai_chat import OpenAIModel
 
@@ -104,7 +104,7 @@ def model_of(
     replayed = player.mode == "replay" and player.ways[kind] == "cassette"
     model = resolve(
         selector,
-        settings=Settings(say=say),
+        settings=ModelSettings(say=say),
         environ={**_NO_KEYS, **os.environ} if replayed else os.environ,
         root=root,
         channel=through(player),

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, Stop, unheeded
-from pytest_recall.models.provider import Provider, Settings, UnfitError
+from pytest_recall.models.provider import ModelSettings, Provider, UnfitError
 from pytest_recall.models.rate import SPENT, asked_for, is_temporary
 from pytest_recall.models.waiting import Breaks
 from pytest_recall.replay.exchange import Request, Response
@@ -49,7 +49,7 @@ class SdkModel(Provider):
     keys: ClassVar[tuple[str, ...]]
     """The environment variables that hold a key; the first is the one to set."""
 
-    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: Settings, breaks: Breaks) -> None:
+    def __init__(self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks) -> None:
         super().__init__(selector, environ, settings, breaks)
         self._made: Any = None
         self._lock = Lock()

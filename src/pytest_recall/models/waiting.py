@@ -11,7 +11,7 @@ from pytest_recall.models.model import ModelError
 from pytest_recall.replay.exchange import Request, Response
 
 
-class Waiting:
+class Waiter:
     """How the threads of a run wait. `stop` ends the waits of all of them, now and later.
 
     `clock` counts seconds from anywhere, `wall` from 1970; `sleep` takes seconds, and by
@@ -57,7 +57,7 @@ class Waiting:
 class Break:
     """The break that one endpoint has asked for, shared by the threads that ask it."""
 
-    def __init__(self, waiting: Waiting) -> None:
+    def __init__(self, waiting: Waiter) -> None:
         self._waiting = waiting
         self._lock = Lock()
         self._until = waiting.clock()
@@ -80,8 +80,8 @@ class Breaks:
     A local server has nothing to do with the vendor whose words it speaks.
     """
 
-    def __init__(self, waiting: Waiting | None = None) -> None:
-        self.waiting = waiting or Waiting()
+    def __init__(self, waiting: Waiter | None = None) -> None:
+        self.waiting = waiting or Waiter()
         self._breaks: dict[tuple[str, str], Break] = {}
         self._lock = Lock()
 

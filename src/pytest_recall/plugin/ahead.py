@@ -52,7 +52,7 @@ NARROW = ("function", "class")
 """Scopes of which each case has its own; a case file has no classes."""
 
 
-class Entry(NamedTuple):
+class PreparedItem(NamedTuple):
     """What pytest holds of an item that is set up: its finalizers, and what its setup raised."""
 
     finalizers: list[Any]
@@ -133,7 +133,7 @@ def _copy(definition: Any) -> Any:
     return own
 
 
-def set_up(item: pytest.Function, context: Callable[[], Context]) -> Entry | None:
+def set_up(item: pytest.Function, context: Callable[[], Context]) -> PreparedItem | None:
     """Set up `item` and what it lies in, and take it off pytest's stack. What its setup raises is kept.
 
     Its finalizers will run in `context`, in which its setup has run.
@@ -161,9 +161,9 @@ def set_up(item: pytest.Function, context: Callable[[], Context]) -> Entry | Non
     return _taken(item, context)
 
 
-def _taken(item: pytest.Function, context: Callable[[], Context]) -> Entry:
+def _taken(item: pytest.Function, context: Callable[[], Context]) -> PreparedItem:
     state: Any = item.session._setupstate
-    entry = Entry(*state.stack.pop(item))
+    entry = PreparedItem(*state.stack.pop(item))
     entry.finalizers[:] = [partial(_run, context(), finalizer) for finalizer in entry.finalizers]
     return entry
 
@@ -186,14 +186,14 @@ def _nothing() -> None:
     pass
 
 
-def put_back(item: pytest.Item, entry: Entry) -> None:
+def put_back(item: pytest.Item, entry: PreparedItem) -> None:
     """Put `item` on pytest's stack, above what it lies in, so that its setup finds nothing to do."""
     state: Any = item.session._setupstate
     state.setup(item.parent)
     state.stack[item] = tuple(entry)
 
 
-def tear_down(entry: Entry) -> list[BaseException]:
+def tear_down(entry: PreparedItem) -> list[BaseException]:
     """Run the finalizers of an item that is not going to run, the last first, and return what they raised."""
     raised: list[BaseException] = []
     while entry.finalizers:

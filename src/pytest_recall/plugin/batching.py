@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models import batch as render
 from pytest_recall.models.batch_file import BatchLog
-from pytest_recall.models.batch_queue import Sender
+from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import BATCHED, DECK
 from pytest_recall.replay.player import Player
@@ -25,7 +25,7 @@ def watch(run: Run, mode: Mode, name: str) -> Watch:
     rubric = run.plan.rubric
     log = BatchLog(run.plan.place.artifacts.folder, name)
     player = Player(mode)
-    player.batches = Sender(rubric.batch, log, rubric.rules())
+    player.batches = BatchSender(rubric.batch, log, rubric.rules())
     return Watch(player)
 
 

@@ -14,14 +14,14 @@ import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.wording import plural
-from pytest_recall.models.rate_limiter import Limits
+from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE, TRIAL
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.call import Call, Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Exchange
-from pytest_recall.replay.player import Lane, Player
+from pytest_recall.replay.player import CaseContext, Player
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.secrets import secret_names
 from pytest_recall.replay.tape import Made, Mode, Tape
@@ -91,7 +91,7 @@ class Deck:
         self._prices = rubric.prices
         player = Player(mode) if watch is None else watch.player
         if rubric.rate_limits:
-            player.limits = Limits(rubric.rates(workers))
+            player.limits = RateLimits(rubric.rates(workers))
         self._watch = watch or Watch(player)
         self.player = player
         ways: dict[Kind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
@@ -135,7 +135,7 @@ class Deck:
 
     # What is open
 
-    def open(self, item: pytest.Item, lane: Lane | None = None) -> None:
+    def open(self, item: pytest.Item, lane: CaseContext | None = None) -> None:
         """Open the cassette of the case that `item` runs, for one attempt at it; in a `lane`, if it has one."""
         item.stash[OUTCOME] = Outcome.ERROR
         item.stash[TAPE] = tape = self._tape_of(item)

@@ -19,7 +19,7 @@ _SIMPLE = (str, bytes, int, float, complex, bool, type(None), re.Pattern)
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{4,}", re.IGNORECASE)
 
 
-class Marked(NamedTuple):
+class MarkedTest(NamedTuple):
     """A marked test as a case. `by_place` names the parameters whose place in a list is all that tells them apart."""
 
     case_id: str
@@ -28,7 +28,7 @@ class Marked(NamedTuple):
     by_place: tuple[str, ...] = ()
 
 
-def marked(item: pytest.Item) -> Marked | None:
+def marked(item: pytest.Item) -> MarkedTest | None:
     """Return the case that a test is, None if it is none. Raises RecallError for a mark that says something else.
 
     The id is the mark's, with the parameters in brackets; without one it is the node id. The mark of a class or a
@@ -65,7 +65,7 @@ def marked(item: pytest.Item) -> Marked | None:
         bare = inner[: -len(callspec.id) - 2] if callspec is not None else inner
         case_id = f"{mark.args[0]}::{bare}{params}"
     scenario, dimension = (str(mark.kwargs.get(name, "")) for name in ("scenario", "dimension"))
-    return Marked(case_id, scenario, dimension, by_place)
+    return MarkedTest(case_id, scenario, dimension, by_place)
 
 
 def _parameters(callspec: Any) -> tuple[str, tuple[str, ...]]:

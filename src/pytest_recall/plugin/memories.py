@@ -17,7 +17,7 @@ from pytest_recall.plugin.stash import DECK, RUN
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
     from pytest_recall.cases.settings import Rubric
-    from pytest_recall.datasets.membench import Summary
+    from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.memory.client import Client
     from pytest_recall.memory.session import Memory
     from pytest_recall.runs.sources import Source
@@ -198,11 +198,11 @@ def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] 
 
     `given` is what the fixture `memory` gave; the window baselines of a context have no first k.
     """
-    from pytest_recall.datasets.cases import Bench
+    from pytest_recall.datasets.cases import DatasetCases
     from pytest_recall.datasets.questions import PAPER
     from pytest_recall.memory.session import Memory
 
-    assert isinstance(file, Bench)
+    assert isinstance(file, DatasetCases)
     assert trial.answer is not None
     whole = isinstance(given, Memory) and given.whole
     found = file.measured(file.entries[trial.case_id], trial.answer, whole=whole)
@@ -212,12 +212,12 @@ def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] 
     return {name: None if one is None else float(one) for name, one in (found | said).items()}
 
 
-def missing_metrics(files: Iterable[Source], datasets: Mapping[str, Summary]) -> list[str]:
+def missing_metrics(files: Iterable[Source], datasets: Mapping[str, MembenchSummary]) -> list[str]:
     """Return why a metric of answers to datasets is not there, as sentences."""
-    from pytest_recall.datasets.cases import Bench, metrics_of
+    from pytest_recall.datasets.cases import DatasetCases, metrics_of
 
     answered = {name for name, summary in datasets.items() if "answer_contains" in summary.everything.means}
-    asked = [file for file in files if isinstance(file, Bench) and file.name in answered]
+    asked = [file for file in files if isinstance(file, DatasetCases) and file.name in answered]
     return [f"{file.name}: {why}" for file in asked if (why := metrics_of(file.dataset.format, False)[1])]
 
 

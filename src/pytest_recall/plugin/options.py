@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.filters import Wanted
-    from pytest_recall.plugin.short_options import Group
-    from pytest_recall.runs.context import Asked
+    from pytest_recall.cases.filters import Filters
+    from pytest_recall.plugin.short_options import OptionGroup
+    from pytest_recall.runs.context import CommandLine
 
 TITLE = "eval cases on a schedule (pytest-recall)"
 AGAIN = "again"
@@ -24,7 +24,7 @@ BATCHED = 200
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
-def add(group: Group) -> None:
+def add(group: OptionGroup) -> None:
     """Add the options but for those of recordings."""
     group.addoption(
         "--recall-scenarios",
@@ -144,12 +144,12 @@ def add(group: Group) -> None:
     )
 
 
-def asked(config: pytest.Config) -> Asked:
+def asked(config: pytest.Config) -> CommandLine:
     """Return what the command line says about the context."""
-    from pytest_recall.runs.context import Asked
+    from pytest_recall.runs.context import CommandLine
 
     option = config.option
-    return Asked(
+    return CommandLine(
         date=option.recall_date,
         seed=option.recall_seed,
         # A dry run looks at every case, unless somebody says which.
@@ -159,9 +159,9 @@ def asked(config: pytest.Config) -> Asked:
     )
 
 
-def wanted(config: pytest.Config) -> Wanted:
+def wanted(config: pytest.Config) -> Filters:
     """Return what the command line narrows the run to. Explicit beats scheduled."""
-    from pytest_recall.cases.filters import Wanted
+    from pytest_recall.cases.filters import Filters
 
     option = config.option
     reason = ""
@@ -173,7 +173,7 @@ def wanted(config: pytest.Config) -> Wanted:
             reason = shown
     if any("::" in argument for argument in config.args):
         reason = "node ids"
-    return Wanted(
+    return Filters(
         scenarios=_names("--scenarios", option.recall_scenarios),
         dimensions=_names("--dimensions", option.recall_dimensions),
         explicit=reason,

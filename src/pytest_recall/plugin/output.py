@@ -14,7 +14,7 @@ import pytest
 Undo = Callable[[], None]
 
 
-class Said(NamedTuple):
+class CapturedOutput(NamedTuple):
     """What was printed, by stream, and logged."""
 
     texts: Mapping[str, str]
@@ -39,10 +39,10 @@ class Sink:
         self.records: list[logging.LogRecord] = []
         self.over = False
 
-    def taken(self) -> Said:
+    def taken(self) -> CapturedOutput:
         """Return what has come since the last time."""
         records, self.records = self.records, []
-        return Said({name: text.taken() for name, text in self.streams.items()}, records)
+        return CapturedOutput({name: text.taken() for name, text in self.streams.items()}, records)
 
 
 SINK: ContextVar[Sink | None] = ContextVar("recall_sink", default=None)

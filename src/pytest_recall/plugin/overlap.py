@@ -21,15 +21,15 @@ import pytest
 
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
-from pytest_recall.plugin.ahead import GLOBAL, Entry, NeedsAlone, put_back, set_up, tear_down, unfit
+from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down, unfit
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
 from pytest_recall.replay import threads
-from pytest_recall.replay.player import CARRIED, LANE, Lane
+from pytest_recall.replay.player import CARRIED, LANE, CaseContext
 from pytest_recall.runs.outage import outage_of
-from pytest_recall.trials.concurrency import Job, Loop, Pool
+from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.trial import Trial
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ AHEAD_OF = 4
 class Ahead:
     """What was begun of one case before its turn."""
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: CaseContext) -> None:
         self.lane = lane
         self.context = Context()
         self.sink = Sink()
         self.said = self.sink.taken()
-        self.entry: Entry | None = None
-        self.job: Job | None = None
+        self.entry: PreparedItem | None = None
+        self.job: TrialJob | None = None
         self.begin = time.time()
         self.seconds = 0.0
 
@@ -192,7 +192,7 @@ class Overlap:
         self._begun[item] = ahead
         if ahead.entry.raised is None and not item.stash[TAPE].misses:
             # Known before its thread is: Ctrl-C may come while that starts.
-            ahead.job = Job(partial(self._asked, item), ahead.context, f"recall {item.name}")
+            ahead.job = TrialJob(partial(self._asked, item), ahead.context, f"recall {item.name}")
             self._pool.enter(ahead.job)
         return not ahead.exits
 

@@ -14,7 +14,7 @@ from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.filters import Wanted
+    from pytest_recall.cases.filters import Filters
     from pytest_recall.cases.settings import Rubric
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
@@ -42,12 +42,12 @@ class Resumed(NamedTuple):
         mode: Any = header.mode if header.scheduled else now.mode
         return now._replace(date=date.fromisoformat(header.date), seed=header.seed, mode=mode, pr=header.pr)
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Filters:
         """Return what the run was narrowed to."""
-        from pytest_recall.cases.filters import Wanted
+        from pytest_recall.cases.filters import Filters
 
         header = self.record.header
-        return Wanted(
+        return Filters(
             scenarios=header.scenarios,
             dimensions=header.dimensions,
             explicit="" if header.scheduled else f"the run {header.run}",

@@ -19,7 +19,7 @@ from pytest_recall.replay.call import KINDS, Kind
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
-    from pytest_recall.plugin.short_options import Group
+    from pytest_recall.plugin.short_options import OptionGroup
     from pytest_recall.replay.tape import Mode
 
 DEFAULT = ""
@@ -48,7 +48,7 @@ class Recording(NamedTuple):
     live: tuple[Kind, ...] = ()
 
 
-def add(group: Group) -> None:
+def add(group: OptionGroup) -> None:
     """Add the options of recordings."""
     _option(
         group,
@@ -87,7 +87,7 @@ def add(group: Group) -> None:
     )
 
 
-def _option(group: Group, name: str, text: str) -> None:
+def _option(group: OptionGroup, name: str, text: str) -> None:
     group.addoption(name, nargs="?", const=DEFAULT, metavar="DIR", help=text)
 
 

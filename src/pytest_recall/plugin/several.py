@@ -28,7 +28,7 @@ from pytest_recall.trials.journal import read_journal
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-class Part(NamedTuple):
+class DirectoryRun(NamedTuple):
     """What one pytest runs: its eval directory, None for tests beside all of them, and its arguments."""
 
     folder: Path | None
@@ -89,7 +89,7 @@ def _refuse(config: pytest.Config, folders: list[Path]) -> None:
         raise pytest.UsageError(f"{names} are run one by one, and not with plugins that a program has passed to pytest")
 
 
-def _parts(config: pytest.Config, folders: list[Path]) -> Iterator[Part]:
+def _parts(config: pytest.Config, folders: list[Path]) -> Iterator[DirectoryRun]:
     """Yield what each pytest runs; an argument that belongs to one directory alone goes there as it is."""
     rest: list[str] = []
     own: dict[Path, list[str]] = {folder: [] for folder in folders}
@@ -105,10 +105,10 @@ def _parts(config: pytest.Config, folders: list[Path]) -> Iterator[Part]:
     for folder in folders:
         # One may lie within another.
         nested = [other for other in folders if folder in other.parents]
-        yield Part(folder, (*own[folder], *(f"--ignore={other}" for other in nested)))
+        yield DirectoryRun(folder, (*own[folder], *(f"--ignore={other}" for other in nested)))
     if rest:
         ignored = sorted({argument for arguments in own.values() for argument in arguments})
-        yield Part(None, (*rest, *(f"--ignore={argument}" for argument in ignored)))
+        yield DirectoryRun(None, (*rest, *(f"--ignore={argument}" for argument in ignored)))
 
 
 def _scope(folder: Path, root: Path, folders: Iterable[Path]) -> Path:
@@ -122,7 +122,7 @@ def _scope(folder: Path, root: Path, folders: Iterable[Path]) -> Path:
     return found
 
 
-def _run(config: pytest.Config, part: Part, budget: float | None, report: Path | None) -> tuple[int, bool]:
+def _run(config: pytest.Config, part: DirectoryRun, budget: float | None, report: Path | None) -> tuple[int, bool]:
     """Run pytest over a part, and return its exit code, and whether it was interrupted."""
     given = list(config.invocation_params.args)
     for argument in config.option.file_or_dir:

@@ -37,12 +37,12 @@ def added(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Iter
 
 def add(parser: pytest.Parser, free: frozenset[str]) -> None:
     """Add the options under their long names, and under those short ones that are free."""
-    group = Group(parser.getgroup("recall", options.TITLE), free)
+    group = OptionGroup(parser.getgroup("recall", options.TITLE), free)
     options.add(group)
     recording.add(group)
 
 
-class Group:
+class OptionGroup:
     """A group of pytest's options that gives each of ours its short name."""
 
     def __init__(self, group: Any, free: frozenset[str]) -> None:

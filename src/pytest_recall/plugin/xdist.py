@@ -76,7 +76,7 @@ def follow(config: pytest.Config) -> None:
     given = config.workerinput.get("recall")  # type: ignore[attr-defined]
     if given is None:
         return
-    from pytest_recall.cases.filters import Wanted
+    from pytest_recall.cases.filters import Filters
     from pytest_recall.cases.settings import Rubric
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.session import Run
@@ -92,7 +92,7 @@ def follow(config: pytest.Config) -> None:
         place=Place(Path(sent["root"]), Path(sent["eval_dir"])),
         context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
         rubric=Rubric.model_validate(sent["rubric"]),
-        wanted=Wanted(
+        wanted=Filters(
             scenarios=tuple(sent["wanted"]["scenarios"]),
             dimensions=tuple(sent["wanted"]["dimensions"]),
             explicit=sent["wanted"]["explicit"],

@@ -16,7 +16,7 @@ from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Way
 from pytest_recall.replay.exchange import Exchange, Failure, Request
 from pytest_recall.replay.origin import LOOPBACK, origin, place_of
-from pytest_recall.replay.tap import Step, Tap
+from pytest_recall.replay.tap import CallStep, Tap
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.tape import Tape
 
 
-class Lane:
+class CaseContext:
     """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused."""
 
     __slots__ = ("over", "player", "tapes")
@@ -41,7 +41,7 @@ class Lane:
             self.player.batches.call_off(self)
 
 
-LANE: ContextVar[Lane | None] = ContextVar("recall_lane", default=None)
+LANE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
 """The lane of the case that runs here, if others run beside it."""
 
 
@@ -74,7 +74,7 @@ class Player:
         self._is_ours: Callable[[], bool] | None = None
         self.know(ways, ignored=ignored, error=error, redact=redact)
         self._tapes: list[Tape] = []
-        self._lanes: list[Lane] = []
+        self._lanes: list[CaseContext] = []
         self._phases: list[tuple[str, frozenset[int]]] = []
         self._lock = threading.Lock()
 
@@ -106,23 +106,23 @@ class Player:
         tapes = self._opened(self._lane)
         return tapes[-1] if tapes else None
 
-    def _opened(self, lane: Lane | None) -> list[Tape]:
+    def _opened(self, lane: CaseContext | None) -> list[Tape]:
         return self._tapes if lane is None else lane.tapes
 
     @property
-    def _lane(self) -> Lane | None:
+    def _lane(self) -> CaseContext | None:
         """The lane that this is in; one of another player, of a session around this one, is none."""
         lane = LANE.get()
         return lane if lane is not None and lane.player is self else None
 
-    def lane(self) -> Lane:
+    def lane(self) -> CaseContext:
         """Return a lane for a case that runs beside others: where `LANE` is set to it, its tapes alone are open."""
-        lane = Lane(self)
+        lane = CaseContext(self)
         with self._lock:
             self._lanes.append(lane)
         return lane
 
-    def leave(self, lane: Lane) -> None:
+    def leave(self, lane: CaseContext) -> None:
         """End a lane; threads that are left in it belong to no case any more."""
         with self._lock:
             self._lanes.remove(lane)
@@ -148,7 +148,7 @@ class Player:
         """
         return self._kind(self._lane)
 
-    def _kind(self, lane: Lane | None) -> str:
+    def _kind(self, lane: CaseContext | None) -> str:
         own = _KIND.get()
         if own is not None or lane is not None:
             return own or "agent"
@@ -167,7 +167,7 @@ class Player:
         finally:
             self.pop(tape)
 
-    def push(self, tape: Tape, lane: Lane | None = None) -> None:
+    def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
         """Open `tape` above the one that is open now, here or in `lane`."""
         with self._lock:
             self._opened(lane or self._lane).append(tape)
@@ -213,7 +213,7 @@ class Player:
                 # This one and no equal: blocks may lie within each other, and the outer one goes on.
                 self._phases = [other for other in self._phases if other is not phase]
 
-    def ask(self, request: Request) -> Step:
+    def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
         step = self._decide(request)
         if self.limits is None or step.served is not None or step.held is not None:
@@ -227,11 +227,11 @@ class Player:
             step.tap.turn = step.turn
         return step
 
-    def _decide(self, request: Request) -> Step:
+    def _decide(self, request: Request) -> CallStep:
         if APART.get() or (self._is_ours is not None and not self._is_ours()):
-            return Step()
+            return CallStep()
         if self._ignored and self._is_ignored(*place_of(request.url)):
-            return Step()
+            return CallStep()
         lane = self._lane
         tapes, kind = self._opened(lane), self._kind(lane)
         tape = tapes[-1] if tapes else None
@@ -255,13 +255,13 @@ class Player:
                 )
             if self.batches is not None:
                 self.batches.direct("outside of any case")
-            return Step()
+            return CallStep()
         if way == "live" or tape.mode == "off":
             return self._tapped(tape, request, kind, record=False)
         if tape.process != os.getpid():
             # What a forked process has of the tape is a copy: nothing that it does there is known here.
             if tape.mode != "replay":
-                return Step()
+                return CallStep()
             raise self._refused(
                 tape,
                 f"{request.method} {request.url}: called by a child process, whose calls are neither recorded nor"
@@ -274,7 +274,7 @@ class Player:
                 # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
                 raise self._refused(tape, str(error)) from None
             if served is not None:
-                return Step(served=served)
+                return CallStep(served=served)
             if (step := self._foreign(request)) is not None:
                 return step
             if tape.mode == "replay":
@@ -284,7 +284,7 @@ class Player:
             return step
         return self._tapped(tape, request, kind, record=True)
 
-    def _foreign(self, request: Request) -> Step | None:
+    def _foreign(self, request: Request) -> CallStep | None:
         """Return what is done with a call that is none of the session's code, or None for one that is.
 
         A plugin of pytest is let alone. A package that is being imported fetches what the next process fetches as
@@ -294,22 +294,22 @@ class Player:
         if whose == "session":
             return None
         if whose != "import" or self.mode != "replay":
-            return Step()
-        return Step(served=Exchange("", 0, "", request, None, Failure("ConnectError", IMPORTED)))
+            return CallStep()
+        return CallStep(served=Exchange("", 0, "", request, None, Failure("ConnectError", IMPORTED)))
 
-    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> Step:
+    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
         tap = Tap(tape, request, kind, record, self.meter)
         if self.batches is None:
-            return Step(tap=tap)
+            return CallStep(tap=tap)
 
         def refuse(message: str, noted: bool) -> BaseException:
             return self._refused(tape, message) if noted else self._error(message)
 
-        return Step(tap=tap, held=self.batches.hold(request, self._lane, tape, tap, refuse))
+        return CallStep(tap=tap, held=self.batches.hold(request, self._lane, tape, tap, refuse))
 
-    def _check(self, request: Request, tape: Tape | None, lane: Lane | None) -> None:
+    def _check(self, request: Request, tape: Tape | None, lane: CaseContext | None) -> None:
         """Raise for a call that must not begin: its case was called off, or there is no money for it."""
         if lane is not None and lane.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")

@@ -29,7 +29,7 @@ class Tap:
     """
 
     def __init__(self, tape: Tape, request: Request, kind: str, record: bool, meter: Meter | None = None) -> None:
-        self.turn: Turn | None = None
+        self.turn: CallTurn | None = None
         self._meter = meter
         self._tape = tape
         self._request = request
@@ -116,7 +116,7 @@ def _used(exchange: Exchange, call: Call | None) -> int | None:
     return sum(counts) if counts else None
 
 
-class Step(NamedTuple):
+class CallStep(NamedTuple):
     """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one.
 
     What is let through has to wait for its `turn`, if it has one. One that is `held` is not let
@@ -125,7 +125,7 @@ class Step(NamedTuple):
 
     served: Exchange | None = None
     tap: Tap | None = None
-    turn: Turn | None = None
+    turn: CallTurn | None = None
     held: Held | None = None
 
     @property
@@ -209,7 +209,7 @@ class Held:
 # What the player asks of rate limits and batches, which know models while `replay` does not.
 
 
-class Turn(Protocol):
+class CallTurn(Protocol):
     """The place of one call in the queue of a rate limiter."""
 
     begun: bool
@@ -231,7 +231,7 @@ class Turn(Protocol):
 class Limiter(Protocol):
     """The rate limit of one provider."""
 
-    def turn(self, request: Request, check: Callable[[], None]) -> Turn:
+    def turn(self, request: Request, check: Callable[[], None]) -> CallTurn:
         """Return a place in the queue; `check` raises where the run has no budget left."""
 
 

@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.metrics.change import Change, Counts, Shown, change, changes
+from pytest_recall.metrics.change import Change, ChangeSummary, Counts, change, changes
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
 from pytest_recall.trials.cost import Spend, spend_of
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
         return Fraction(base, of), Fraction(head, of)
 
 
-class Left(NamedTuple):
+class LeftCases(NamedTuple):
     """The cases that are not compared, by why: their ids, sorted.
 
     `no_verdict` were asked in both runs and came to no verdict in one of them; the text of
@@ -71,7 +71,7 @@ def tries_of(record: Record) -> dict[str, list[Trial]]:
     return tries
 
 
-def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool) -> tuple[tuple[Pair, ...], Left]:
+def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool) -> tuple[tuple[Pair, ...], LeftCases]:
     """Return the pairs of the `wanted` cases by id, from their grading trials, and what is left."""
     pairs: list[Pair] = []
     left: dict[str, list[str]] = {"no_verdict": [], "changed": [], "unproven": []}
@@ -88,7 +88,7 @@ def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool)
             left["changed"].append(case_id)
         else:
             pairs.append(pair)
-    return tuple(pairs), Left(
+    return tuple(pairs), LeftCases(
         only_base=tuple(sorted((first.keys() - second.keys()) & wanted)),
         only_head=tuple(sorted((second.keys() - first.keys()) & wanted)),
         **{name: tuple(ids) for name, ids in left.items()},
@@ -151,7 +151,7 @@ ALPHA = 0.01
 _FEWEST_SCORES = 10
 
 
-class Scores(NamedTuple):
+class JudgeScores(NamedTuple):
     """The mean scores of a judge, 0..1, over the `pairs` with a score in both runs.
 
     `interval` is that of the difference of the means, by a paired bootstrap; None for fewer
@@ -189,11 +189,11 @@ class Comparison:
     head: Header
     alpha: float
     pairs: tuple[Pair, ...]
-    left: Left
+    left: LeftCases
     overall: Change
     by_scenario: dict[str, Change]
     by_dimension: dict[str, Change]
-    scores: dict[str, Scores]
+    scores: dict[str, JudgeScores]
     seconds: Seconds | None
     spent: tuple[Spend, Spend]
     replays: int
@@ -222,13 +222,13 @@ class Comparison:
         return [pair for pair in self.pairs if pair.shares[0] < pair.shares[1] and pair.passed != (False, True)]
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> ChangeSummary:
         """What is shown over all cases."""
         return self.shown_by(self.overall)
 
-    def shown_by(self, one: Change) -> Shown:
+    def shown_by(self, one: Change) -> ChangeSummary:
         """Return what `one` of the changes shows: nothing if the choice of the cases depends on chance."""
-        return Shown.NOTHING if self.chosen_after else one.shown
+        return ChangeSummary.NOTHING if self.chosen_after else one.shown
 
     @property
     def drops(self) -> list[str]:
@@ -240,7 +240,7 @@ class Comparison:
         tests = {"all cases": self.overall}
         tests |= {f"scenario {name}": one for name, one in self.by_scenario.items()}
         tests |= {f"dimension {name}": one for name, one in self.by_dimension.items()}
-        return [name for name, one in tests.items() if self.shown_by(one) is Shown.DROP]
+        return [name for name, one in tests.items() if self.shown_by(one) is ChangeSummary.DROP]
 
 
 def compare(
@@ -310,7 +310,7 @@ def _wanted(trials: dict[str, Trial], scenarios: Collection[str], dimensions: Co
     }
 
 
-def _nothing_in_common(left: Left) -> str:
+def _nothing_in_common(left: LeftCases) -> str:
     counts = (
         f"{len(left.only_base)} are only in BASE, {len(left.only_head)} only in HEAD,"
         f" {len(left.no_verdict)} have no verdict, {len(left.changed)} have another text"
@@ -348,7 +348,7 @@ def _counts(pairs: Sequence[Pair]) -> Counts:
 # What is beside the verdicts
 
 
-def _scores(pairs: Iterable[Pair], confidence: float) -> dict[str, Scores]:
+def _scores(pairs: Iterable[Pair], confidence: float) -> dict[str, JudgeScores]:
     """Return the scores by judge, where it gave as many of them to a case in both runs."""
     found: dict[str, list[tuple[float, float]]] = {}
     for pair in pairs:
@@ -367,9 +367,9 @@ def _scored(trial: Trial) -> dict[str, list[float]]:
     return scores
 
 
-def _means(judge: str, scores: list[tuple[float, float]], confidence: float) -> Scores:
+def _means(judge: str, scores: list[tuple[float, float]], confidence: float) -> JudgeScores:
     differences = [head - base for base, head in scores]
-    return Scores(
+    return JudgeScores(
         pairs=len(scores),
         base=fmean(base for base, _ in scores),
         head=fmean(head for _, head in scores),

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.tables import cell, code, grid
 from pytest_recall.files.wording import listed, p_value, percent, plural
-from pytest_recall.metrics.change import Change, Shown
+from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
@@ -100,7 +100,7 @@ def headline(found: Comparison) -> str:
     """Return what is shown, in a few words."""
     if found.drops:
         return f"a drop is shown ({listed(cell(name) for name in found.drops)})"
-    return "a rise is shown" if found.shown is Shown.RISE else "nothing is shown"
+    return "a rise is shown" if found.shown is ChangeSummary.RISE else "nothing is shown"
 
 
 def verdict(found: Comparison) -> str:
@@ -113,7 +113,7 @@ def verdict(found: Comparison) -> str:
             " looks better then. Run all cases in both: --recall-mode all."
         )
     part = listed(one_line(name) for name in found.drops if name != "all cases")
-    if found.shown is not Shown.NOTHING:
+    if found.shown is not ChangeSummary.NOTHING:
         return (
             f"A {found.shown} is shown: had nothing changed, {cases} would look so different in at most"
             f" {_share(found.alpha)} of all comparisons."
@@ -196,7 +196,7 @@ def _row(name: str, one: Change, found: Comparison) -> tuple[str, ...]:
         percent(one.head / one.pairs),
         _signed(one.difference),
         ("too few" if one.adjusted is None else p_value(one.adjusted))
-        + (f" {shown}" if shown is not Shown.NOTHING else ""),
+        + (f" {shown}" if shown is not ChangeSummary.NOTHING else ""),
         "none" if smallest is None else _points(smallest),
     )
 

@@ -13,7 +13,7 @@ from pytest_recall.results.page import (
     TITLES,
     moved,
 )
-from pytest_recall.results.scorecard import Result, Scorecard
+from pytest_recall.results.scorecard import CaseResult, Scorecard
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -66,7 +66,7 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
         yield f"  and {more} more in scorecard.md"
 
 
-def _whole(header: Header, card: Scorecard, result: Result, shown: Mapping[str, str]) -> Iterator[str]:
+def _whole(header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str]) -> Iterator[str]:
     trial = result.trial
     yield f"  {trial.case_id} ({moved(header, result)})"
     text = shown.get(trial.case_id) or _placed(trial, one_line(trial.note, 300))
@@ -79,6 +79,6 @@ def _placed(trial: Trial, text: str) -> str:
     return f"{trial.where}: {text}" if trial.where else text
 
 
-def _line(header: Header, result: Result) -> str:
+def _line(header: Header, result: CaseResult) -> str:
     trial = result.trial
     return "  " + one_line(f"{trial.case_id} ({moved(header, result)}): {trial.note}", 150)

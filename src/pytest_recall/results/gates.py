@@ -175,7 +175,7 @@ RUNS = 10
 """How many of the last runs have to have held, by default."""
 
 
-class Seen(NamedTuple):
+class PastGate(NamedTuple):
     """How a gate stood after a past run, by the run's name. `asked` are its cases with a live verdict in that run."""
 
     run: str
@@ -183,7 +183,7 @@ class Seen(NamedTuple):
     asked: frozenset[str]
 
 
-class Step(NamedTuple):
+class GateStep(NamedTuple):
     """What is to become of a gate: `to` is its new rate, 0..1, or None where it stays, and `why` says so in words.
 
     `runs` counts the runs looked at that asked for it anew, and `asked` the cases that these asked; `lowest` is
@@ -196,10 +196,10 @@ class Step(NamedTuple):
     why: str
     runs: int
     asked: int
-    lowest: Seen | None
+    lowest: PastGate | None
 
 
-def step(gate: Gate, seen: Sequence[Seen], now: Standing, runs: int = RUNS) -> Step:
+def step(gate: Gate, seen: Sequence[PastGate], now: Standing, runs: int = RUNS) -> GateStep:
     """Return what is to become of `gate`: raised to the lowest rate of its last `runs` runs and of `now`, or left.
 
     `seen` are past runs, the oldest first. A run with too few verdicts says nothing. One without a live verdict on
@@ -208,12 +208,12 @@ def step(gate: Gate, seen: Sequence[Seen], now: Standing, runs: int = RUNS) -> S
     """
     window, count = _last(seen, runs)
     asked = len(frozenset[str]().union(*(one.asked for one in window)))
-    known = [one for one in (*window, Seen("", now, frozenset())) if one.standing.status != "too few verdicts"]
+    known = [one for one in (*window, PastGate("", now, frozenset())) if one.standing.status != "too few verdicts"]
     lowest = min(known, key=lambda one: one.standing.rate or 0.0, default=None)
     needed = min(gate.verdicts, now.cases)
 
-    def stays(why: str) -> Step:
-        return Step(gate, None, why, count, asked, lowest)
+    def stays(why: str) -> GateStep:
+        return GateStep(gate, None, why, count, asked, lowest)
 
     if gate.at_least >= 1.0:
         return stays("there is nothing above it")
@@ -231,15 +231,15 @@ def step(gate: Gate, seen: Sequence[Seen], now: Standing, runs: int = RUNS) -> S
     # In whole numbers: 100 * 0.29 is less than 29.
     to = 100 * lowest.standing.passed // lowest.standing.verdicts / 100
     return (
-        Step(gate, to, "", count, asked, lowest)
+        GateStep(gate, to, "", count, asked, lowest)
         if to > gate.at_least
         else stays("it has held no higher, in whole percent")
     )
 
 
-def _last(seen: Sequence[Seen], runs: int) -> tuple[list[Seen], int]:
+def _last(seen: Sequence[PastGate], runs: int) -> tuple[list[PastGate], int]:
     """Return the end of `seen` that has `runs` runs with a live verdict, or as many as there are, and their count."""
-    window: list[Seen] = []
+    window: list[PastGate] = []
     count = 0
     for one in reversed(seen):
         if count == runs:
@@ -342,7 +342,7 @@ def steps(
     cases: Mapping[str, tuple[str, str]],
     rows: Mapping[str, Row],
     runs: int,
-) -> list[Step]:
+) -> list[GateStep]:
     """Return what is to become of each gate of the rubric and of those to be `added`, which ask for nothing yet.
 
     `cases` are all cases by id, with scenario and dimension; `rows` is the state; `records` are the runs on record,
@@ -350,7 +350,7 @@ def steps(
     """
     gates = (*rubric.gates, *added)
     asked_for = rubric.model_copy(update={"gates": gates})
-    seen: list[list[Seen]] = [[] for _ in gates]
+    seen: list[list[PastGate]] = [[] for _ in gates]
     for record, before in rows_of_runs(records, rows):
         if record.exit_code is None:
             continue
@@ -363,7 +363,7 @@ def steps(
         }
         for found, standing in zip(seen, gates_of(record, asked_for, cases, before), strict=False):
             asked = frozenset(one for one in live if standing.gate.covers(*cases.get(one, live[one])))
-            found.append(Seen(record.header.run, standing, asked))
+            found.append(PastGate(record.header.run, standing, asked))
     now = standings(gates, cases, rows, {})
     return [step(gate, found, stands, runs) for gate, found, stands in zip(gates, seen, now, strict=True)]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from pytest_recall.cases.gate import Gate
 from pytest_recall.files.wording import percent, plural
-from pytest_recall.results.gates import Step
+from pytest_recall.results.gates import GateStep
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.results.standing import Standing
 
 
-def ratchet_lines(steps: Iterable[Step], added: Sequence[Gate], *, dry: bool) -> Iterator[str]:
+def ratchet_lines(steps: Iterable[GateStep], added: Sequence[Gate], *, dry: bool) -> Iterator[str]:
     """Yield a line for each gate; `added` are those that are new."""
     for step in steps:
         gate = step.gate
@@ -26,7 +26,7 @@ def ratchet_lines(steps: Iterable[Step], added: Sequence[Gate], *, dry: bool) ->
         yield f"gate `{gate.name}` {done}: it held in {plural(step.runs, 'run')}{_where(step)}"
 
 
-def _where(step: Step) -> str:
+def _where(step: GateStep) -> str:
     rate = step.lowest.standing.rate if step.lowest else None
     if step.lowest is None or rate is None:
         return ""
@@ -35,12 +35,12 @@ def _where(step: Step) -> str:
     return f"; lowest {when}: {percent(rate)}, {standing.passed} of {plural(standing.verdicts, 'last verdict')}"
 
 
-def ratchet_json(steps: Iterable[Step], added: Sequence[Gate], *, dry: bool, runs: int) -> dict[str, Any]:
+def ratchet_json(steps: Iterable[GateStep], added: Sequence[Gate], *, dry: bool, runs: int) -> dict[str, Any]:
     """Return the same as plain JSON types; `raised_to` is null for a gate that stays, and `why` then says why."""
     return {"version": 1, "dry_run": dry, "runs": runs, "gates": [_as_json(step, added) for step in steps]}
 
 
-def _as_json(step: Step, added: Sequence[Gate]) -> dict[str, Any]:
+def _as_json(step: GateStep, added: Sequence[Gate]) -> dict[str, Any]:
     gate, lowest = step.gate, step.lowest
     return {
         "scenario": gate.scenario,

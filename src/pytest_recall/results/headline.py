@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_recall.files.wording import plural
-from pytest_recall.results.scorecard import NOT_RUN, Failure, Scorecard
+from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard
 from pytest_recall.schedule.boxes import UNSCHEDULED
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
@@ -20,7 +20,7 @@ def counts(card: Scorecard) -> str:
     """Return what the cases of a run came to; that no case regressed is said first, unless none could have."""
     failures = {kind: len(results) for kind, results in card.failures().items()}
     parts = [counted(kind, count) for kind, count in failures.items()]
-    if Failure.REGRESSION not in failures and any(
+    if FailureKind.REGRESSION not in failures and any(
         result.trial.outcome.is_verdict and result.trial.reason not in UNSCHEDULED for result in card.results
     ):
         parts.insert(0, "no regression")
@@ -45,8 +45,8 @@ def pass_rate(header: Header, card: Scorecard) -> str:
     return f"{rate} of the last verdicts of {every}{plural(found.cases, 'case')} pass"
 
 
-def counted(kind: Failure, count: int) -> str:
+def counted(kind: FailureKind, count: int) -> str:
     """Return how many cases failed of one kind."""
-    if kind in (Failure.REGRESSION, Failure.NEW, Failure.KNOWN):
+    if kind in (FailureKind.REGRESSION, FailureKind.NEW, FailureKind.KNOWN):
         return plural(count, kind.value)
     return f"{count:,} {kind.value}"

@@ -11,7 +11,7 @@ from pytest_recall.files.tables import cell, code
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.headline import counted, counts, pass_rate
-from pytest_recall.results.scorecard import NOT_RUN, Failure, Result, Scorecard
+from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -21,9 +21,9 @@ COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_MARKDOWN = 200
 MAX_OPEN = 10
 """Failures of a kind that stand open; a screen has no more."""
-OPEN = (Failure.REGRESSION, Failure.NEW)
+OPEN = (FailureKind.REGRESSION, FailureKind.NEW)
 """The failures that are shown whole; of all others it is known that they fail, or they count for nothing."""
-TITLES = {Failure.REGRESSION: "regressions", Failure.NEW: "new failures", Failure.KNOWN: "known failures"}
+TITLES = {FailureKind.REGRESSION: "regressions", FailureKind.NEW: "new failures", FailureKind.KNOWN: "known failures"}
 
 
 def markdown(record: Record, card: Scorecard, links: str = "") -> str:
@@ -83,7 +83,7 @@ def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
         yield f"{shard[0].upper()}{shard[1:]}."
 
 
-def _open(header: Header, card: Scorecard, kind: Failure, found: list[Result], links: str) -> Iterator[str]:
+def _open(header: Header, card: Scorecard, kind: FailureKind, found: list[CaseResult], links: str) -> Iterator[str]:
     """Yield failures that stand open, as many as fit on a screen."""
     told = [
         list(regressions_text.markdown(card, result, moved(header, result), links)) for result in found[:MAX_MARKDOWN]
@@ -156,7 +156,7 @@ def partial(record: Record) -> str:
     return " (cut off before its end)" if record.exit_code is None else ""
 
 
-def moved(header: Header, result: Result) -> str:
+def moved(header: Header, result: CaseResult) -> str:
     """Return the case's way between boxes, or that it went none."""
     if header.writes:
         return sentences.move(result)
@@ -171,7 +171,7 @@ def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
     return lines
 
 
-def _failed_row(header: Header, result: Result, links: str) -> str:
+def _failed_row(header: Header, result: CaseResult, links: str) -> str:
     trial = result.trial
     where = regressions_text.place(trial.where, links).removeprefix(", ")
     cells = (code(trial.case_id), sentences.standing(result), moved(header, result), cell(trial.note), where)

@@ -16,7 +16,7 @@ LAPSES = 2
 _PARTS = {"system": "system prompt", "tools": "tools", "settings": "settings", "dialogue": "messages around the input"}
 
 
-class Label(StrEnum):
+class CauseLabel(StrEnum):
     """What may have broken a case, in the words of the scorecard."""
 
     UPSTREAM = "upstream trouble"
@@ -35,7 +35,7 @@ class Label(StrEnum):
 class Cause(NamedTuple):
     """The likely cause of a regression, and what speaks for it; `also` is what else is not as it was."""
 
-    label: Label
+    label: CauseLabel
     evidence: str
     also: tuple[str, ...] = ()
 
@@ -131,16 +131,16 @@ def _retried(facts: _Facts) -> str:
     return f"{_counted(ends)} of {_calls(facts)}, each asked again and answered" if ends else ""
 
 
-_LOOKS: tuple[tuple[Label, Callable[[_Facts], str]], ...] = (
-    (Label.UPSTREAM, _upstream),
-    (Label.CASE, _case),
-    (Label.JUDGE, _judge),
-    (Label.MODEL, _model),
-    (Label.PROMPT, _prompt),
-    (Label.CODE, _code),
-    (Label.CASSETTE, _cassette),
-    (Label.COIN, _coin),
-    (Label.RETRIED, _retried),
+_LOOKS: tuple[tuple[CauseLabel, Callable[[_Facts], str]], ...] = (
+    (CauseLabel.UPSTREAM, _upstream),
+    (CauseLabel.CASE, _case),
+    (CauseLabel.JUDGE, _judge),
+    (CauseLabel.MODEL, _model),
+    (CauseLabel.PROMPT, _prompt),
+    (CauseLabel.CODE, _code),
+    (CauseLabel.CASSETTE, _cassette),
+    (CauseLabel.COIN, _coin),
+    (CauseLabel.RETRIED, _retried),
 )
 
 
@@ -154,8 +154,8 @@ def _nothing_found(facts: _Facts) -> Cause:
     same = [told for name, told in asked.items() if getattr(facts.was, name) and getattr(facts.now, name)]
     same = list(dict.fromkeys(same))
     if not same:
-        return Cause(Label.UNKNOWN, "nothing is known of its last pass to compare with")
-    label = Label.CODE if facts.trial.source == "replayed" else Label.AGENT
+        return Cause(CauseLabel.UNKNOWN, "nothing is known of its last pass to compare with")
+    label = CauseLabel.CODE if facts.trial.source == "replayed" else CauseLabel.AGENT
     return Cause(label, f"{_listed(same)} {'is' if len(same) == 1 else 'are'} as at the last pass")
 
 
@@ -179,14 +179,14 @@ AROUND = 4
 """Words that stay on each side of a change."""
 
 
-class Piece(NamedTuple):
+class DiffPiece(NamedTuple):
     """Some words that both answers have, or only the one before (`gone`) or after (`new`)."""
 
     kind: Kind
     text: str
 
 
-def word_diff(before: str, after: str, limit: int = 40) -> list[Piece]:
+def word_diff(before: str, after: str, limit: int = 40) -> list[DiffPiece]:
     """Return how `after` differs from `before`, in at most about `limit` words; empty if it does not.
 
     What both have is shortened to the words next to a change, with `…` for the rest.
@@ -194,17 +194,17 @@ def word_diff(before: str, after: str, limit: int = 40) -> list[Piece]:
     old, new = before.split()[:MOST], after.split()[:MOST]
     if old == new:
         return []
-    pieces: list[Piece] = []
+    pieces: list[DiffPiece] = []
     opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     for place, (tag, i, j, k, m) in enumerate(opcodes):
         if tag == "equal":
             first, last = place == 0, place == len(opcodes) - 1
-            pieces.append(Piece("same", _shortened(old[i:j], first=first, last=last)))
+            pieces.append(DiffPiece("same", _shortened(old[i:j], first=first, last=last)))
             continue
         if j > i:
-            pieces.append(Piece("gone", _cut(old[i:j], limit)))
+            pieces.append(DiffPiece("gone", _cut(old[i:j], limit)))
         if m > k:
-            pieces.append(Piece("new", _cut(new[k:m], limit)))
+            pieces.append(DiffPiece("new", _cut(new[k:m], limit)))
     return list(_first(pieces, limit))
 
 
@@ -220,11 +220,11 @@ def _cut(words: list[str], limit: int) -> str:
     return " ".join(words if len(words) <= limit // 2 else [*words[: limit // 2], "…"])
 
 
-def _first(pieces: Iterable[Piece], limit: int) -> Iterable[Piece]:
+def _first(pieces: Iterable[DiffPiece], limit: int) -> Iterable[DiffPiece]:
     count = 0
     for piece in pieces:
         if count >= limit:
-            yield Piece("same", "…")
+            yield DiffPiece("same", "…")
             return
         yield piece
         count += piece.text.count(" ") + 1

@@ -8,16 +8,16 @@ from urllib.parse import quote
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.tables import cell, code
-from pytest_recall.results.regressions import Label, Piece, word_diff
-from pytest_recall.results.scorecard import LastPass, Result, Scorecard
+from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
+from pytest_recall.results.scorecard import CaseResult, LastPass, Scorecard
 
 _PLAIN = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 _MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
 
 
-def lines(card: Scorecard, result: Result) -> Iterator[str]:
+def lines(card: Scorecard, result: CaseResult) -> Iterator[str]:
     """Yield what is known of a regression beside its note, for a terminal."""
-    if result.cause is not None and result.cause.label is not Label.UNKNOWN:
+    if result.cause is not None and result.cause.label is not CauseLabel.UNKNOWN:
         yield f"likely cause: {result.cause.label}: {result.cause.evidence}"
         for other in result.cause.also:
             yield f"also: {other}"
@@ -29,11 +29,11 @@ def lines(card: Scorecard, result: Result) -> Iterator[str]:
         yield f"{_since(known)}: {one_line(_shown(_difference(result, known), _PLAIN), 300)}"
 
 
-def markdown(card: Scorecard, result: Result, move: str, links: str) -> Iterator[str]:
+def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iterator[str]:
     """Yield a regression as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
     trial = result.trial
     yield f"- **{code(trial.case_id)}** ({move}){place(trial.where, links)}: {cell(trial.note)}"
-    if result.cause is not None and result.cause.label is not Label.UNKNOWN:
+    if result.cause is not None and result.cause.label is not CauseLabel.UNKNOWN:
         yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.evidence)}"
         if result.cause.also:
             yield f"  - also: {cell('; '.join(result.cause.also))}"
@@ -42,7 +42,7 @@ def markdown(card: Scorecard, result: Result, move: str, links: str) -> Iterator
         yield f"  - {cell(told)}"
     known = card.passes.get(trial.case_id)
     if known is not None:
-        pieces = [Piece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
+        pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
         yield f"  - {cell(_since(known))}: {_shown(pieces, _MARKED)}"
 
 
@@ -62,7 +62,7 @@ def link(where: str, links: str) -> str:
     return f"{links}/{quote(path)}#L{line}"
 
 
-def as_json(card: Scorecard, result: Result) -> dict[str, Any]:
+def as_json(card: Scorecard, result: CaseResult) -> dict[str, Any]:
     """Return the same as plain JSON types; what is not known is null."""
     trial, known = result.trial, card.passes.get(result.trial.case_id)
     return {
@@ -78,7 +78,7 @@ def _since(known: LastPass) -> str:
     return f"at its last pass, {known.told}, and now"
 
 
-def _judged(result: Result) -> Iterator[str]:
+def _judged(result: CaseResult) -> Iterator[str]:
     """Yield who judged, if a model did, and where the answer came from, if not from one today."""
     models = {f"{verdict.judge} ({verdict.model})" for verdict in result.trial.verdicts if verdict.model}
     if models:
@@ -87,10 +87,10 @@ def _judged(result: Result) -> Iterator[str]:
         yield "on a replayed answer" if result.trial.source == "replayed" else "on an answer that is partly replayed"
 
 
-def _difference(result: Result, known: LastPass) -> list[Piece]:
+def _difference(result: CaseResult, known: LastPass) -> list[DiffPiece]:
     now = result.trial.answer.text if result.trial.answer is not None else ""
-    return word_diff(known.answer, now) or [Piece("same", "the same answer")]
+    return word_diff(known.answer, now) or [DiffPiece("same", "the same answer")]
 
 
-def _shown(pieces: list[Piece], marks: dict[str, str]) -> str:
+def _shown(pieces: list[DiffPiece], marks: dict[str, str]) -> str:
     return " ".join(marks[piece.kind].format(piece.text) for piece in pieces)

@@ -14,8 +14,8 @@ from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.metrics.intervals import Interval, wilson
 from pytest_recall.results.comparison import Comparison, Pair
-from pytest_recall.results.regressions import Piece, word_diff
-from pytest_recall.results.scorecard import NOT_RUN, Failure, LastPass, Result, Scorecard
+from pytest_recall.results.regressions import DiffPiece, word_diff
+from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.schedule.boxes import review
 from pytest_recall.schedule.forecast import Forecast
 from pytest_recall.trials.cost import Spend, of_run
@@ -24,7 +24,7 @@ from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Trial
 
 
-class Written(NamedTuple):
+class WrittenCase(NamedTuple):
     """A case as its file has it now; `edited` says that it is not the one that the run has asked.
 
     All of it is text; `reference` is empty where the case has none, and `criteria` are its judges with
@@ -41,9 +41,9 @@ class Written(NamedTuple):
     edited: bool = False
 
 
-def written(case: Case, fingerprint: str = "") -> Written:
+def written(case: Case, fingerprint: str = "") -> WrittenCase:
     """Return a case as text; `fingerprint` is that of the trial, empty where it is not known."""
-    return Written(
+    return WrittenCase(
         asked=_asked(case),
         reference="" if case.expected is None else _text(case.expected),
         scenario=case.scenario,
@@ -73,7 +73,7 @@ def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-class Step(NamedTuple):
+class CaseStep(NamedTuple):
     """What a case came to in one run: its boxes before and after, None where it had none. `day` is ISO 8601.
 
     `scores` are those of the judges that give one, `note` says why it is what it is, `answer` None where there is none.
@@ -104,7 +104,7 @@ class Upstream(NamedTuple):
     answered: str
 
 
-class Taped(NamedTuple):
+class RecordedCalls(NamedTuple):
     """The calls of a cassette, with its file and the day of its recording; `problem` says why there are none."""
 
     path: str
@@ -114,7 +114,7 @@ class Taped(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class CaseEntry:
     """One case of a run.
 
     `result` is None for a case that was chosen and not run. `written` is None where no case file has it, as of
@@ -124,10 +124,10 @@ class Entry:
 
     case_id: str
     reason: str
-    result: Result | None = None
-    written: Written | None = None
-    steps: tuple[Step, ...] = ()
-    taped: Taped | None = None
+    result: CaseResult | None = None
+    written: WrittenCase | None = None
+    steps: tuple[CaseStep, ...] = ()
+    taped: RecordedCalls | None = None
     last_pass: LastPass | None = None
     pair: Pair | None = None
 
@@ -181,20 +181,20 @@ class Entry:
             return ""
         return {(True, False): "lost", (False, True): "gained"}.get(self.pair.passed, "same")
 
-    def change(self) -> list[Piece]:
+    def change(self) -> list[DiffPiece]:
         """Return how the answer differs from that of the first of two runs; empty if it does not, or there is none."""
         if self.pair is None or self.pair.base.answer is None or self.trial is None or self.trial.answer is None:
             return []
         return word_diff(self.pair.base.answer.text, self.trial.answer.text)
 
-    def difference(self) -> list[Piece]:
+    def difference(self) -> list[DiffPiece]:
         """Return how the answer differs from that of the last pass, in a few words; empty if it does not."""
         if self.last_pass is None or self.trial is None or self.trial.answer is None:
             return []
         return word_diff(self.last_pass.answer, self.trial.answer.text)
 
 
-class Rate(NamedTuple):
+class PassRate(NamedTuple):
     """How many of the verdicts of a group passed, and the 95 % interval of that share (Wilson)."""
 
     passed: int
@@ -212,20 +212,20 @@ class Report:
 
     record: Record
     card: Scorecard
-    entries: tuple[Entry, ...]
-    rates: dict[str, Rate]
+    entries: tuple[CaseEntry, ...]
+    rates: dict[str, PassRate]
     spends: dict[str, Spend]
     standing: Forecast | None = None
     against: Comparison | None = None
     missing: tuple[str, ...] = ()
 
     @property
-    def regressions(self) -> list[Entry]:
+    def regressions(self) -> list[CaseEntry]:
         """The cases that fail now and passed before, by id."""
         return [entry for entry in self.entries if entry.regression]
 
     @property
-    def apart(self) -> list[Entry]:
+    def apart(self) -> list[CaseEntry]:
         """The cases of this run that were in quarantine."""
         return [entry for entry in self.entries if entry.result is not None and entry.result.apart]
 
@@ -234,9 +234,9 @@ def fold(
     record: Record,
     card: Scorecard,
     *,
-    written: Mapping[str, Written],
-    steps: Mapping[str, Sequence[Step]],
-    taped: Mapping[str, Taped],
+    written: Mapping[str, WrittenCase],
+    steps: Mapping[str, Sequence[CaseStep]],
+    taped: Mapping[str, RecordedCalls],
     standing: Forecast | None = None,
     against: Comparison | None = None,
     missing: Iterable[str] = (),
@@ -246,7 +246,7 @@ def fold(
     pairs = {pair.case_id: pair for pair in against.pairs} if against is not None else {}
     reasons = {**{case_id: result.trial.reason for case_id, result in results.items()}, **dict(card.not_run)}
     entries = [
-        Entry(
+        CaseEntry(
             case_id=case_id,
             reason=reason,
             result=results.get(case_id),
@@ -271,7 +271,7 @@ def fold(
 
 
 _ORDER = (
-    *(kind.value for kind in Failure),
+    *(kind.value for kind in FailureKind),
     Outcome.ERROR.value,
     Outcome.SKIPPED.value,
     NOT_RUN,
@@ -279,14 +279,14 @@ _ORDER = (
 )
 
 
-def _urgency(entry: Entry) -> tuple[bool, bool, int, str]:
+def _urgency(entry: CaseEntry) -> tuple[bool, bool, int, str]:
     return not entry.regression, entry.flip != "lost", _ORDER.index(entry.kind), entry.case_id
 
 
-def _rate(counts: Mapping[str, int]) -> Rate:
+def _rate(counts: Mapping[str, int]) -> PassRate:
     passed = counts.get(Outcome.PASSED.value, 0)
     verdicts = passed + counts.get(Outcome.FAILED.value, 0)
-    return Rate(passed, verdicts, wilson(passed, verdicts))
+    return PassRate(passed, verdicts, wilson(passed, verdicts))
 
 
 def scores(trial: Trial) -> tuple[float, ...]:
@@ -294,18 +294,18 @@ def scores(trial: Trial) -> tuple[float, ...]:
     return tuple(verdict.score for verdict in trial.verdicts if verdict.score is not None)
 
 
-def steps_of(record: Record, cases: Iterable[str], quarantine: Quarantine | None) -> dict[str, Step]:
+def steps_of(record: Record, cases: Iterable[str], quarantine: Quarantine | None) -> dict[str, CaseStep]:
     """Return what these cases came to in a run, by id, of those that it has asked."""
     header: Header = record.header
     today = date.fromisoformat(header.date)
-    found: dict[str, Step] = {}
+    found: dict[str, CaseStep] = {}
     trials = graded(record.trials)
     for case_id in cases:
         if (trial := trials.get(case_id)) is None:
             continue
         before = trial.row.box if trial.row else None
         after = review(trial.row, trial, today, quarantine) if header.writes else trial.row
-        found[case_id] = Step(
+        found[case_id] = CaseStep(
             run=header.run,
             day=header.date,
             outcome=trial.outcome,

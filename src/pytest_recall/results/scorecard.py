@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pytest_recall.cases.gate import Blocks
-    from pytest_recall.datasets.membench import Summary
+    from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.judges.audit import Grading, Regraded
     from pytest_recall.results.standing import Standing
     from pytest_recall.trials.baselines import SideBySide
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NOT_RUN = "not run"
 
 
-class Result(NamedTuple):
+class CaseResult(NamedTuple):
     """What a case came to in a run: its grading trial, and its box before and after.
 
     `before` and `after` are None where the schedule does not know the case, or nothing
@@ -62,20 +62,20 @@ class Result(NamedTuple):
         return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart
 
     @property
-    def failure(self) -> Failure:
+    def failure(self) -> FailureKind:
         """What the case is, if it failed: by its last verdict before, and by whether this one counts."""
         if self.apart:
-            return Failure.QUARANTINED
+            return FailureKind.QUARANTINED
         if self.trial.unproven:
-            return Failure.UNCOUNTED
+            return FailureKind.UNCOUNTED
         if self.trial.reason in UNSCHEDULED:
-            return Failure.UNSCHEDULED
+            return FailureKind.UNSCHEDULED
         if self.regression:
-            return Failure.REGRESSION
-        return Failure.NEW if self.trial.row is None else Failure.KNOWN
+            return FailureKind.REGRESSION
+        return FailureKind.NEW if self.trial.row is None else FailureKind.KNOWN
 
 
-class Failure(StrEnum):
+class FailureKind(StrEnum):
     """What a failed case is: one of these words, wherever it is shown."""
 
     REGRESSION = "regression"
@@ -114,7 +114,7 @@ class Scorecard(NamedTuple):
     `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this change.
     """
 
-    results: tuple[Result, ...]
+    results: tuple[CaseResult, ...]
     not_run: tuple[tuple[str, str], ...]
     counts: dict[str, int]
     by_reason: dict[str, dict[str, int]]
@@ -126,14 +126,14 @@ class Scorecard(NamedTuple):
     panels: Panels = Panels()
     regraded: Regraded | None = None
     arms: SideBySide | None = None
-    datasets: Mapping[str, Summary] = MappingProxyType({})
+    datasets: Mapping[str, MembenchSummary] = MappingProxyType({})
     passes: Mapping[str, LastPass] = MappingProxyType({})
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
 
-    def failures(self) -> dict[Failure, list[Result]]:
+    def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
-        found: dict[Failure, list[Result]] = {kind: [] for kind in Failure}
+        found: dict[FailureKind, list[CaseResult]] = {kind: [] for kind in FailureKind}
         for result in self.with_outcome(Outcome.FAILED):
             found[result.failure].append(result)
         return {kind: results for kind, results in found.items() if results}
@@ -172,7 +172,7 @@ class Scorecard(NamedTuple):
                 found.setdefault(rule.tries, []).append(result.repeats)
         return [summarize_repeats(found[tries], tries) for tries in sorted(found)]
 
-    def with_outcome(self, *outcomes: Outcome) -> list[Result]:
+    def with_outcome(self, *outcomes: Outcome) -> list[CaseResult]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
         wanted = [result for result in self.results if result.trial.outcome in outcomes]
         return sorted(wanted, key=lambda result: (not result.regression, result.trial.case_id))
@@ -252,7 +252,7 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
 # What most runs have nothing of is not imported for them: it is paid for by each run.
 
 
-def _regraded(results: Iterable[Result], gradings: Mapping[str, Grading]) -> Regraded | None:
+def _regraded(results: Iterable[CaseResult], gradings: Mapping[str, Grading]) -> Regraded | None:
     if not gradings:
         return None
     from pytest_recall.judges.audit import regrade
@@ -266,7 +266,7 @@ def _arms(trials: Iterable[Trial], baselines: Iterable[str]) -> SideBySide | Non
     return side_by_side(trials, baselines)
 
 
-def _datasets(results: Iterable[Result]) -> Mapping[str, Summary]:
+def _datasets(results: Iterable[CaseResult]) -> Mapping[str, MembenchSummary]:
     trials = [result.trial for result in results if result.trial.reason == DATASET]
     if not trials:
         return {}
@@ -282,12 +282,12 @@ def _result(
     today: date,
     quarantine: Quarantine | None,
     outcomes: Sequence[Outcome],
-) -> Result:
+) -> CaseResult:
     row = trial.row
     after = review(row, trial, today, quarantine)
     failed = trial.outcome is Outcome.FAILED and not trial.unproven
     regression = failed and row is not None and not row.failing and row.quarantined is None
-    return Result(
+    return CaseResult(
         trial=trial,
         attempts=attempts,
         before=row.box if row else None,
@@ -298,7 +298,7 @@ def _result(
     )
 
 
-def _table(results: Iterable[Result], key: Callable[[Trial], str]) -> dict[str, dict[str, int]]:
+def _table(results: Iterable[CaseResult], key: Callable[[Trial], str]) -> dict[str, dict[str, int]]:
     counts = Counter((key(result.trial), result.trial.outcome) for result in results)
     table: dict[str, dict[str, int]] = {name: {} for name in sorted({name for name, _ in counts if name})}
     for (name, outcome), count in counts.items():

@@ -23,7 +23,7 @@ from pytest_recall.results.page import (
     observed_lines,
     partial,
 )
-from pytest_recall.results.scorecard import Failure, Result, Scorecard
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -114,9 +114,9 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "headline": headline(header, card),
         "counts": card.counts,
         "last_verdicts": None if stand is None else stand._asdict(),
-        "regressions": [r.trial.case_id for r in kinds.get(Failure.REGRESSION, ())],
-        "new_failures": [r.trial.case_id for r in kinds.get(Failure.NEW, ())],
-        "known_failures": [r.trial.case_id for r in kinds.get(Failure.KNOWN, ())],
+        "regressions": [r.trial.case_id for r in kinds.get(FailureKind.REGRESSION, ())],
+        "new_failures": [r.trial.case_id for r in kinds.get(FailureKind.NEW, ())],
+        "known_failures": [r.trial.case_id for r in kinds.get(FailureKind.KNOWN, ())],
         "unseen_share_95": card.unseen,
         "by_reason": card.by_reason,
         "by_scenario": card.by_scenario,
@@ -199,7 +199,7 @@ def _regraded(card: Scorecard) -> dict[str, Any] | None:
     return judges_text.audit_json(card.regraded)
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: CaseResult) -> dict[str, Any]:
     trial = result.trial
     return {
         "id": trial.case_id,
@@ -215,7 +215,7 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _repeats(result: Result) -> dict[str, Any]:
+def _repeats(result: CaseResult) -> dict[str, Any]:
     found = result.repeats
     assert found is not None
     return {
@@ -251,8 +251,8 @@ def commands(card: Scorecard, below: str = "") -> Iterator[str]:
     is known to fail is no news on a pull request.
     """
     kinds = card.failures()
-    regressions = kinds.get(Failure.REGRESSION, [])
-    others = kinds.get(Failure.NEW, []) + card.with_outcome(Outcome.ERROR)
+    regressions = kinds.get(FailureKind.REGRESSION, [])
+    others = kinds.get(FailureKind.NEW, []) + card.with_outcome(Outcome.ERROR)
     missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
     errors += [_of_case("error", result, below) for result in regressions]
@@ -260,7 +260,7 @@ def commands(card: Scorecard, below: str = "") -> Iterator[str]:
     yield from [_of_case("warning", result, below) for result in others][:MOST]
 
 
-def _of_case(level: str, result: Result, below: str) -> str:
+def _of_case(level: str, result: CaseResult, below: str) -> str:
     trial = result.trial
     standing = "no verdict" if trial.outcome is Outcome.ERROR else sentences.standing(result)
     told = one_line(trial.note, 300)

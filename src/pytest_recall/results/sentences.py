@@ -12,7 +12,7 @@ from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.results.scorecard import Result, Scorecard
+    from pytest_recall.results.scorecard import CaseResult, Scorecard
     from pytest_recall.schedule.forecast import WarmUp
 
 _MODES = {
@@ -128,7 +128,7 @@ def limit(header: Header, card: Scorecard) -> str:
     )
 
 
-def move(result: Result) -> str:
+def move(result: CaseResult) -> str:
     """Return the case's way between boxes."""
     if result.after is None:
         return "no box"
@@ -137,7 +137,7 @@ def move(result: Result) -> str:
     return f"box {result.before}" if result.before == result.after else f"box {result.before} → {result.after}"
 
 
-def standing(result: Result) -> str:
+def standing(result: CaseResult) -> str:
     """Return what a failure is: a regression, a new or a known failure, or one that counts for nothing."""
     return result.failure.value
 

@@ -16,7 +16,7 @@ _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
-class Job(NamedTuple):
+class CiJob(NamedTuple):
     """A job of a CI system; None and empty where it does not say.
 
     `host` is "github" or "gitlab"; `branch` is what a state is committed to; `fork` says that the job may not write,
@@ -39,7 +39,7 @@ class Job(NamedTuple):
     outputs: Path | None = None
 
 
-def job_of(env: Mapping[str, str], repo: str | None = None, number: int | None = None) -> Job:
+def job_of(env: Mapping[str, str], repo: str | None = None, number: int | None = None) -> CiJob:
     """Return the job that `env` is of; `repo` and `number` come before what it says.
 
     Outside of a job it is GitHub's. Raises RecallError for what cannot be meant.
@@ -47,7 +47,7 @@ def job_of(env: Mapping[str, str], repo: str | None = None, number: int | None =
     return _gitlab(env, repo, number) if env.get("GITLAB_CI") and not repo else _github(env, repo, number)
 
 
-def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> Job:
+def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJob:
     event = _event(env)
     pull = event.get("pull_request")
     pull = pull if isinstance(pull, dict) else {}
@@ -63,7 +63,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> Job
     branch = env.get("GITHUB_HEAD_REF") or (
         env.get("GITHUB_REF_NAME") if (env.get("GITHUB_REF") or "").startswith("refs/heads/") else None
     )
-    return Job(
+    return CiJob(
         host="github",
         api=env.get("GITHUB_API_URL") or "https://api.github.com",
         repo=repo,
@@ -81,10 +81,10 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> Job
     )
 
 
-def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> Job:
+def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJob:
     told = env.get("CI_MERGE_REQUEST_IID") or ""
     source = env.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID")
-    return Job(
+    return CiJob(
         host="gitlab",
         api=env.get("CI_API_V4_URL") or "https://gitlab.com/api/v4",
         repo=repo or env.get("CI_PROJECT_ID") or "",

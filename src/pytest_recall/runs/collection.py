@@ -102,17 +102,17 @@ TOLD_IN = "PYTEST_RECALL_MARKED"
 _MARK = b"mark.recall"
 
 
-class Marked(NamedTuple):
+class MarkedTests(NamedTuple):
     """The marked tests: scenario and dimension by id; `problem` says why they are not known, if they are not."""
 
     tests: dict[str, tuple[str, str]]
     problem: str = ""
 
 
-def marked_tests(place: Place) -> Marked:
+def marked_tests(place: Place) -> MarkedTests:
     """Return the marked tests that `pytest` without arguments collects; pytest is asked only if a file has the mark."""
     if not _any_mark(place.root):
-        return Marked({})
+        return MarkedTests({})
     with tempfile.TemporaryDirectory() as scratch:
         told = Path(scratch, "marked.json")
         command = [sys.executable, "-m", "pytest", "-p", "recall", "--collect-only", "-q", "--recall-mode=all"]
@@ -129,9 +129,9 @@ def marked_tests(place: Place) -> Marked:
         )
         if not told.exists():
             last = next((line for line in reversed((done.stdout + done.stderr).splitlines()) if line.strip()), "")
-            return Marked({}, f"marked tests are not known, since pytest cannot collect them ({one_line(last)})")
+            return MarkedTests({}, f"marked tests are not known, since pytest cannot collect them ({one_line(last)})")
         found = json.loads(told.read_text(encoding="utf-8"))
-    return Marked({case_id: (names[0], names[1]) for case_id, names in found.items()})
+    return MarkedTests({case_id: (names[0], names[1]) for case_id, names in found.items()})
 
 
 def _any_mark(root: Path) -> bool:

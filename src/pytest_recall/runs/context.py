@@ -14,7 +14,7 @@ LONGEST = timedelta(days=3660)
 """How far ahead of its date a run may look."""
 
 
-class Asked(NamedTuple):
+class CommandLine(NamedTuple):
     """What the command line says; None where it is silent."""
 
     date: str | None = None
@@ -34,7 +34,7 @@ class Context(NamedTuple):
     model: str | None
 
 
-def resolve(asked: Asked, env: Mapping[str, str], rubric: Rubric, today: date) -> Context:
+def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Rubric, today: date) -> Context:
     """Return the context: the command line first, then the environment, then the rubric.
 
     `today` is the caller's date in UTC. Without a seed the pull request's number is the

@@ -16,7 +16,7 @@ from pytest_recall.trials.journal import NAME, read_journal, write_journal
 from pytest_recall.trials.record import Header, Record
 
 
-class Merged(NamedTuple):
+class JoinedRun(NamedTuple):
     """A run that was joined from its shards, where it is, and what should be said of it."""
 
     folder: Path
@@ -25,7 +25,7 @@ class Merged(NamedTuple):
     notes: tuple[str, ...]
 
 
-def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime) -> Merged:
+def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime) -> JoinedRun:
     """Join the shards in the folders `given` into the run folder `out`, by default one among the artifacts.
 
     A run that was joined from shards of the same slice before is brought up to date in its place, and what
@@ -50,7 +50,7 @@ def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime) -
     write_journal(folder, record)
     card = finish.scorecard(record, place, folder)
     finish.write_scorecard(place, folder, record, card, newest=out is None)
-    return Merged(folder, record, card, (*notes, *joined.notes))
+    return JoinedRun(folder, record, card, (*notes, *joined.notes))
 
 
 def _found(place: Place, given: Iterable[str]) -> tuple[list[Record], list[str]]:

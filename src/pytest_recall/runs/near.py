@@ -12,7 +12,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.find import SUFFIXES
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.schedule.near import OPTION, Asked, parse, touched
+from pytest_recall.schedule.near import OPTION, NearRequest, parse, touched
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Rubric
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pytest_recall.runs.context import Context
 
 
-class Sources(NamedTuple):
+class NearSources(NamedTuple):
     """Where to learn what the change is: what was `asked` for, else the refs of the base that CI names, or none.
 
     Paths in it are from `folder`.
     """
 
-    asked: Asked
+    asked: NearRequest
     bases: tuple[str, ...]
     folder: Path
 
@@ -42,14 +42,14 @@ class Near(NamedTuple):
 NOTHING = Near()
 
 
-def sources(given: Iterable[str], env: Mapping[str, str], folder: Path) -> Sources:
+def sources(given: Iterable[str], env: Mapping[str, str], folder: Path) -> NearSources:
     """Return where to learn what the change is, by the command line, else by the environment. Raises RecallError."""
     bases: tuple[str, ...] = ()
     if branch := env.get("GITHUB_BASE_REF"):
         bases = (f"origin/{branch}", branch)
     elif commit := env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
         bases = (commit,)
-    return Sources(parse(given), bases, folder)
+    return NearSources(parse(given), bases, folder)
 
 
 class Planned(Protocol):
@@ -70,7 +70,7 @@ class Planned(Protocol):
         """The cases that are on no schedule, with the reason."""
 
 
-def near_cases(wanted: Sources, plan: Planned, files: Iterable[CaseFile], kept: Collection[str]) -> Near:
+def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], kept: Collection[str]) -> Near:
     """Return which of the `kept` cases of `files` are near the change, where the slice depends on it.
 
     Raises RecallError for what is wrong with what was asked for, and where that has no effect.
@@ -79,17 +79,17 @@ def near_cases(wanted: Sources, plan: Planned, files: Iterable[CaseFile], kept: 
         return NOTHING
     asked = wanted.asked
     if plan.rubric.policy != "lottery":
-        if asked != Asked():
+        if asked != NearRequest():
             raise RecallError(f"{OPTION} has no effect without `policy: lottery` in rubric.yaml; leave it out")
         return NOTHING
     if plan.context.mode not in ("pr", "observe"):
-        if asked != Asked():
+        if asked != NearRequest():
             raise RecallError(f"{OPTION} is about pull requests, and this is mode {plan.context.mode}; leave it out")
         return NOTHING
     if asked.off:
         return Near(told=f"off, by {OPTION}")
     search = _Search(plan, [file for file in files if not file.reason], wanted.folder)
-    if asked != Asked():
+    if asked != NearRequest():
         for ref in asked.refs:
             try:
                 search.by_git((ref,))

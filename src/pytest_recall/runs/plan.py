@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.filters import Filters
 from pytest_recall.cases.settings import Mode, Rubric
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
 from pytest_recall.runs.context import Context
-from pytest_recall.runs.near import NOTHING, Near, Sources, near_cases
+from pytest_recall.runs.near import NOTHING, Near, NearSources, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.runs.sources import Source, check_others, kept_ids, read_cases
 from pytest_recall.schedule.boxes import released, reset, swapped
@@ -40,7 +40,7 @@ class Plan:
     place: Place
     context: Context
     rubric: Rubric
-    wanted: Wanted
+    wanted: Filters
     rows: dict[str, Row]
     unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
     digest: str = ""
@@ -278,14 +278,14 @@ def make_plan(
     paths: Iterable[Path],
     context: Context,
     rubric: Rubric,
-    wanted: Wanted,
+    wanted: Filters,
     *,
     datasets: Iterable[Path] = (),
     read: Read = read_dataset,
     complete: bool,
     base_state: Path | None = None,
     reset_on_swap: bool = False,
-    near: Sources | None = None,
+    near: NearSources | None = None,
     shard: Shard | None = None,
     rest: Rest | None = None,
     today: date | None = None,

@@ -20,7 +20,7 @@ from pytest_recall.replay.wire_formats import answered, asked
 from pytest_recall.results.comparison import compare
 from pytest_recall.results.gates import gates_of
 from pytest_recall.results.last_pass import RUNS
-from pytest_recall.results.report import Report, Step, Taped, Upstream, Written, fold, steps_of, written
+from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold, steps_of, written
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.runs import finish
 from pytest_recall.runs.sources import read_cases
@@ -37,7 +37,7 @@ _BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sources:
+class ReportSources:
     """Where a report is read from, beside the journal: case files, cassettes, and the day that it is today."""
 
     place: Place
@@ -46,7 +46,7 @@ class Sources:
     today: date
 
 
-def report(run: Path, sources: Sources, base: Path | None = None) -> Report:
+def report(run: Path, sources: ReportSources, base: Path | None = None) -> Report:
     """Return the report of the run in the folder `run`, compared with the one in `base` if that is given.
 
     What lies around the journal may be gone or broken: then the report says so, and is made of the rest.
@@ -70,7 +70,7 @@ def report(run: Path, sources: Sources, base: Path | None = None) -> Report:
         standing = forecast(cases, rows, sources.today, DAYS) if cases else None
     prints = {result.trial.case_id: result.trial.fingerprint for result in card.results}
     wanted = [*prints, *(case_id for case_id, _ in card.not_run)]
-    found: dict[str, Written] = {
+    found: dict[str, WrittenCase] = {
         case_id: written(cases[case_id], prints.get(case_id, "")) for case_id in wanted if case_id in cases
     }
     return fold(
@@ -85,7 +85,7 @@ def report(run: Path, sources: Sources, base: Path | None = None) -> Report:
     )
 
 
-def _cases(sources: Sources, missing: list[str]) -> Mapping[str, Case]:
+def _cases(sources: ReportSources, missing: list[str]) -> Mapping[str, Case]:
     try:
         files = [CaseFile(path, sources.place.name(path)) for path in sources.case_files]
         return {case.id: case for case in read_cases(files)}
@@ -94,13 +94,13 @@ def _cases(sources: Sources, missing: list[str]) -> Mapping[str, Case]:
         return {}
 
 
-def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Mapping[str, list[Step]]:
+def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Mapping[str, list[CaseStep]]:
     """Return the way of each case, oldest step first; journals that cannot be read are passed over."""
     runs = place.artifacts.runs()
     names = [folder.name for folder in runs]
     earlier = runs[: names.index(run.name)] if run.name in names else []
     wanted = set(cases)
-    found: dict[str, list[Step]] = {}
+    found: dict[str, list[CaseStep]] = {}
     for folder in (*earlier[-RUNS:], None):
         try:
             if folder is not None and (folder / NAME).stat().st_size > _BYTES:
@@ -113,10 +113,10 @@ def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Map
     return found
 
 
-def _taped(sources: Sources, rubric: Rubric, card: Scorecard) -> Mapping[str, Taped]:
+def _taped(sources: ReportSources, rubric: Rubric, card: Scorecard) -> Mapping[str, RecordedCalls]:
     """Return the recorded calls of all cases that did not pass, by id; nothing for those that have no cassette."""
     rules = rubric.rules()
-    found: dict[str, Taped] = {}
+    found: dict[str, RecordedCalls] = {}
     for result in card.results:
         trial = result.trial
         if trial.outcome is Outcome.PASSED:
@@ -128,9 +128,9 @@ def _taped(sources: Sources, rubric: Rubric, card: Scorecard) -> Mapping[str, Ta
         try:
             cassette = Cassette(path, name, rules)
             calls = tuple(_upstream(exchange) for exchange in cassette.exchanges())
-            found[trial.case_id] = Taped(name, str(cassette.header.get("recorded_at", ""))[:10], calls)
+            found[trial.case_id] = RecordedCalls(name, str(cassette.header.get("recorded_at", ""))[:10], calls)
         except RecallError as error:
-            found[trial.case_id] = Taped(name, problem=error.messages[0])
+            found[trial.case_id] = RecordedCalls(name, problem=error.messages[0])
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pytest_recall.cases.case import Case
-from pytest_recall.cases.filters import Wanted
+from pytest_recall.cases.filters import Filters
 from pytest_recall.files.errors import RecallError
 
 
@@ -45,7 +45,7 @@ def check_others(source: Source, others: Iterable[Source]) -> None:
             )
 
 
-def kept_ids(files: Iterable[Source], wanted: Wanted) -> set[str]:
+def kept_ids(files: Iterable[Source], wanted: Filters) -> set[str]:
     """Return the ids of the cases in `files` that are wanted; cases are read only if they must be."""
     if not wanted.narrows:
         return {case_id for file in files for case_id in file.lines}

@@ -15,7 +15,7 @@ from pytest_recall.files.json_lines import objects
 from pytest_recall.files.validation import MAX_PROBLEMS, explain
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule.boxes import review
-from pytest_recall.schedule.history import Backtest, Line, Past, regressions, turned_red
+from pytest_recall.schedule.history import Backtest, PastRun, VerdictLine, regressions, turned_red
 from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.simulate import Policy
 from pytest_recall.schedule.simulated import waited
@@ -27,7 +27,7 @@ FEW_RUNS, FEW_DAYS = 5, 7
 AS_IT_WAS = "as it was"
 
 
-def check_enough(runs: Sequence[Past]) -> None:
+def check_enough(runs: Sequence[PastRun]) -> None:
     """Raise RecallError if `runs`, in their order, are too few to say anything. The first of them is the start."""
     days = (runs[-1].day - runs[0].day).days + 1 if runs else 0
     if len(runs) <= FEW_RUNS or days < FEW_DAYS:
@@ -47,7 +47,7 @@ def rows_before(records: Iterable[Record], first: date) -> dict[str, Row]:
     return rows
 
 
-def as_it_was(runs: Sequence[Past]) -> Backtest:
+def as_it_was(runs: Sequence[PastRun]) -> Backtest:
     """Return what the runs on record came to, in the same words: the first is the start, and counts for nothing."""
     red, known = turned_red(runs), list(regressions(runs))
     verdicts = [passed for run in runs[1:] for passed in run.verdicts.values()]
@@ -59,7 +59,7 @@ def as_it_was(runs: Sequence[Past]) -> Backtest:
 
 def backtest(
     make: Callable[[Collection[str]], Policy],
-    runs: Sequence[Past],
+    runs: Sequence[PastRun],
     rows: Mapping[str, Row],
     quarantine: Quarantine | None = None,
 ) -> Backtest:
@@ -122,7 +122,7 @@ def backtest(
     )
 
 
-def _take(rows: dict[str, Row], run: Past, case_ids: Iterable[str], quarantine: Quarantine | None) -> None:
+def _take(rows: dict[str, Row], run: PastRun, case_ids: Iterable[str], quarantine: Quarantine | None) -> None:
     for case_id in case_ids:
         outcome = Outcome.PASSED if run.verdicts[case_id] else Outcome.FAILED
         after = review(rows.get(case_id), Trial(case_id, outcome, error="failed"), run.day, quarantine)
@@ -130,18 +130,18 @@ def _take(rows: dict[str, Row], run: Past, case_ids: Iterable[str], quarantine: 
             rows[case_id] = after
 
 
-def read_verdicts(path: Path, name: str) -> list[Line]:
+def read_verdicts(path: Path, name: str) -> list[VerdictLine]:
     """Return the lines of the table in `path`. Raises RecallError, with a sentence for each line that is wrong."""
-    found: list[Line] = []
+    found: list[VerdictLine] = []
     problems: list[str] = []
     for number, value, problem in objects(read_text(path, name)):
         if problem:
             problems.append(f"{name}:{number}: {problem}")
             continue
         try:
-            found.append(Line.model_validate(value))
+            found.append(VerdictLine.model_validate(value))
         except ValidationError as error:
-            problems += explain(error, Line, name, lambda _, at=number: at)  # type: ignore[misc]
+            problems += explain(error, VerdictLine, name, lambda _, at=number: at)  # type: ignore[misc]
         if len(problems) >= MAX_PROBLEMS:
             break
     if problems:

@@ -19,7 +19,7 @@ from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Trial
 
 
-class Left(NamedTuple):
+class WaitingCases(NamedTuple):
     """Of the cases that a run leaves out: the oldest verdict, its case, and how many are `overdue`."""
 
     oldest: date | None = None
@@ -44,7 +44,9 @@ class Freshness(NamedTuple):
     partial: bool
 
 
-def left_out(cases: Iterable[str], rows: Mapping[str, Row], unanswered: Mapping[str, Unanswered], today: date) -> Left:
+def left_out(
+    cases: Iterable[str], rows: Mapping[str, Row], unanswered: Mapping[str, Unanswered], today: date
+) -> WaitingCases:
     """Return what there is to know of the `cases` that a run leaves out."""
     days: list[tuple[date, str]] = []
     overdue = 0
@@ -54,7 +56,7 @@ def left_out(cases: Iterable[str], rows: Mapping[str, Row], unanswered: Mapping[
             days.append((row.last_tested, case_id))
             overdue += _waits(row, unanswered.get(case_id), today)
     oldest, case_id = min(days, default=(None, ""))
-    return Left(oldest, case_id, overdue)
+    return WaitingCases(oldest, case_id, overdue)
 
 
 def _waits(row: Row, unanswered: Unanswered | None, today: date) -> bool:

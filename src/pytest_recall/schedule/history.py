@@ -17,7 +17,7 @@ from pytest_recall.trials.series import graded, series
 from pytest_recall.trials.trial import Outcome
 
 
-class Line(BaseModel):
+class VerdictLine(BaseModel):
     """A verdict of a run that ran everything, as a line of a table has it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -40,7 +40,7 @@ class Line(BaseModel):
         return str(given) if type(given) is int else given
 
 
-class Past(NamedTuple):
+class PastRun(NamedTuple):
     """A run of the past: True for each case that passed, False for one that failed; the others are not known.
 
     `pr` is None for a run on the main branch. `confirmed` are the fails that the run itself asked again.
@@ -86,7 +86,7 @@ class Backtest(NamedTuple):
     longest: float | None
 
 
-def past_of(record: Record) -> Past | None:
+def past_of(record: Record) -> PastRun | None:
     """Return what a run has told of its cases; None for one that a person chose, or without a verdict."""
     if not record.header.scheduled:
         return None
@@ -101,21 +101,21 @@ def past_of(record: Record) -> Past | None:
         for case_id, passed in told.items()
         if not passed and sum(one.outcome is Outcome.FAILED for one in asked[case_id]) > 1
     )
-    return Past(date.fromisoformat(record.header.date), record.header.pr, told, again) if told else None
+    return PastRun(date.fromisoformat(record.header.date), record.header.pr, told, again) if told else None
 
 
-def past_of_lines(lines: Iterable[Line]) -> list[Past]:
+def past_of_lines(lines: Iterable[VerdictLine]) -> list[PastRun]:
     """Return the runs of a table, one for each day and pull request."""
     found: dict[tuple[date, str | None], dict[str, bool]] = {}
     for line in lines:
         if line.outcome.is_verdict:
             found.setdefault((line.date, line.pr), {})[line.case_id] = line.outcome is Outcome.PASSED
-    return [Past(day, pr, verdicts) for (day, pr), verdicts in found.items()]
+    return [PastRun(day, pr, verdicts) for (day, pr), verdicts in found.items()]
 
 
-def in_order(runs: Iterable[Past]) -> list[Past]:
+def in_order(runs: Iterable[PastRun]) -> list[PastRun]:
     """Return runs by day, those of one pull request on one day as one, with the last verdict on each case."""
-    found: dict[tuple[date, str | None], Past] = {}
+    found: dict[tuple[date, str | None], PastRun] = {}
     for run in runs:
         if (known := found.get((run.day, run.pr))) is None:
             found[run.day, run.pr] = run
@@ -125,7 +125,7 @@ def in_order(runs: Iterable[Past]) -> list[Past]:
     return sorted(found.values(), key=lambda run: run.day)
 
 
-def regressions(runs: Sequence[Past]) -> Iterator[Regression]:
+def regressions(runs: Sequence[PastRun]) -> Iterator[Regression]:
     """Yield the regressions in `runs`, in the order of their starts.
 
     A case has failed for good where two verdicts in a row, or one that was confirmed, are fails after a pass.
@@ -151,7 +151,7 @@ def regressions(runs: Sequence[Past]) -> Iterator[Regression]:
     yield from sorted(found, key=lambda one: (one.start, one.case_id))
 
 
-def turned_red(runs: Sequence[Past]) -> dict[int, set[str]]:
+def turned_red(runs: Sequence[PastRun]) -> dict[int, set[str]]:
     """Return, by the place of a pull request's run, the cases that failed there and whose last verdict was a pass."""
     last: dict[str, bool] = {}
     found: dict[int, set[str]] = {}

@@ -26,7 +26,7 @@ MOST = 50
 """More verdicts than this are not looked for: nobody keeps a branch for so long."""
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """What happened to a row on a day: a verdict, or, where `trial` is None, a reset on a swap of the model."""
 
     date: date
@@ -38,7 +38,7 @@ class Step(NamedTuple):
         return self.trial is None or self.trial.outcome is Outcome.FAILED
 
 
-def replayed(row: Row | None, steps: Iterable[Step], quarantine: Quarantine | None = None) -> Row | None:
+def replayed(row: Row | None, steps: Iterable[RowStep], quarantine: Quarantine | None = None) -> Row | None:
     """Return the row after `steps`, in their order."""
     for step in steps:
         if step.trial is not None:
@@ -48,12 +48,12 @@ def replayed(row: Row | None, steps: Iterable[Step], quarantine: Quarantine | No
     return row
 
 
-def last_step(row: Row) -> Step:
+def last_step(row: Row) -> RowStep:
     """Return the last verdict that the row had."""
-    return Step(row.last_tested, _failed(row) if row.failing else _passed(row))
+    return RowStep(row.last_tested, _failed(row) if row.failing else _passed(row))
 
 
-def between(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[Step] | None:
+def between(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[RowStep] | None:
     """Return the steps that lead from one row to the other; None if no verdicts do.
 
     A row keeps its last verdict, the day on which it was put into its box (`next_due`), its passes
@@ -66,13 +66,13 @@ def between(before: Row | None, after: Row, quarantine: Quarantine | None = None
     return next(iter(explanations(before, after, quarantine)), None)
 
 
-def explanations(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[list[Step]]:
+def explanations(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[list[RowStep]]:
     """Return all ways that are known in which one row has become the other, the likely ones first.
 
     Those that lead to another quarantine or other lapses come last: somebody has changed these by hand.
     """
-    alike: list[list[Step]] = []
-    by_hand: list[list[Step]] = []
+    alike: list[list[RowStep]] = []
+    by_hand: list[list[RowStep]] = []
     try:
         for steps in _guesses(before, after):
             found = replayed(before, steps, quarantine)
@@ -89,35 +89,35 @@ def standing(row: Row) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in BY_HAND)
 
 
-def _guesses(before: Row | None, after: Row) -> Iterator[list[Step]]:
+def _guesses(before: Row | None, after: Row) -> Iterator[list[RowStep]]:
     """Yield ways in which `after` may have come about, the likely first; not all of them fit."""
     lapses = max(0, after.lapses - (before.lapses if before else 0))
     passed = _passed(after)
     own = 1 if before is not None and before.box > 1 else 0
 
-    def drops(day: date, fail: Trial) -> list[Step]:
-        again = [Step(day, Trial("", Outcome.PASSED)), Step(day, fail)] * min(max(0, lapses - own), MOST)
-        return [Step(day, fail), *again]
+    def drops(day: date, fail: Trial) -> list[RowStep]:
+        again = [RowStep(day, Trial("", Outcome.PASSED)), RowStep(day, fail)] * min(max(0, lapses - own), MOST)
+        return [RowStep(day, fail), *again]
 
     if after.failing:
         yield drops(after.last_tested, _failed(after))
         return
     placed = after.next_due - timedelta(days=INTERVALS[after.box])
-    early = [Step(after.last_tested, passed)] if after.last_tested > placed else []
+    early = [RowStep(after.last_tested, passed)] if after.last_tested > placed else []
     gained = min(after.pass_streak - (before.pass_streak if before else 0), MOST)
     if before is not None and gained == 0:
-        yield [Step(after.last_tested, passed)]
+        yield [RowStep(after.last_tested, passed)]
     if before is not None and gained > 0:
         first = before.last_tested if before.box == 1 else max(before.last_tested, before.next_due)
         yield _passes([*_from(first, before.box, gained - 1), placed], passed) + early
     if gained > 0:
         yield _passes(_until(placed, before.box if before else 0, gained), passed) + early
     if after.pass_streak == 0:
-        yield [Step(after.next_due, None)]
+        yield [RowStep(after.next_due, None)]
         return
     days = _until(placed, 1, min(after.pass_streak, MOST))
     yield [*drops(days[0], Trial("", Outcome.FAILED)), *_passes(days, passed), *early]
-    yield [Step(days[0], None), *_passes(days, passed), *early]
+    yield [RowStep(days[0], None), *_passes(days, passed), *early]
 
 
 def _from(first: date, box: int, count: int) -> list[date]:
@@ -140,9 +140,9 @@ def _until(last: date, box: int, count: int) -> list[date]:
     return days[::-1]
 
 
-def _passes(days: Sequence[date], last: Trial) -> list[Step]:
+def _passes(days: Sequence[date], last: Trial) -> list[RowStep]:
     unknown = Trial("", Outcome.PASSED)
-    return [*(Step(day, unknown) for day in days[:-1]), Step(days[-1], last)]
+    return [*(RowStep(day, unknown) for day in days[:-1]), RowStep(days[-1], last)]
 
 
 def _passed(row: Row) -> Trial:
@@ -220,7 +220,7 @@ def _folded(base: Row | None, early: Row, late: Row, quarantine: Quarantine | No
     Where there are several ways in which a side may have come about, it is the one that leaves the lowest box.
     """
     sides = (early, late)
-    ways: list[list[list[Step] | None]] = [[*explanations(base, row, quarantine)] or [None] for row in sides]
+    ways: list[list[list[RowStep] | None]] = [[*explanations(base, row, quarantine)] or [None] for row in sides]
     likely = _by(base, sides, [way[0] for way in ways], quarantine)
     if likely is None or any(way[0] is not None and len(way[0]) == 1 for way in ways):
         return likely  # What one verdict does is known.
@@ -239,7 +239,7 @@ def _place(row: Row) -> tuple[int, int]:
 
 
 def _by(
-    base: Row | None, sides: tuple[Row, Row], steps: Sequence[list[Step] | None], quarantine: Quarantine | None
+    base: Row | None, sides: tuple[Row, Row], steps: Sequence[list[RowStep] | None], quarantine: Quarantine | None
 ) -> Row | None:
     """Return the row after these `steps` of both sides, None if those of one are not to be told."""
     order = _interleaved(*(found or [last_step(row)] for found, row in zip(steps, sides, strict=True)))
@@ -262,7 +262,7 @@ def _by(
     return merged
 
 
-def _interleaved(ours: Sequence[Step], theirs: Sequence[Step]) -> list[tuple[int, Step]]:
+def _interleaved(ours: Sequence[RowStep], theirs: Sequence[RowStep]) -> list[tuple[int, RowStep]]:
     """Return the steps of both by day, each with its side; what one did on a day stays together."""
     shared = {step for step in ours if step.trial is not None and step.trial.pr is not None} & set(theirs)
     blocks = []
@@ -274,11 +274,11 @@ def _interleaved(ours: Sequence[Step], theirs: Sequence[Step]) -> list[tuple[int
     return [(side, step) for _, _, side, block in blocks for step in block]
 
 
-def _day(step: Step) -> date:
+def _day(step: RowStep) -> date:
     return step.date
 
 
-def _rank(block: Sequence[Step]) -> tuple[bool, bool]:
+def _rank(block: Sequence[RowStep]) -> tuple[bool, bool]:
     return block[-1].drops, any(step.drops for step in block)
 
 

@@ -114,7 +114,7 @@ def versions(text: str, name: str) -> Versions:
     return Versions(base, "".join(sides["ours"]), "".join(sides["theirs"]), hunks)
 
 
-class Merged(NamedTuple):
+class MergedState(NamedTuple):
     """A merged state, and how many rows both sides had changed, each in its own way."""
 
     state: State
@@ -126,7 +126,9 @@ class Merged(NamedTuple):
         return self.state.text
 
 
-def merge_texts(base: str | None, ours: str, theirs: str, name: str, quarantine: Quarantine | None = None) -> Merged:
+def merge_texts(
+    base: str | None, ours: str, theirs: str, name: str, quarantine: Quarantine | None = None
+) -> MergedState:
     """Return the state after all that both sides have seen; `base` is what they began with, None if not known.
 
     Comments and further keys at the top are those of `ours`, unless only `theirs` has changed them. Raises
@@ -152,7 +154,7 @@ def merge_texts(base: str | None, ours: str, theirs: str, name: str, quarantine:
         if mine.rows[case_id] != other.rows[case_id]
         and not (known is not None and known.get(case_id) in (mine.rows[case_id], other.rows[case_id]))
     )
-    return Merged(parse_state(text, name), both)
+    return MergedState(parse_state(text, name), both)
 
 
 def drive(base: Path, ours: Path, theirs: Path, name: str, today: date) -> None:
@@ -173,7 +175,7 @@ def drive(base: Path, ours: Path, theirs: Path, name: str, today: date) -> None:
     write_state(ours, merged.text)
 
 
-def resolve(path: Path, name: str, today: date, *, write: bool) -> Merged | None:
+def resolve(path: Path, name: str, today: date, *, write: bool) -> MergedState | None:
     """Merge the versions in the conflicted file at `path`, or those that git keeps; None if there is nothing to do.
 
     Raises RecallError, and then has changed nothing.

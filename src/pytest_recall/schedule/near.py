@@ -14,7 +14,7 @@ OFF, REF, FILE = "off", "git:", "file:"
 OPTION = "--recall-near"
 
 
-class Asked(NamedTuple):
+class NearRequest(NamedTuple):
     """What the command line names: tags, files with ids, and git refs; `off` that no case is near."""
 
     tags: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     off: bool = False
 
 
-def parse(given: Iterable[str]) -> Asked:
+def parse(given: Iterable[str]) -> NearRequest:
     """Return what the values of the option ask for. Raises RecallError for one that asks for nothing.
 
     A value is `off`, `file:PATH`, `git:REF`, or tags with commas between them; no tag has a `:`.
@@ -48,7 +48,7 @@ def parse(given: Iterable[str]) -> Asked:
             raise RecallError(f"{OPTION}: {value!r} names nothing; give tags, file:PATH, git:REF, or off")
     if OFF in values and len(values) > 1:
         raise RecallError(f"{OPTION}: `{OFF}` is given together with what it would leave out; give one of them")
-    return Asked(tuple(dict.fromkeys(tags)), tuple(files), tuple(refs), OFF in values)
+    return NearRequest(tuple(dict.fromkeys(tags)), tuple(files), tuple(refs), OFF in values)
 
 
 def touched(globs: Mapping[str, Iterable[str]], paths: Iterable[str]) -> list[str]:

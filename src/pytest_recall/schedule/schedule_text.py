@@ -11,7 +11,7 @@ from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.boxes import INTERVALS
 from pytest_recall.schedule.forecast import Forecast, without_verdict
 from pytest_recall.schedule.history import Backtest, Setting
-from pytest_recall.schedule.simulated import Figures, Summary
+from pytest_recall.schedule.simulated import Figures, SimulationSummary
 from pytest_recall.trials.cost_text import ABSENT, UNKNOWN, dollars
 
 NAMES: Mapping[str, tuple[str, str]] = {
@@ -33,7 +33,9 @@ MODEL = (
 )
 
 
-def simulation_lines(found: Sequence[Summary], settings: Mapping[str, Setting], notes: Sequence[str]) -> Iterator[str]:
+def simulation_lines(
+    found: Sequence[SimulationSummary], settings: Mapping[str, Setting], notes: Sequence[str]
+) -> Iterator[str]:
     """Yield the table of figures, a column for each policy, what they rest on, and `notes`."""
     yield from table(found)
     yield ""
@@ -46,14 +48,14 @@ def simulation_lines(found: Sequence[Summary], settings: Mapping[str, Setting], 
     yield MODEL
 
 
-def table(found: Sequence[Summary]) -> Iterator[str]:
+def table(found: Sequence[SimulationSummary]) -> Iterator[str]:
     """Yield the table of figures alone, a column for each policy."""
     yield from grid(["", *(one.policy for one in found)], [[name, *cells] for name, *cells in _rows(found)])
 
 
 def simulation_json(
     found: Mapping[str, Sequence[Figures]],
-    sums: Sequence[Summary],
+    sums: Sequence[SimulationSummary],
     settings: Mapping[str, Setting],
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def simulation_json(
     }
 
 
-def _rows(found: Sequence[Summary]) -> Iterator[list[str]]:
+def _rows(found: Sequence[SimulationSummary]) -> Iterator[list[str]]:
     yield ["trials a day", *(_mean(one.a_day, "{:.0f}") for one in found)]
     yield ["money a day", *(_mean(one.usd, "${:.2f}", UNKNOWN) for one in found)]
     yield ["cases in a pull request: p5 / p50 / most", *("{} / {} / {}".format(*one.slice) for one in found)]

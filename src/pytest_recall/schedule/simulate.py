@@ -79,7 +79,7 @@ class World:
         return sorted({case_id for parts in (self.tags, self.untold) for ids in parts.values() for case_id in ids})
 
 
-class Told(NamedTuple):
+class SimulatedVerdict(NamedTuple):
     """A verdict, and whether the case was sound when it was given."""
 
     case_id: str
@@ -96,7 +96,7 @@ class Pull:
     breaks: tuple[str, ...]
     is_merged: bool
     asked: frozenset[str] = frozenset()
-    told: list[Told] = field(default_factory=list)
+    told: list[SimulatedVerdict] = field(default_factory=list)
 
 
 def simulate(policy: Policy, world: World, seed: int = 0) -> Figures:
@@ -157,7 +157,7 @@ class Simulation:
 
     def begin(self) -> None:
         """Have one run of everything, a day before the first: nothing is broken yet, and no verdict wrong."""
-        self.keep([Told(case_id, True, FIRST - timedelta(days=1), True) for case_id in self.world.cases])
+        self.keep([SimulatedVerdict(case_id, True, FIRST - timedelta(days=1), True) for case_id in self.world.cases])
 
     def ask_pull(self, pull: Pull, near: Collection[str], now: float) -> dict[str, bool]:
         """Return which cases a pull request runs, and whether each passes."""
@@ -173,7 +173,7 @@ class Simulation:
     def put_right(self, pull: Pull, now: float) -> None:
         """Mend what a pull request breaks, before it is merged."""
 
-    def keep(self, told: Sequence[Told], pull: Pull | None = None) -> None:
+    def keep(self, told: Sequence[SimulatedVerdict], pull: Pull | None = None) -> None:
         """Take into the rows what a night has found, or a pull request that is merged."""
         for one in told:
             before = self.rows.get(one.case_id)
@@ -238,7 +238,7 @@ class Simulation:
         found = any(released(self.rows[case_id], day_of(now)).quarantined is None for case_id in own)
         for case_id, passed in passes.items():
             passed |= found and case_id in own  # It is put right before the merge, and the row hears of that.
-            pull.told.append(Told(case_id, passed, day_of(now), case_id not in self.broken))
+            pull.told.append(SimulatedVerdict(case_id, passed, day_of(now), case_id not in self.broken))
             if not passed:
                 self._found(case_id, now)
         if pull.breaks and counts:
@@ -255,7 +255,9 @@ class Simulation:
         passes = self.ask_night(today, now)
         if self._counts(now):
             self.nights.append(len(passes))
-        self.keep([Told(case_id, passed, today, case_id not in self.broken) for case_id, passed in passes.items()])
+        self.keep(
+            [SimulatedVerdict(case_id, passed, today, case_id not in self.broken) for case_id, passed in passes.items()]
+        )
         for case_id, passed in passes.items():
             if not passed:
                 self._found(case_id, now)
@@ -281,7 +283,7 @@ class Simulation:
         if alone and self._tells(since):
             self.delays.append(now - since)
 
-    def _moved(self, told: Told, before: Row | None, after: Row | None) -> None:
+    def _moved(self, told: SimulatedVerdict, before: Row | None, after: Row | None) -> None:
         """Count a sound case that has lost its box, or is set apart."""
         if before is None or after is None or not told.sound or (told.on - FIRST).days < self.world.warm_up:
             return
@@ -329,7 +331,7 @@ def day_of(now: float) -> date:
 # Policies
 
 
-class Sizes(NamedTuple):
+class SliceSizes(NamedTuple):
     """How much the lottery runs: cases in a pull request, cases a night, and after how many days one is stale.
 
     A night without a size takes all that is stale, in box 1, due or new; without days nothing is stale.
@@ -340,16 +342,16 @@ class Sizes(NamedTuple):
     stalest: int | None
 
 
-def usual_sizes(rubric: Rubric, cases: int) -> Sizes:
+def usual_sizes(rubric: Rubric, cases: int) -> SliceSizes:
     """Return the sizes that hold for a set of so many `cases` where nobody asks for others.
 
     Those of a rubric with the lottery; beside the boxes a slice of as many cases as they may take of the due, and
     nights that take each case in two weeks, unless they have a size.
     """
     if rubric.policy == "lottery":
-        return Sizes(rubric.slice_cases, rubric.nightly_cases, rubric.max_verdict_age)
+        return SliceSizes(rubric.slice_cases, rubric.nightly_cases, rubric.max_verdict_age)
     nightly = rubric.nightly_max_cases
-    return Sizes(rubric.max_due_cases, math.ceil(cases / 14) if nightly is None else nightly, 7)
+    return SliceSizes(rubric.max_due_cases, math.ceil(cases / 14) if nightly is None else nightly, 7)
 
 
 def confirmation(rubric: Rubric) -> Rule | None:

@@ -43,7 +43,7 @@ class Figures(NamedTuple):
     waits: tuple[float, ...] = ()
 
 
-class Summary(NamedTuple):
+class SimulationSummary(NamedTuple):
     """The figures of several seeds: a Mean has the 95 % interval that the spread between seeds gives.
 
     Of sizes it is the smallest 5th percentile, the median of medians and the largest; `broke` and `bad` are sums,
@@ -78,14 +78,14 @@ def waited(delays: Sequence[float]) -> tuple[float | None, float | None, float |
     return sum(ordered) / len(ordered), percentile(ordered, 95), ordered[-1], within
 
 
-def summed_up(found: Sequence[Figures]) -> Summary:
+def summed_up(found: Sequence[Figures]) -> SimulationSummary:
     """Return the figures of one policy under several seeds, of which there has to be one at least, as one."""
 
     def mean(of: Callable[[Figures], float | None], most: float = inf) -> Mean:
         return mean_of([value for one in found if (value := of(one)) is not None], within=(0, most))
 
     medians = sorted(one.slice[1] for one in found)
-    return Summary(
+    return SimulationSummary(
         policy=found[0].policy,
         seeds=len(found),
         a_day=mean(lambda one: one.a_day),

@@ -75,7 +75,7 @@ SHOWN = 8
 """Tags that are listed, each with a place for its paths."""
 
 
-class Line(NamedTuple):
+class RecommendedLine(NamedTuple):
     """A setting as it is written, and why it is recommended."""
 
     name: str
@@ -88,15 +88,19 @@ class Line(NamedTuple):
         return f"{self.name}: {self.value}"
 
 
-def settings(sizes: Proposal, cases: int) -> list[Line]:
+def settings(sizes: Proposal, cases: int) -> list[RecommendedLine]:
     """Return the settings that are recommended for so many `cases`."""
     known = f" of {cases:,}" if cases > sizes.slice else ""
     return [
-        Line("policy", "lottery", "a pull request runs a fixed number of cases, those first that its change touches"),
-        Line("slice_cases", str(sizes.slice), f"cases{known} in a pull request"),
-        Line("nightly_cases", str(sizes.nightly), f"cases{known} in a night"),
-        Line("max_verdict_age", str(sizes.stalest), "days; a night runs what is older first, and has room for it"),
-        Line(
+        RecommendedLine(
+            "policy", "lottery", "a pull request runs a fixed number of cases, those first that its change touches"
+        ),
+        RecommendedLine("slice_cases", str(sizes.slice), f"cases{known} in a pull request"),
+        RecommendedLine("nightly_cases", str(sizes.nightly), f"cases{known} in a night"),
+        RecommendedLine(
+            "max_verdict_age", str(sizes.stalest), "days; a night runs what is older first, and has room for it"
+        ),
+        RecommendedLine(
             "confirm", "2of3", "a fail is asked again, so that a verdict that is now and then wrong turns nothing red"
         ),
     ]

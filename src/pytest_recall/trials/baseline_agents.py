@@ -29,17 +29,17 @@ _KEEPER = (
 )
 
 
-class Conversation(NamedTuple):
+class PlainConversation(NamedTuple):
     """What a model is asked: the messages of user and assistant, and what a system message says, else nothing."""
 
     messages: tuple[Message, ...]
     system: str = ""
 
 
-def conversation(question: Any) -> Conversation:
+def conversation(question: Any) -> PlainConversation:
     """Return what an agent is asked, text or a list of messages, as a conversation. Raises RecallError."""
     if isinstance(question, str):
-        return Conversation((Message("user", question),))
+        return PlainConversation((Message("user", question),))
     if isinstance(question, Mapping):
         raise RecallError(
             "a model is asked in text, and the input is a mapping; write an agent that puts it into words"
@@ -49,7 +49,7 @@ def conversation(question: Any) -> Conversation:
     rest = tuple(message for message in messages if message.role != "system")
     if not any(message.role == "user" for message in rest):
         raise RecallError("a model is asked with text, or a list of messages with one of the user; give one")
-    return Conversation(rest, "\n\n".join(told))
+    return PlainConversation(rest, "\n\n".join(told))
 
 
 def _message(given: Any) -> Message:
@@ -180,7 +180,7 @@ class PlainModel:
         """Return the answer to all of the question."""
         return self.answer(conversation(question))
 
-    def answer(self, asked: Conversation, before: Iterable[Reply] = ()) -> Answer:
+    def answer(self, asked: PlainConversation, before: Iterable[Reply] = ()) -> Answer:
         """Return the answer to a conversation; its usage counts the replies `before` it as well."""
         reply = self.ask(Ask(messages=asked.messages, system=asked.system, max_tokens=ANSWER_TOKENS))
         if reply.stop != "end" and not reply.text.strip():

@@ -14,7 +14,7 @@ from pytest_recall.cases.settings import Rubric
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.prices import call_of
-from pytest_recall.models.rate_limiter import Limits
+from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.call import Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
@@ -39,7 +39,7 @@ def player_of(rubric: Rubric, mode: Mode, ways: Mapping[Kind, Way] = MappingProx
     every: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
     player = Player(mode, every, ignored=rubric.ignore_hosts, redact=_redactor(rubric).text)
     if rubric.rate_limits:
-        player.limits = Limits(rubric.rates())
+        player.limits = RateLimits(rubric.rates())
     return player
 
 

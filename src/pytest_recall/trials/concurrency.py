@@ -113,7 +113,7 @@ class Cancelled(BaseException):
     """The job was called off before it began."""
 
 
-class Job:
+class TrialJob:
     """One trial that was handed to a pool. `begin` and `end` are times since the epoch, `seconds` what it took."""
 
     def __init__(self, work: Callable[[], Any], context: Context, name: str) -> None:
@@ -126,7 +126,7 @@ class Job:
         self._error: BaseException | None = None
         # A daemon: Python does not wait at its exit for an agent that never comes back.
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self.ended: Callable[[Job], None] = lambda job: None
+        self.ended: Callable[[TrialJob], None] = lambda job: None
 
     def _run(self) -> None:
         clock, self.begin = time.perf_counter(), time.time()
@@ -177,15 +177,15 @@ class Pool:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._waiting: deque[Job] = deque()
-        self._running: set[Job] = set()
+        self._waiting: deque[TrialJob] = deque()
+        self._running: set[TrialJob] = set()
         self._lock = threading.Lock()
 
-    def submit(self, work: Callable[[], Any], context: Context, name: str) -> Job:
+    def submit(self, work: Callable[[], Any], context: Context, name: str) -> TrialJob:
         """Run `work` in `context` as soon as there is room."""
-        return self.enter(Job(work, context, name))
+        return self.enter(TrialJob(work, context, name))
 
-    def enter(self, job: Job) -> Job:
+    def enter(self, job: TrialJob) -> TrialJob:
         """Run a job as soon as there is room, and return it."""
         job.ended = self._ended
         with self._lock:
@@ -200,12 +200,12 @@ class Pool:
                 self._running.add(job)
                 job.thread.start()
 
-    def _ended(self, job: Job) -> None:
+    def _ended(self, job: TrialJob) -> None:
         with self._lock:
             self._running.discard(job)
         self._fill()
 
-    def cancel(self, jobs: list[Job]) -> None:
+    def cancel(self, jobs: list[TrialJob]) -> None:
         """Call off what waits, cancel what runs, and give it a moment; what does not end by then is left behind."""
         with self._lock:
             for job in jobs:

@@ -80,7 +80,7 @@ class Prompts(NamedTuple):
     dialogue: tuple[str, ...] = ()
 
 
-class Taped(NamedTuple):
+class RecordedAnswer(NamedTuple):
     """When a replayed cassette was recorded, an ISO 8601 date, and the answer of the agent then; None if unknown."""
 
     day: str
@@ -88,11 +88,11 @@ class Taped(NamedTuple):
     passed: bool = False
 
 
-def taped_of(header: Mapping[str, Any]) -> Taped:
+def taped_of(header: Mapping[str, Any]) -> RecordedAnswer:
     """Return what the header of a cassette says of its recording."""
     answer = header.get("answer")
     passed = header.get("outcome") == Outcome.PASSED.value
-    return Taped(str(header.get("recorded_at", ""))[:10], answer if isinstance(answer, str) else None, passed)
+    return RecordedAnswer(str(header.get("recorded_at", ""))[:10], answer if isinstance(answer, str) else None, passed)
 
 
 def kept_answer(text: str) -> str:
@@ -101,7 +101,7 @@ def kept_answer(text: str) -> str:
 
 
 def conditions(
-    trial: Trial, prompts: Prompts, rubric: Rubric, own: Iterable[str], taped: Taped | None = None
+    trial: Trial, prompts: Prompts, rubric: Rubric, own: Iterable[str], taped: RecordedAnswer | None = None
 ) -> Conditions:
     """Return what the verdict of `trial` was given under.
 

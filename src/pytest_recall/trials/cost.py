@@ -15,7 +15,7 @@ MAX_SEEN = 5
 _Z95 = 1.959964
 
 
-class Seen(NamedTuple):
+class CaseCost(NamedTuple):
     """What one case took in one run: US dollars and seconds, None where that is not known.
 
     `assumed` says that nobody knows which of its calls a batch API takes.
@@ -55,7 +55,7 @@ class Estimate(NamedTuple):
     by_scenario: Mapping[str, Amount]
 
 
-def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> list[Seen]:
+def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> list[CaseCost]:
     """Return what each case took in each of `records`, all its trials of a run together.
 
     A case whose calls have no price has no cost; one without any call cost nothing. Trials
@@ -69,7 +69,7 @@ def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> li
     """
     found = []
     for record in records:
-        cases: dict[str, list[Seen]] = {}
+        cases: dict[str, list[CaseCost]] = {}
         for trial in record.trials:
             if trial.outcome.value == "skipped" or trial.arm != arm:
                 continue
@@ -82,10 +82,10 @@ def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> li
             # A replay says nothing of the model's time.
             seconds = trial.seconds if trial.source == "live" and not waited else None
             assumed = batch and not all(tested)
-            cases.setdefault(trial.case_id, []).append(Seen(trial.case_id, trial.scenario, usd, seconds, assumed))
+            cases.setdefault(trial.case_id, []).append(CaseCost(trial.case_id, trial.scenario, usd, seconds, assumed))
         for case_id, each in cases.items():
             usd, seconds = _sum(one.usd for one in each), _sum(one.seconds for one in each)
-            found.append(Seen(case_id, each[-1].scenario, usd, seconds, any(one.assumed for one in each)))
+            found.append(CaseCost(case_id, each[-1].scenario, usd, seconds, any(one.assumed for one in each)))
     return found
 
 
@@ -96,13 +96,13 @@ def _by_batch(call: Call, tested: bool) -> float | None:
     return call.listed * BATCHED if call.provider in SELLERS else call.listed
 
 
-def estimate(slice_: Mapping[str, str], history: Iterable[Seen]) -> Estimate:
+def estimate(slice_: Mapping[str, str], history: Iterable[CaseCost]) -> Estimate:
     """Return what the cases of `slice_`, as scenario by id, will take, from `history` with the newest first."""
-    runs: dict[str, list[Seen]] = {}
+    runs: dict[str, list[CaseCost]] = {}
     for one in history:
         runs.setdefault(one.case_id, []).append(one)
     own = {case_id: _tested(each)[:MAX_SEEN] for case_id, each in runs.items()}
-    others: dict[str, list[Seen]] = {}
+    others: dict[str, list[CaseCost]] = {}
     for each in own.values():
         for one in each:
             others.setdefault(one.scenario, []).append(one)
@@ -111,7 +111,7 @@ def estimate(slice_: Mapping[str, str], history: Iterable[Seen]) -> Estimate:
     for case_id in sorted(slice_):
         groups.setdefault(slice_[case_id], []).append(case_id)
 
-    def amount(case_ids: Iterable[str], value: Callable[[Seen], float | None]) -> Amount:
+    def amount(case_ids: Iterable[str], value: Callable[[CaseCost], float | None]) -> Amount:
         return _amount([_known(own.get(c, ()), scenarios.get(slice_[c], ()), value) for c in case_ids])
 
     return Estimate(
@@ -131,16 +131,16 @@ def together(amounts: Iterable[Amount]) -> Amount:
     return Amount(total, max(0.0, total - margin), total + margin, *counts)
 
 
-def _tested(each: list[Seen]) -> list[Seen]:
+def _tested(each: list[CaseCost]) -> list[CaseCost]:
     """Return those of which nothing is assumed, if there are any."""
     return [one for one in each if not one.assumed] or each
 
 
-def _usd(one: Seen) -> float | None:
+def _usd(one: CaseCost) -> float | None:
     return one.usd
 
 
-def _seconds(one: Seen) -> float | None:
+def _seconds(one: CaseCost) -> float | None:
     return one.seconds
 
 
@@ -151,7 +151,9 @@ class _Known(NamedTuple):
     assumed: bool
 
 
-def _known(own: Sequence[Seen], scenario: Sequence[Seen], value: Callable[[Seen], float | None]) -> _Known | None:
+def _known(
+    own: Sequence[CaseCost], scenario: Sequence[CaseCost], value: Callable[[CaseCost], float | None]
+) -> _Known | None:
     for some, is_own in ((own, True), (scenario, False)):
         values = [found for one in some if (found := value(one)) is not None]
         if values:

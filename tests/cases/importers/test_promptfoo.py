@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
-from pytest_recall.cases.importers.carry import Document, Import, NotPlainError, Wanted, fill
+from pytest_recall.cases.importers.carry import Document, Import, ImportOptions, NotPlainError, fill
 from pytest_recall.cases.importers.promptfoo_tests import cell_assertion, row_test
 from pytest_recall.files.errors import RecallError
 from tests.helpers.samples import unhurried
@@ -27,7 +27,7 @@ def nothing(reference: str, beside: Document) -> Document:
 
 def made(config: dict[str, Any], **wanted: Any) -> Import:
     """Return what becomes of a config."""
-    return promptfoo.convert(documented(config), nothing, Wanted(**wanted))
+    return promptfoo.convert(documented(config), nothing, ImportOptions(**wanted))
 
 
 def left(found: Import) -> list[str]:
@@ -56,7 +56,7 @@ def test_prompts_are_read_from_files() -> None:
         return documented(files[path], path)
 
     config = {"prompts": ["file://a.txt", "b.json", "c.md", "d.py"], "tests": [{"vars": {"x": "1"}, "assert": [SIX]}]}
-    found = promptfoo.convert(documented(config), read, Wanted())
+    found = promptfoo.convert(documented(config), read, ImportOptions())
     asked = [case.row["input"] for case in found.cases]
     assert asked == ["A 1", "B", '{"ask":"1"}', {"x": "1"}, {"x": "1"}]
     assert left(found) == ["the prompt `c.md`", "the prompt `d.py`"]
@@ -233,7 +233,7 @@ def test_whatever_a_config_holds_every_test_is_a_case_or_said(config: dict[str, 
 @settings(unhurried, max_examples=40)
 @given(st.lists(st.dictionaries(KEYS, PLAIN, max_size=6) | PLAIN, max_size=4), st.sampled_from([deepeval, inspect_ai]))
 def test_whatever_a_list_holds_every_row_is_a_case_or_said(rows: list[Any], tool: Any) -> None:
-    found = tool.convert(documented(rows, "set.json"), Wanted(judges=("token_f1",)))
+    found = tool.convert(documented(rows, "set.json"), ImportOptions(judges=("token_f1",)))
     assert found.found == len(rows) == len(found.cases) + found.dropped
 
 
@@ -242,7 +242,7 @@ def test_whatever_a_list_holds_every_row_is_a_case_or_said(rows: list[Any], tool
 def test_whatever_a_log_holds_it_is_read_or_refused(samples: Any, scorers: Any, config: Any) -> None:
     log = {"eval": {"task": "desk", "scorers": scorers, "config": config}, "samples": samples}
     try:
-        found = inspect_ai.convert(documented(log, "log.json"), Wanted())
+        found = inspect_ai.convert(documented(log, "log.json"), ImportOptions())
     except RecallError:
         return
     assert found.found == len(found.cases) + found.dropped

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.day import History, briefs, plan_day
+from pytest_recall.horizon.day import SessionHistory, briefs, plan_day
 from pytest_recall.horizon.passes.prompts import prompts
 from pytest_recall.horizon.persona import Calendar, Story
 from tests.helpers.stories import EPOCH, persona, stories, story
@@ -17,11 +17,11 @@ from tests.helpers.stories import EPOCH, persona, stories, story
 CALENDAR = Calendar(EPOCH)
 
 
-def asked(day: int, told: Story | None = None, history: History | None = None) -> dict[str, str]:
+def asked(day: int, told: Story | None = None, history: SessionHistory | None = None) -> dict[str, str]:
     """Return all that is told about each session of a day."""
     told = told or story()
     plan = plan_day(told, persona(), CALENDAR, day)
-    found = briefs(persona(), CALENDAR, plan, history or History(3))
+    found = briefs(persona(), CALENDAR, plan, history or SessionHistory(3))
     return {one.session.id: "\n".join(prompts(persona(), one)) for one in found}
 
 
@@ -62,7 +62,7 @@ def test_the_right_belief_is_not_told_before_its_day() -> None:
 
 
 def test_earlier_entries_are_told_with_their_dates() -> None:
-    history = History(3)
+    history = SessionHistory(3)
     history.take(date(2026, 1, 6), "# session: principal\n\n### A\n\nI was there.\n\n# session: team\n\nOthers.\n")
     told = asked(3, history=history)["principal"]
     assert "[2026-01-06]\n### A\n\nI was there." in told

@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day import Brief
-from pytest_recall.horizon.passes.days import Days, Written
+from pytest_recall.horizon.passes.days import WantedDays, WrittenDays
 from pytest_recall.horizon.passes.offline_days import OfflineAuthor
 from pytest_recall.horizon.passes.work import Done, Job
 from pytest_recall.horizon.persona import Persona, sessions_in
@@ -43,9 +43,9 @@ class Fussy(OfflineAuthor):
         return found
 
 
-def days(folder: Path, first: int = 1, last: int = 12, **given: object) -> Days:
+def days(folder: Path, first: int = 1, last: int = 12, **given: object) -> WantedDays:
     """Return the pass over the museum's days."""
-    return Days(Corpus(fill(folder), "arcs-12d.yaml"), first, last, **given)  # type: ignore[arg-type]
+    return WantedDays(Corpus(fill(folder), "arcs-12d.yaml"), first, last, **given)  # type: ignore[arg-type]
 
 
 def nothing() -> None:
@@ -59,7 +59,7 @@ def written(folder: Path) -> dict[str, str]:
 
 def test_every_day_is_written_with_the_sessions_of_its_plan(tmp_path: Path) -> None:
     done = days(tmp_path).write(OfflineAuthor(), nothing)
-    assert done == Written(tuple(range(1, 13)), ())
+    assert done == WrittenDays(tuple(range(1, 13)), ())
     assert list(sessions_in(written(tmp_path)["day-0004.md"])) == ["principal", "team", "deal"]
     assert written(tmp_path)["day-0001.md"].startswith("---\ntype: daily\n---\n\n# session: principal\n\n### ")
     assert len(written(tmp_path)) == 12
@@ -146,13 +146,13 @@ def test_a_draft_that_a_killed_pass_left_is_no_day(tmp_path: Path) -> None:
 def test_a_story_that_cannot_be_told_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
     fill(tmp_path, story={**STORY, "arcs": [arc("inventory", startDay=9, endDay=2)]})
     with pytest.raises(RecallError, match=r"arcs-12d\.yaml: inventory: endDay 2 is before startDay 9; swap them"):
-        Days(Corpus(tmp_path, "arcs-12d.yaml"), 1, 12).plans()
+        WantedDays(Corpus(tmp_path, "arcs-12d.yaml"), 1, 12).plans()
     with pytest.raises(RecallError, match="no arc with a session runs from day 13 to 20; the story ends with day 12"):
         days(tmp_path, 13, 20).plans()
 
 
 def test_a_session_that_nobody_declared_can_be_told(tmp_path: Path) -> None:
     fill(tmp_path, story={**STORY, "arcs": [arc("inventory", primarySession="hall", endDay=2, directives=[])]})
-    one = Days(Corpus(tmp_path, "arcs-12d.yaml"), 1, 2)
+    one = WantedDays(Corpus(tmp_path, "arcs-12d.yaml"), 1, 2)
     assert one.write(OfflineAuthor(), nothing).written == (1, 2)
     assert "# session: hall" in written(tmp_path)["day-0001.md"]

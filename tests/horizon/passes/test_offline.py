@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pytest_recall.horizon.check import check
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.day import History, briefs, day_text, entry_of, plan_day
-from pytest_recall.horizon.passes.days import Days, create_persona, create_story, write_persona, write_story
+from pytest_recall.horizon.day import SessionHistory, briefs, day_text, entry_of, plan_day
+from pytest_recall.horizon.passes.days import WantedDays, create_persona, create_story, write_persona, write_story
 from pytest_recall.horizon.passes.offline_days import OfflineAuthor
 from pytest_recall.horizon.passes.work import Dice, Wish, seed_of
 from pytest_recall.horizon.persona import Arc, Calendar, Story, sessions_in
@@ -53,7 +53,7 @@ HEADED = Arc.model_validate(
 @example(Story(arcs=(HEADED,)), 1)
 @given(stories(), st.integers(1, 45))
 def test_whatever_the_story_an_entry_is_written_that_stays_as_it_is(told: Story, day: int) -> None:
-    author, history = OfflineAuthor(), History(2)
+    author, history = OfflineAuthor(), SessionHistory(2)
     plan = plan_day(told, persona(), CALENDAR, day)
     entries = {one.session.id: author.entry(persona(), one) for one in briefs(persona(), CALENDAR, plan, history)}
     for session, entry in entries.items():
@@ -69,7 +69,7 @@ def test_a_whole_offline_corpus_is_consistent(tmp_path: Path, seed: str) -> None
     write_persona(tmp_path / "persona.yaml", who)
     write_story(tmp_path / "arcs-45d.yaml", create_story(author, wish, who))
     corpus = Corpus(tmp_path, "arcs-45d.yaml")
-    done = Days(corpus, 1, 45).write(author, lambda: None)
+    done = WantedDays(corpus, 1, 45).write(author, lambda: None)
     assert done.written == tuple(range(1, 46))
     assert check(Corpus(tmp_path, "arcs-45d.yaml")) == []
 

@@ -9,14 +9,14 @@ import pytest
 from pytest_recall.horizon.check import lint_corpus
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.passes.questioner import TemplateWriter
-from pytest_recall.horizon.passes.questions import Plan, write_questions
+from pytest_recall.horizon.passes.questions import QuestionPlan, write_questions
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from tests.horizon import tenday
 
-STANDARD, BOUNDARY = Plan(False, 5, 40), Plan(True, 10, 2)
+STANDARD, BOUNDARY = QuestionPlan(False, 5, 40), QuestionPlan(True, 10, 2)
 
 
-def written(corpus: Corpus, *plans: Plan, seed: str = "0") -> list[BenchQuestion]:
+def written(corpus: Corpus, *plans: QuestionPlan, seed: str = "0") -> list[BenchQuestion]:
     for plan in plans:
         outcome = write_questions(corpus, plan, TemplateWriter(corpus, seed), print)
         assert outcome.left_out == []
@@ -58,12 +58,12 @@ def test_nothing_is_wrong_with_them(corpus: Corpus) -> None:
     ],
 )  # fmt: skip
 def test_references_and_days_are_exact(corpus: Corpus, question: str, answer: str, days: tuple[int, ...]) -> None:
-    (found,) = [one for one in written(corpus, Plan(False, 5, 60)) if one.question == question]
+    (found,) = [one for one in written(corpus, QuestionPlan(False, 5, 60)) if one.question == question]
     assert (found.answer, found.relevant_days) == (answer, days)
 
 
 def test_what_was_said_in_an_isolated_session_is_asked_there(corpus: Corpus) -> None:
-    found = written(corpus, Plan(False, 5, 60), BOUNDARY)
+    found = written(corpus, QuestionPlan(False, 5, 60), BOUNDARY)
     about = [one for one in found if "Millgate" in one.question or "for the yard" in one.question]
     assert {one.asked_in for one in about} == {"lease"}
     refused = [one for one in found if one.expected_disclosure == "refuse"]
@@ -77,7 +77,7 @@ def test_what_was_said_in_an_isolated_session_is_asked_there(corpus: Corpus) -> 
 
 
 def test_the_seed_decides_and_nothing_else(tmp_path: Path) -> None:
-    few = Plan(False, 5, 9)
+    few = QuestionPlan(False, 5, 9)
     first, again, other = (
         written(tenday.corpus(tmp_path / name), few, seed=seed) for name, seed in (("a", "1"), ("b", "1"), ("c", "2"))
     )
@@ -90,7 +90,7 @@ def test_the_published_days_give_questions_with_which_nothing_is_wrong(tmp_path:
     for name in ("persona.yaml", "arcs-180d.yaml", "memories-180d"):
         (tmp_path / name).symlink_to(source.path / name)
     corpus = Corpus(tmp_path, "arcs-180d.yaml", dates="legacy-dst")
-    for plan in (Plan(False, 7, 12), Plan(True, 30, 2)):
+    for plan in (QuestionPlan(False, 7, 12), QuestionPlan(True, 30, 2)):
         write_questions(corpus, plan, TemplateWriter(corpus), print)
     rows, told = lint_corpus(corpus)
     assert rows > 300

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.horizon.passes.work import Progress, Work
+from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.replay.call import Tokens
 from tests.helpers.scripted import Scripted
@@ -59,7 +59,7 @@ def test_another_error_ends_the_pass() -> None:
 
 
 def test_progress_is_a_line_for_each_tenth_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress("day", 40)
+    progress = PassProgress("day", 40)
     for _ in range(40):
         progress.step()
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.results.report import Report, Taped, Upstream
+from pytest_recall.results.report import RecordedCalls, Report, Upstream
 from pytest_recall.results.report_page import data
 from pytest_recall.results.report_page.frame import LENGTHS, LIMIT, fitted, shown, well_formed
 from pytest_recall.results.report_page.run_page import EXCERPT, duration, page, verdict
@@ -66,7 +66,7 @@ def one(text: str) -> Report:
     failed = trial(
         text or "x", FAILED, row=row(3), verdicts=verdicts, answer=answer, scenario=text, where=text, reason=text
     )
-    tape = Taped(text, text, (Upstream(text, text, text, 0.1, text, text),))
+    tape = RecordedCalls(text, text, (Upstream(text, text, text, 0.1, text, text),))
     case = written(text, reference=text, notes=text, tags=(text,), criteria=(text,))
     return report_of([failed], written={text or "x": case}, taped={text or "x": tape}, missing=[text])
 

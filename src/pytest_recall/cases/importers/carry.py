@@ -105,7 +105,7 @@ class Carried:
 
 
 @dataclass(kw_only=True)
-class Draft:
+class ImportedTest:
     """One test of the source, of which a case is made."""
 
     place: str
@@ -147,7 +147,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ImportOptions:
     """What the person who imports has said: names for all cases, and judges for those that bring none."""
 
     scenario: str | None = None
@@ -158,7 +158,7 @@ class Wanted:
 class Import:
     """What became of a source: its cases in their order, and remarks. Each test is in one or the other."""
 
-    def __init__(self, wanted: Wanted, scenario: str) -> None:
+    def __init__(self, wanted: ImportOptions, scenario: str) -> None:
         self.wanted = wanted
         self.scenario = wanted.scenario or scenario
         self.cases: list[Carried] = []
@@ -175,7 +175,7 @@ class Import:
         """Note something that is about no single test."""
         self.remarks.append(Remark(place=place, what=what, advice=advice, left=left))
 
-    def add(self, draft: Draft) -> None:
+    def add(self, draft: ImportedTest) -> None:
         """Make a case of a draft, or note why it is none. Raises RecallError for more than `MAX_CASES`."""
         self.found += 1
         if self.found > MAX_CASES:
@@ -210,7 +210,7 @@ class Import:
         self.remarks = [remark for remark in self.remarks if remark.case != case.id]
         self.remarks.append(Remark(place=case.place, what=what, advice=advice, whole=True))
 
-    def _judge(self, draft: Draft) -> None:
+    def _judge(self, draft: ImportedTest) -> None:
         if draft.judges or draft.dropped:
             return
         given = [judge for judge in self.wanted.judges if "expected" in draft.fields or not _needs_reference(judge)]
@@ -228,7 +228,7 @@ class Import:
                 "say with --default-judge who decides, such as --default-judge token_f1",
             )
 
-    def _drop(self, draft: Draft) -> None:
+    def _drop(self, draft: ImportedTest) -> None:
         assert draft.dropped is not None
         what, advice = draft.dropped
         # What was noted on parts of it stays known, beside why all of it is left out.
@@ -262,7 +262,7 @@ def unwritable(value: Any, depth: int = 0) -> str:
     return next((problem for part in parts if (problem := unwritable(part, depth + 1))), "")
 
 
-def asked(draft: Draft, messages: Sequence[Mapping[str, Any]]) -> None:
+def asked(draft: ImportedTest, messages: Sequence[Mapping[str, Any]]) -> None:
     """Make the question of a conversation: text, turns with scripted replies, or the messages as they stand."""
     said = [(one.get("role"), one.get("content")) for one in messages]
     plain = all(isinstance(content, str) and content for _, content in said)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.cases.importers.carry import Document, Draft, Import, Node, Wanted, asked, parsed, word
+from pytest_recall.cases.importers.carry import Document, Import, ImportedTest, ImportOptions, Node, asked, parsed, word
 from pytest_recall.cases.importers.promptfoo_assertions import GRADED
 from pytest_recall.files.errors import RecallError
 
@@ -56,7 +56,7 @@ _CARRIED = {
 }
 
 
-def convert(document: Document, wanted: Wanted) -> Import:
+def convert(document: Document, wanted: ImportOptions) -> Import:
     """Return what becomes of a list of goldens. Raises RecallError if it is none."""
     if not isinstance(document.value, list):
         raise RecallError(f"{document.name}:1: is no list of goldens; save the dataset with `save_as` of deepeval")
@@ -66,8 +66,8 @@ def convert(document: Document, wanted: Wanted) -> Import:
     return into
 
 
-def _draft(node: Node) -> Draft:
-    draft = Draft(place=node.place, judged=False)
+def _draft(node: Node) -> ImportedTest:
+    draft = ImportedTest(place=node.place, judged=False)
     if not isinstance(node.value, Mapping) or not {"input", "scenario"} & node.value.keys():
         draft.drop("has neither `input` nor `scenario`", "save the dataset with `save_as` of deepeval")
         return draft
@@ -102,7 +102,7 @@ def _draft(node: Node) -> Draft:
     return draft
 
 
-def _question(draft: Draft, golden: Mapping[str, Any]) -> None:
+def _question(draft: ImportedTest, golden: Mapping[str, Any]) -> None:
     question = golden.get("input")
     if not isinstance(question, str):
         draft.drop("has no `input`", "write what is asked")
@@ -113,7 +113,7 @@ def _question(draft: Draft, golden: Mapping[str, Any]) -> None:
     draft.names.append(("input", question, ""))
 
 
-def _conversation(draft: Draft, golden: Mapping[str, Any]) -> None:
+def _conversation(draft: ImportedTest, golden: Mapping[str, Any]) -> None:
     scenario = str(golden["scenario"])
     draft.names.append(("scenario", scenario, ""))
     draft.notes.append(f"scenario: {scenario}")
@@ -133,7 +133,7 @@ def _conversation(draft: Draft, golden: Mapping[str, Any]) -> None:
     asked(draft, said)
 
 
-def _expectations(draft: Draft, given: Any) -> None:
+def _expectations(draft: ImportedTest, given: Any) -> None:
     if not isinstance(given, Mapping):
         return
     unwanted = given.get("must_not") or given.get("mustNot") or []

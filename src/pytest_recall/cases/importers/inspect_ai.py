@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pytest_recall.cases.importers import promptfoo_assertions
-from pytest_recall.cases.importers.carry import Document, Draft, Import, Node, Wanted, asked, number, word
+from pytest_recall.cases.importers.carry import Document, Import, ImportedTest, ImportOptions, Node, asked, number, word
 from pytest_recall.cases.importers.promptfoo_assertions import GRADED
 from pytest_recall.cases.repeats import MAX_COUNT
 from pytest_recall.files.errors import RecallError
@@ -19,7 +19,7 @@ _AGREES = "It agrees with the REFERENCE."
 _AT_LEAST = re.compile(r"at_least_(\d+)")
 
 
-def convert(document: Document, wanted: Wanted) -> Import:
+def convert(document: Document, wanted: ImportOptions) -> Import:
     """Return what becomes of samples. Raises RecallError if there are none."""
     root = document.root
     is_log = isinstance(root.value, Mapping) and isinstance(root.value.get("eval"), Mapping)
@@ -59,7 +59,7 @@ def _log(root: Node, evaluated: Node, into: Import) -> None:
         into.add(draft)
 
 
-def _epochs(draft: Draft, config: Node) -> None:
+def _epochs(draft: ImportedTest, config: Node) -> None:
     epochs = config.value.get("epochs") if isinstance(config.value, Mapping) else None
     if type(epochs) is not int or not 1 < epochs <= MAX_COUNT:
         return
@@ -73,8 +73,8 @@ def _epochs(draft: Draft, config: Node) -> None:
     draft.changed(f"epochs with the reducer `{first}`", "all `trials` must pass; write `4of5` for some", config.place)
 
 
-def _draft(node: Node, scorers: list[Node]) -> Draft:
-    draft = Draft(place=node.place, judged=bool(scorers))
+def _draft(node: Node, scorers: list[Node]) -> ImportedTest:
+    draft = ImportedTest(place=node.place, judged=bool(scorers))
     sample = node.value
     if not isinstance(sample, Mapping) or sample.get("input") in (None, "", []):
         draft.drop("has no `input`", "give the names of its fields as in `Sample`, with `input` and `target`")
@@ -99,7 +99,7 @@ def _draft(node: Node, scorers: list[Node]) -> Draft:
     return draft
 
 
-def _question(draft: Draft, sample: Mapping[str, Any]) -> None:
+def _question(draft: ImportedTest, sample: Mapping[str, Any]) -> None:
     question = sample["input"]
     attachments = sample.get("attachments")
     if isinstance(attachments, Mapping):
@@ -149,7 +149,7 @@ def _target(given: Any) -> str | list[str]:
     return "" if given is None else number(given) if isinstance(given, bool | int | float) else str(given)
 
 
-def _noted(draft: Draft, sample: Mapping[str, Any]) -> None:
+def _noted(draft: ImportedTest, sample: Mapping[str, Any]) -> None:
     if isinstance(sample.get("description"), str) and sample["description"]:
         draft.notes.append(sample["description"])
     metadata = sample.get("metadata")
@@ -162,7 +162,7 @@ def _noted(draft: Draft, sample: Mapping[str, Any]) -> None:
         draft.describe(metadata)
 
 
-def _score(draft: Draft, scorer: Node, target: str | list[str]) -> None:
+def _score(draft: ImportedTest, scorer: Node, target: str | list[str]) -> None:
     name = scorer.text("name").removeprefix("inspect_ai/")
     options = scorer.value.get("options") if isinstance(scorer.value, Mapping) else None
     given = options if isinstance(options, Mapping) else {}

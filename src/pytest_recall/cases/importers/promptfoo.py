@@ -12,11 +12,11 @@ from typing import Any
 from pytest_recall.cases.importers.carry import (
     MAX_CASES,
     Document,
-    Draft,
     Import,
+    ImportedTest,
+    ImportOptions,
     Node,
     NotPlainError,
-    Wanted,
     fill,
     fill_all,
     parsed,
@@ -26,7 +26,7 @@ from pytest_recall.cases.importers.carry import (
 from pytest_recall.cases.importers.promptfoo_assertions import Assertion, mapped
 from pytest_recall.cases.importers.promptfoo_tests import (
     FILE,
-    Prompt,
+    PromptTemplate,
     Read,
     Test,
     ask,
@@ -48,7 +48,7 @@ _ASSERTION = {"type", "value", "threshold", "weight", "metric", "assert", "$ref"
 _JUDGED_BY = "the judging model is named by the rubric or by pytest's --judge"
 
 
-def convert(document: Document, read: Read, wanted: Wanted) -> Import:
+def convert(document: Document, read: Read, wanted: ImportOptions) -> Import:
     """Return what becomes of a config. Raises RecallError if it is none."""
     config = document.root
     if not isinstance(config.value, Mapping) or not {"tests", "scenarios", "prompts"} & config.value.keys():
@@ -113,10 +113,10 @@ class _Maker:
     into: Import
     trials: int
 
-    def add(self, prompts: list[Prompt]) -> None:
+    def add(self, prompts: list[PromptTemplate]) -> None:
         """Add its cases."""
         layers = [layer for layer in (self.default, *self.test.layers) if layer is not None]
-        whole = Draft(place=self.test.place)
+        whole = ImportedTest(place=self.test.place)
         if not all(isinstance(layer.value, Mapping) for layer in layers):
             whole.drop("is no mapping", "write `vars` and `assert` for it")
             self.into.add(whole)
@@ -140,7 +140,7 @@ class _Maker:
         chosen = self._chosen(prompts, known)
         combinations = list(self._combinations(given, options))
         for prompt, (values, suffix) in itertools.product(chosen, combinations):
-            draft = Draft(place=self.test.place)
+            draft = ImportedTest(place=self.test.place)
             self._carry(draft, known, options, metadata)
             prefix, ending = (options[key].value if key in options else "" for key in ("prefix", "suffix"))
             text = ask(draft, prompt, values, _text(prefix), _text(ending))
@@ -172,14 +172,14 @@ class _Maker:
         except NotPlainError:
             return ""
 
-    def _chosen(self, prompts: list[Prompt], known: Mapping[str, Node]) -> list[Prompt]:
+    def _chosen(self, prompts: list[PromptTemplate], known: Mapping[str, Node]) -> list[PromptTemplate]:
         wanted = known.get("prompts")
         if wanted is None:
             return prompts
         listed = wanted.value if isinstance(wanted.value, list) else [wanted.value]
         names = [name for name in listed if isinstance(name, str)]
         fits = [prompt for prompt in prompts if any(_refers(name, prompt.label) for name in names)]
-        return fits or [Prompt(template=None, label="", place=wanted.place)]
+        return fits or [PromptTemplate(template=None, label="", place=wanted.place)]
 
     def _combinations(
         self, given: Mapping[str, Node], options: Mapping[str, Node]
@@ -213,7 +213,7 @@ class _Maker:
         return found.strip() if isinstance(found, str) else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
     def _carry(
-        self, draft: Draft, known: Mapping[str, Node], options: Mapping[str, Node], metadata: Mapping[str, Node]
+        self, draft: ImportedTest, known: Mapping[str, Node], options: Mapping[str, Node], metadata: Mapping[str, Node]
     ) -> None:
         for key, node in known.items():
             if key == "threshold":
@@ -233,7 +233,7 @@ class _Maker:
 
     # Assertions
 
-    def _judge(self, draft: Draft, layers: list[Node], values: Mapping[str, Any]) -> None:
+    def _judge(self, draft: ImportedTest, layers: list[Node], values: Mapping[str, Any]) -> None:
         metrics: set[str] = set()
         references: list[str] = []
         draft.judged = False
@@ -254,7 +254,7 @@ class _Maker:
 
     def _assertion(
         self,
-        draft: Draft,
+        draft: ImportedTest,
         node: Node,
         values: Mapping[str, Any],
         metrics: set[str],
@@ -298,7 +298,13 @@ class _Maker:
         references += [] if result.reference is None else [result.reference]
 
     def _set(
-        self, draft: Draft, node: Node, values: Mapping[str, Any], metrics: set[str], references: list[str], depth: int
+        self,
+        draft: ImportedTest,
+        node: Node,
+        values: Mapping[str, Any],
+        metrics: set[str],
+        references: list[str],
+        depth: int,
     ) -> None:
         if node.value.get("threshold") not in (None, 1):
             draft.left(

@@ -10,8 +10,8 @@ from typing import Any
 
 from pytest_recall.cases.importers.carry import (
     Document,
-    Draft,
     Import,
+    ImportedTest,
     Node,
     NotPlainError,
     asked,
@@ -31,7 +31,7 @@ AGENT = "the agent gets `input` as a mapping of the variables, and has to make t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prompt:
+class PromptTemplate:
     """A template, text or messages; None if it is not known here. `label` is what tests call it."""
 
     template: Any
@@ -39,18 +39,20 @@ class Prompt:
     place: str
 
 
-def read_prompts(config: Node, read: Read, into: Import) -> list[Prompt]:
+def read_prompts(config: Node, read: Read, into: Import) -> list[PromptTemplate]:
     """Return the prompts of a config, in their order; what cannot be read has no template, and a remark."""
     given = config.get("prompts")
     if given is None:
-        return [Prompt(template="{{prompt}}", label="", place=config.place)]
+        return [PromptTemplate(template="{{prompt}}", label="", place=config.place)]
     nodes = list(given.each()) if isinstance(given.value, list) else [given]
     if isinstance(given.value, Mapping):
         nodes = [Node({"id": key, "label": node.value}, node.document, node.path) for key, node in given.items()]
     return [prompt for node in nodes for prompt in _prompts(node, read, into)]
 
 
-def ask(draft: Draft, prompt: Prompt, given: Mapping[str, Any], prefix: str = "", suffix: str = "") -> str:
+def ask(
+    draft: ImportedTest, prompt: PromptTemplate, given: Mapping[str, Any], prefix: str = "", suffix: str = ""
+) -> str:
     """Make the question of a draft, and return its text, as far as it has one."""
     template = prompt.template
     try:
@@ -76,19 +78,19 @@ def ask(draft: Draft, prompt: Prompt, given: Mapping[str, Any], prefix: str = ""
         return next((value for value in given.values() if isinstance(value, str)), "")
 
 
-def _prompts(node: Node, read: Read, into: Import) -> list[Prompt]:
+def _prompts(node: Node, read: Read, into: Import) -> list[PromptTemplate]:
     value, label = node.value, ""
     if isinstance(value, Mapping):
         label = node.text("label")
         value = value.get("raw") or value.get("id")
         if "raw" not in node.value and isinstance(value, str) and not _names_file(value):
             into.remark(node.place, f"the prompt `{value[:40]}`", f"it is not in a file that is read; {AGENT}")
-            return [Prompt(template=None, label=label or value, place=node.place)]
+            return [PromptTemplate(template=None, label=label or value, place=node.place)]
     if not isinstance(value, str):
         into.remark(node.place, "a prompt that is no text", AGENT)
-        return [Prompt(template=None, label=label, place=node.place)]
+        return [PromptTemplate(template=None, label=label, place=node.place)]
     if not _names_file(value):
-        return [Prompt(template=_messages(value), label=label or value, place=node.place)]
+        return [PromptTemplate(template=_messages(value), label=label or value, place=node.place)]
     path = value.removeprefix(FILE)
     try:
         if not path.endswith(_TEXTS):
@@ -98,14 +100,14 @@ def _prompts(node: Node, read: Read, into: Import) -> list[Prompt]:
             raise RecallError(f"{node.place}: `{value[:80]}` refers to other files")
     except RecallError as error:
         into.remark(node.place, f"the prompt `{value[:80]}`", f"{_why(error)}; {AGENT}")
-        return [Prompt(template=None, label=label or value, place=node.place)]
+        return [PromptTemplate(template=None, label=label or value, place=node.place)]
     if isinstance(found.value, str):
         parts = [part.strip() for part in _SEPARATOR.split(found.value)] if path.endswith(".txt") else [found.value]
     else:
         parts = [json.dumps(found.value, ensure_ascii=False, separators=(",", ":"))]
     made = [part for part in parts if part]
     return [
-        Prompt(
+        PromptTemplate(
             template=_messages(part), label=label or value, place=f"{found.name}:1" if len(made) == 1 else node.place
         )
         for part in made

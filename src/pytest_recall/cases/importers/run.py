@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
-from pytest_recall.cases.importers.carry import Import, Judge, Wanted
+from pytest_recall.cases.importers.carry import Import, ImportOptions, Judge
 from pytest_recall.cases.importers.foreign_file import Folder, read_document
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import create_text, read_text, write_text
@@ -22,7 +22,7 @@ TOOLS: tuple[Tool, ...] = ("promptfoo", "deepeval", "inspect")
 ENDINGS = (".yaml", ".yml", ".jsonl")
 
 
-def bring_in(tool: Tool, path: Path, name: str, wanted: Wanted) -> Import:
+def bring_in(tool: Tool, path: Path, name: str, wanted: ImportOptions) -> Import:
     """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
     document = read_document(path, name)
     if tool == "promptfoo":

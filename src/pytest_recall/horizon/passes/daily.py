@@ -14,10 +14,10 @@ from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day_forms import ENDINGS, STEM, TOOL, Form, SavedCall, read_calls, read_turns, written
 from pytest_recall.horizon.passes.offline_days import calls, conversation
-from pytest_recall.horizon.passes.work import Progress, Work
+from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.horizon.persona import Persona, day_file, sessions_in
-from pytest_recall.horizon.salvage import Unreadable
-from pytest_recall.judges.fence import Part, fenced
+from pytest_recall.horizon.salvage import UnreadableReply
+from pytest_recall.judges.fence import FencedPart, fenced
 from pytest_recall.models.model import ModelError
 
 ATTEMPTS = 2
@@ -50,13 +50,13 @@ def ask(work: Work, asking: Asking, system: str, message: str, read: Callable[[s
         reply = work.ask(system, said, max_tokens=asking.max_tokens, temperature=asking.temperature)
         try:
             if reply.stop == "refused":
-                raise Unreadable("is a refusal")
+                raise UnreadableReply("is a refusal")
             return read(reply.text)
-        except Unreadable as error:
+        except UnreadableReply as error:
             cut = f", at the limit of {asking.max_tokens:,} tokens" if reply.stop == "length" else ""
             problem = f"{error}{cut}"
             if attempt == ATTEMPTS:
-                raise Unreadable(problem) from None
+                raise UnreadableReply(problem) from None
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -72,7 +72,7 @@ class Trying:
             return self._broken
         try:
             do()
-        except Unreadable as error:
+        except UnreadableReply as error:
             return f"the reply {error}"
         except ModelError as error:
             if not error.temporary:
@@ -89,7 +89,7 @@ def write_days(
     Days of one stretch come one after the other, several stretches at once. Raises RecallError for a pass that
     somebody stops; `goes_on` is the folder that it names.
     """
-    progress, lock = Progress(what, sum(map(len, stretches))), Lock()
+    progress, lock = PassProgress(what, sum(map(len, stretches))), Lock()
     left_out, trying = list[LeftOut](), Trying()
 
     def one(stretch: Sequence[int]) -> None:
@@ -159,9 +159,9 @@ def tool_call_prompts(corpus: Corpus, day: int, before: Path | None = None) -> t
     """Return the system prompt and the message for a day; `before` has the calls of the day before."""
     date, weekday = corpus.calendar.date_of(day), corpus.calendar.weekday_of(day)
     text = corpus.text(day)
-    parts = [Part("NOTES", text, f"{date}, {weekday}")]
+    parts = [FencedPart("NOTES", text, f"{date}, {weekday}")]
     if before is not None:
-        parts.insert(0, Part("CALLS OF THE DAY BEFORE", read_text(before)))
+        parts.insert(0, FencedPart("CALLS OF THE DAY BEFORE", read_text(before)))
     sessions = ", ".join(sessions_in(text))
     return (
         f"{_about(corpus.persona)}\n\n{_RULES}",
@@ -251,7 +251,7 @@ def conversation_path(corpus: Corpus, day: int, form: Form) -> Path:
 def conversation_prompts(corpus: Corpus, day: int) -> tuple[str, str]:
     """Return the system prompt and the message for a day."""
     date, weekday = corpus.calendar.date_of(day), corpus.calendar.weekday_of(day)
-    notes = fenced([Part("NOTES", corpus.text(day), f"{date}, {weekday}")])
+    notes = fenced([FencedPart("NOTES", corpus.text(day), f"{date}, {weekday}")])
     return (
         f"{_conversations_about(corpus.persona)}\n\n{_CONVERSATIONS_RULES}",
         f"Today is {weekday}, {date}.\n\n{notes}",

@@ -18,7 +18,7 @@ from pytest_recall.files.strict_yaml import block
 from pytest_recall.files.validation import explain
 from pytest_recall.horizon.consistency import persona_problems, story_findings, story_problems
 from pytest_recall.horizon.corpus import PERSONA, Corpus
-from pytest_recall.horizon.day import Brief, DayPlan, History, briefs, day_text, entry_of, plan_day
+from pytest_recall.horizon.day import Brief, DayPlan, SessionHistory, briefs, day_text, entry_of, plan_day
 from pytest_recall.horizon.passes import prompts
 from pytest_recall.horizon.passes.work import Attempt, Author, Wish
 from pytest_recall.horizon.persona import Persona, Story, day_of, sessions_in
@@ -26,7 +26,7 @@ from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import ModelError
 
 
-class Need(NamedTuple):
+class PassNeed(NamedTuple):
     """What a pass will ask for: days, those that are there, and of each call its tokens in, about, and at most out."""
 
     days: int
@@ -34,7 +34,7 @@ class Need(NamedTuple):
     sizes: tuple[tuple[int, int], ...]
 
 
-class Written(NamedTuple):
+class WrittenDays(NamedTuple):
     """What a pass came to: days that were written and that were there, and why it stopped, if it did."""
 
     written: tuple[int, ...]
@@ -43,7 +43,7 @@ class Written(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Days:
+class WantedDays:
     """The days `first` to `last` of a corpus that have something to tell. Those that are there are kept.
 
     With `overwrite` they are written again. `window` entries of its own past are told to a session.
@@ -75,9 +75,9 @@ class Days:
             )
         return told
 
-    def need(self, max_tokens: int) -> Need:
+    def need(self, max_tokens: int) -> PassNeed:
         """Return what the pass will ask for, if each reply is as long as it may be."""
-        plans, history = self.plans(), History(self.window)
+        plans, history = self.plans(), SessionHistory(self.window)
         sizes, kept = list[tuple[int, int]](), 0
         before = (sessions_in(self.corpus.text(day)) for day in self._there() if day < self.first)
         past = Counter(session for sessions in before for session in sessions)
@@ -90,12 +90,12 @@ class Days:
                     given = estimated_tokens(prompts.prompts(self.corpus.persona, brief))
                     sizes.append((given + told, max_tokens))
             past.update(sitting.session for sitting in plan.sittings)
-        return Need(len(plans) - kept, kept, tuple(sizes))
+        return PassNeed(len(plans) - kept, kept, tuple(sizes))
 
-    def write(self, author: Author, step: Callable[[], None]) -> Written:
+    def write(self, author: Author, step: Callable[[], None]) -> WrittenDays:
         """Write the days, and call `step` after each. A day of which a session is missing is not written."""
         corpus, plans = self.corpus, {plan.day: plan for plan in self.plans()}
-        history = History(self.window)
+        history = SessionHistory(self.window)
         there = self._there()
         for day in sorted(there):
             if day < self.first:
@@ -110,12 +110,12 @@ class Days:
                 continue
             found, problems = self._entries(author, briefs(corpus.persona, corpus.calendar, plans[day], history))
             if problems:
-                return Written(tuple(written), tuple(kept), (f"day {day}: is not written", *problems))
+                return WrittenDays(tuple(written), tuple(kept), (f"day {day}: is not written", *problems))
             write_text(corpus.day_path(day), day_text(found), durable=True)
             self._remember(history, day)
             written.append(day)
             step()
-        return Written(tuple(written), tuple(kept))
+        return WrittenDays(tuple(written), tuple(kept))
 
     def _entries(self, author: Author, asked: Sequence[Brief]) -> tuple[dict[str, str], list[str]]:
         """Return the entry of each session, and which could not be had."""
@@ -142,7 +142,7 @@ class Days:
     def _is_kept(self, day: int) -> bool:
         return not self.overwrite and self.corpus.day_path(day).is_file()
 
-    def _remember(self, history: History, day: int) -> None:
+    def _remember(self, history: SessionHistory, day: int) -> None:
         # As it stands on the disk, so that a pass that goes on knows what one that was not stopped would.
         history.take(self.corpus.calendar.date_of(day), self.corpus.text(day))
 

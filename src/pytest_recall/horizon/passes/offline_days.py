@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from pytest_recall.files.strict_yaml import block
-from pytest_recall.horizon.day import Brief, Correction, Past, Phase, Strand, Touch, entry_of, people_known
-from pytest_recall.horizon.day_forms import SavedCall, Turn
+from pytest_recall.horizon.day import Brief, Correction, PastEntry, Phase, Strand, Touch, entry_of, people_known
+from pytest_recall.horizon.day_forms import DialogueTurn, SavedCall
 from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
 from pytest_recall.horizon.passes.work import Attempt, Dice, Done, Job, Wish
 from pytest_recall.horizon.persona import PRINCIPAL, Arc, ArcType, Persona, sessions_in
@@ -240,7 +240,7 @@ def _end(dice: Dice, brief: Brief) -> Iterator[str]:
         yield "- nothing of our own here"
 
 
-def _carried(past: Past) -> Iterator[str]:
+def _carried(past: PastEntry) -> Iterator[str]:
     left = [text for text in _LEFT.findall(past.text) if not text.startswith(("still open", "nothing"))]
     if left:
         yield f"- still open since {past.date}: {left[0]}"
@@ -269,11 +269,11 @@ def topics(text: str) -> list[Topic]:
     return [topic for session, part in sessions_in(text).items() for topic in _topics(session, part) if topic.lines]
 
 
-def conversation(text: str, seed: str) -> tuple[Turn, ...]:
+def conversation(text: str, seed: str) -> tuple[DialogueTurn, ...]:
     """Return a day as questions by whom the agent works for, and the notes as answers; empty for a day without any."""
     found = topics(text)
     size, dice = -(-len(found) // EXCHANGES) or 1, Dice(seed)
-    turns = list[Turn]()
+    turns = list[DialogueTurn]()
     for start in range(0, len(found), size):
         some = found[start : start + size]
         names = list(dict.fromkeys(_name(topic) for topic in some if topic.title != _OUTSTANDING))
@@ -283,7 +283,7 @@ def conversation(text: str, seed: str) -> tuple[Turn, ...]:
             else "What is outstanding?"
         )
         told = "\n\n".join("\n".join(topic.lines) for topic in some)
-        turns += [Turn("user", asked), Turn("assistant", told)]
+        turns += [DialogueTurn("user", asked), DialogueTurn("assistant", told)]
     return tuple(turns)
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.facts import Told
-from pytest_recall.horizon.passes.questions import Request
+from pytest_recall.horizon.facts import ToldDay
+from pytest_recall.horizon.passes.questions import QuestionRequest
 from pytest_recall.horizon.passes.work import Work
 from pytest_recall.horizon.persona import Arc, Persona, sessions_in
 from pytest_recall.horizon.proposals import Scene, boundary, chosen
 from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES
-from pytest_recall.horizon.salvage import Salvaged, Unreadable, objects_in
-from pytest_recall.judges.fence import Part, fenced
+from pytest_recall.horizon.salvage import Salvaged, UnreadableReply, objects_in
+from pytest_recall.judges.fence import FencedPart, fenced
 
 ABOUT = {
     "factual-recall": "a fact that a day states: a number, a name, a place, a wording",
@@ -66,7 +66,7 @@ class Questioner:
         """The model's selector."""
         return self.work.model.name
 
-    def prompts(self, request: Request, problem: str = "") -> tuple[str, str]:
+    def prompts(self, request: QuestionRequest, problem: str = "") -> tuple[str, str]:
         """Return the system prompt and the message."""
         system = _system(self.corpus.persona) if request.session is None else _boundary_system(self.corpus, request)
         message = self._message(request)
@@ -74,15 +74,15 @@ class Questioner:
             message += f"\n\nThis was asked before, and {problem}. Write the list anew, and keep to the rules."
         return system, message
 
-    def propose(self, request: Request, problem: str) -> Salvaged:
+    def propose(self, request: QuestionRequest, problem: str) -> Salvaged:
         """Return proposals. Raises Unreadable or ModelError."""
         system, message = self.prompts(request, problem)
         reply = self.work.ask(system, message, max_tokens=self.max_tokens, temperature=self.temperature)
         if reply.stop == "refused":
-            raise Unreadable("is a refusal")
+            raise UnreadableReply("is a refusal")
         return objects_in(reply.text)
 
-    def _message(self, request: Request) -> str:
+    def _message(self, request: QuestionRequest) -> str:
         calendar = self.corpus.calendar
         told = [f"Write {plural(request.pairs, 'question')}."]
         if request.session is None:
@@ -96,12 +96,12 @@ class Questioner:
         if request.asked:
             told.append("Do not ask any of these again:\n" + "\n".join(f"- {one}" for one in request.asked[-RECENT:]))
         days = [
-            Part(f"DAY {day}", text, f"{calendar.date_of(day)}, {calendar.weekday_of(day)}")
+            FencedPart(f"DAY {day}", text, f"{calendar.date_of(day)}, {calendar.weekday_of(day)}")
             for day, text in request.texts.items()
         ]
         return "\n\n".join([*told, fenced(days)])
 
-    def _arcs(self, request: Request) -> list[str]:
+    def _arcs(self, request: QuestionRequest) -> list[str]:
         first, last = request.window.days[0], request.window.days[-1]
         arcs = self.corpus.story.arcs
         running = [arc for arc in arcs if arc.start_day <= last and arc.end_day >= first]
@@ -138,7 +138,7 @@ def _isolated(persona: Persona) -> str:
     )
 
 
-def _boundary_system(corpus: Corpus, request: Request) -> str:
+def _boundary_system(corpus: Corpus, request: QuestionRequest) -> str:
     session = request.session
     assert session is not None
     topics = "".join(f"\n- {topic}" for topic in session.sensitive_topics)
@@ -182,11 +182,11 @@ class TemplateWriter:
         """How it is selected."""
         return f"offline:{self.seed}"
 
-    def propose(self, request: Request, problem: str) -> Salvaged:
+    def propose(self, request: QuestionRequest, problem: str) -> Salvaged:
         """Return proposals; there are fewer where the days have nothing for more."""
         calendar, session = self.corpus.calendar, request.session
         days = [
-            Told(day, calendar.date_of(day), {session.id: text} if session else sessions_in(text))
+            ToldDay(day, calendar.date_of(day), {session.id: text} if session else sessions_in(text))
             for day, text in request.texts.items()
         ]
         scene = Scene(days, self.corpus.story, self.corpus.persona)

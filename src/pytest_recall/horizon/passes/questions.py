@@ -12,25 +12,34 @@ from pytest_recall.files.wording import plural
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus, Covered, QuestionFile, alone, kept_in
 from pytest_recall.horizon.facts import public_words
 from pytest_recall.horizon.lint import same_words
-from pytest_recall.horizon.passes.work import Progress
+from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.persona import PRINCIPAL, SessionSpec, sessions_in
 from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
-from pytest_recall.horizon.questioning import BOUNDARY, Shown, Window, next_number, question_id, share, take, windows
-from pytest_recall.horizon.salvage import Salvaged, Unreadable
+from pytest_recall.horizon.questioning import (
+    BOUNDARY,
+    QuestionWindow,
+    ShownDays,
+    next_number,
+    question_id,
+    share,
+    take,
+    windows,
+)
+from pytest_recall.horizon.salvage import Salvaged, UnreadableReply
 from pytest_recall.models.model import ModelError
 
 ATTEMPTS = 2
 """How often a window is asked for before it is left out."""
 
 
-class Request(NamedTuple):
+class QuestionRequest(NamedTuple):
     """What is wanted: so many questions about the days of a window.
 
     `counts` says how many there are of each category, and `asked` which. With `session` they are
     about what may be told where: `control` of them are to be answered in the session itself.
     """
 
-    window: Window
+    window: QuestionWindow
     texts: Mapping[int, str]
     pairs: int
     counts: Mapping[str, int]
@@ -40,7 +49,7 @@ class Request(NamedTuple):
     query_session: str = PRINCIPAL
 
 
-class Writer(Protocol):
+class QuestionWriter(Protocol):
     """Who proposes questions."""
 
     @property
@@ -48,12 +57,12 @@ class Writer(Protocol):
         """How it is selected."""
         ...
 
-    def propose(self, request: Request, problem: str) -> Salvaged:
+    def propose(self, request: QuestionRequest, problem: str) -> Salvaged:
         """Return proposals; `problem` says what was wrong with the ones before. Raises Unreadable or ModelError."""
         ...
 
 
-class Plan(NamedTuple):
+class QuestionPlan(NamedTuple):
     """Which questions are to be written. `boundary` ones are about isolated sessions, and asked in `query_session`."""
 
     boundary: bool
@@ -65,7 +74,7 @@ class Plan(NamedTuple):
 
 
 @dataclass
-class Outcome:
+class PassOutcome:
     """What a pass came to: the rows that were added, why others were not, and windows that are left out."""
 
     added: list[dict[str, Any]] = field(default_factory=list)
@@ -74,7 +83,7 @@ class Outcome:
     windows: int = 0
 
 
-def requests(corpus: Corpus, plan: Plan, covered: Covered, file: QuestionFile) -> Iterator[Request]:
+def requests(corpus: Corpus, plan: QuestionPlan, covered: Covered, file: QuestionFile) -> Iterator[QuestionRequest]:
     """Yield what is still to be asked for; without the counts and questions of `file`."""
     there = {str(row.raw.get("id")) for row in file.rows}
     if not plan.boundary:
@@ -83,7 +92,7 @@ def requests(corpus: Corpus, plan: Plan, covered: Covered, file: QuestionFile) -
             corpus.days, plan.interval, start=plan.start, end=plan.end, covered=covered.days("", there)
         ):
             texts = {day: corpus.text(day) for day in window.days}
-            yield Request(window, texts, share(plan.pairs, window, plan.interval), {}, ())
+            yield QuestionRequest(window, texts, share(plan.pairs, window, plan.interval), {}, ())
         return
     isolated = [one for one in corpus.persona.sessions if one.isolated and one.id != plan.query_session]
     if not isolated:
@@ -99,10 +108,12 @@ def requests(corpus: Corpus, plan: Plan, covered: Covered, file: QuestionFile) -
         ):
             texts = {day: bodies[day][session.id] for day in window.days}
             control = max(1, plan.pairs // 2)
-            yield Request(window, texts, plan.pairs, {}, (), session, control, plan.query_session)
+            yield QuestionRequest(window, texts, plan.pairs, {}, (), session, control, plan.query_session)
 
 
-def write_questions(corpus: Corpus, plan: Plan, writer: Writer, tell: Callable[[str], None]) -> Outcome:
+def write_questions(
+    corpus: Corpus, plan: QuestionPlan, writer: QuestionWriter, tell: Callable[[str], None]
+) -> PassOutcome:
     """Have the questions written that there are not, each window's into the file before the next one is asked for.
 
     `tell` takes sentences for whoever waits. Raises RecallError, also for a pass that somebody stops.
@@ -114,8 +125,8 @@ def write_questions(corpus: Corpus, plan: Plan, writer: Writer, tell: Callable[[
         file = QuestionFile(path)
         file.refuse_broken()
         wanted = list(requests(corpus, plan, covered, file))
-        outcome = Outcome(windows=len(wanted))
-        progress = Progress("windows", len(wanted))
+        outcome = PassOutcome(windows=len(wanted))
+        progress = PassProgress("windows", len(wanted))
         try:
             for request in wanted:
                 file = _one(corpus, request, writer, covered, file, outcome, tell)
@@ -127,11 +138,11 @@ def write_questions(corpus: Corpus, plan: Plan, writer: Writer, tell: Callable[[
 
 def _one(
     corpus: Corpus,
-    request: Request,
-    writer: Writer,
+    request: QuestionRequest,
+    writer: QuestionWriter,
     covered: Covered,
     file: QuestionFile,
-    outcome: Outcome,
+    outcome: PassOutcome,
     tell: Callable[[str], None],
 ) -> QuestionFile:
     persona, session = corpus.persona, request.session
@@ -141,7 +152,7 @@ def _one(
         counts={name: counts[name] for name in CATEGORIES if session is None or name in GROUP_CATEGORIES},
         asked=[question.question for question in questions],
     )
-    shown = Shown(
+    shown = ShownDays(
         texts=request.texts,
         asked={same_words(question.question) for question in questions},
         sessions=frozenset([PRINCIPAL, *(one.id for one in persona.sessions)]),
@@ -156,7 +167,7 @@ def _one(
     for _ in range(ATTEMPTS):
         try:
             proposed = writer.propose(request, problem)
-        except Unreadable as error:
+        except UnreadableReply as error:
             problem = f"the reply {error}"
             continue
         except ModelError as error:
@@ -187,7 +198,7 @@ def _one(
     return file.append(numbered)
 
 
-def _refuse_unknown(corpus: Corpus, plan: Plan, covered: Covered, file: QuestionFile) -> None:
+def _refuse_unknown(corpus: Corpus, plan: QuestionPlan, covered: Covered, file: QuestionFile) -> None:
     """Refuse to write about days from the first on where a file from elsewhere may have questions about them."""
     if plan.start is not None or covered.days("", {question.id for question in file.questions}):
         return

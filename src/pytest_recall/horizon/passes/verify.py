@@ -13,11 +13,11 @@ from pytest_recall.horizon.check import ground_of
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus, QuestionFile
 from pytest_recall.horizon.facts import words
 from pytest_recall.horizon.passes.daily import Asking, Trying, ask
-from pytest_recall.horizon.passes.work import Progress, Work
+from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.horizon.persona import sessions_in
 from pytest_recall.horizon.question import BenchQuestion, stratified
-from pytest_recall.horizon.questioning import Change, change, holds_for, is_verifiable, line_of, read_verdict
-from pytest_recall.judges.fence import Part, fenced
+from pytest_recall.horizon.questioning import QuestionChange, change, holds_for, is_verifiable, line_of, read_verdict
+from pytest_recall.judges.fence import FencedPart, fenced
 
 JOURNAL = "verification.jsonl"
 LATER = 6
@@ -48,7 +48,7 @@ Reply with a JSON object and nothing else, with the fields `reasoning` (text, on
 """
 
 
-class Passage(NamedTuple):
+class DayPassage(NamedTuple):
     """A part of a day's text under one heading."""
 
     day: int
@@ -94,13 +94,13 @@ class Verification:
         def on(day: int) -> str:
             return f"{calendar.date_of(day)}, {calendar.weekday_of(day)}"
 
-        parts = [Part("QUESTION", question.question), Part("REFERENCE", question.answer)]
-        parts += [Part(f"RELEVANT DAY {day}", self.corpus.text(day), on(day)) for day in question.relevant_days]
+        parts = [FencedPart("QUESTION", question.question), FencedPart("REFERENCE", question.answer)]
+        parts += [FencedPart(f"RELEVANT DAY {day}", self.corpus.text(day), on(day)) for day in question.relevant_days]
         for passage in self.later(question):
-            parts.append(Part(f"LATER DAY {passage.day}", passage.text, f"{on(passage.day)}, {passage.session}"))
+            parts.append(FencedPart(f"LATER DAY {passage.day}", passage.text, f"{on(passage.day)}, {passage.session}"))
         return _SYSTEM, fenced(parts)
 
-    def later(self, question: BenchQuestion) -> list[Passage]:
+    def later(self, question: BenchQuestion) -> list[DayPassage]:
         """Return passages of later days that have most of the question's rarer words, in their order."""
         last, until = max(question.relevant_days), question.irrelevant_after
         own = {word for word in words(f"{question.question} {question.answer}") if self._is_rare(word)}
@@ -119,7 +119,7 @@ class Verification:
         Raises RecallError for a pass that somebody stops.
         """
         left = self.left(chosen)
-        progress, lock, failed = Progress("questions", len(left)), Lock(), dict[str, str]()
+        progress, lock, failed = PassProgress("questions", len(left)), Lock(), dict[str, str]()
         trying = Trying()
 
         def look(question: BenchQuestion) -> None:
@@ -147,7 +147,7 @@ class Verification:
             told = ", ".join(of[:5]) + (f" and {len(of) - 5:,} more" if len(of) > 5 else "")
             tell(f"{told}: no verdict: {why}; the same command asks again")
 
-    def changes(self, chosen: Iterable[BenchQuestion]) -> dict[str, Change]:
+    def changes(self, chosen: Iterable[BenchQuestion]) -> dict[str, QuestionChange]:
         """Return what the verdicts change, by question."""
         found = {}
         for question in chosen:
@@ -156,7 +156,7 @@ class Verification:
                 found[question.id] = change(question, line, there)
         return {id: one for id, one in found.items() if one.fields or one.refused}
 
-    def apply(self, changes: Mapping[str, Change]) -> None:
+    def apply(self, changes: Mapping[str, QuestionChange]) -> None:
         """Write the changes into the file of questions; what was there before is in the journal first."""
         before = {str(row.raw.get("id")): row.raw for row in self.file.rows}
         wanted = {id: one.fields for id, one in changes.items() if one.fields}
@@ -184,11 +184,11 @@ class Verification:
         return found
 
     @cached_property
-    def _passages(self) -> tuple[Passage, ...]:
+    def _passages(self) -> tuple[DayPassage, ...]:
         found = []
         for day in self.corpus.days:
             for session, body in sessions_in(self.corpus.text(day)).items():
                 for part in f"\n{body}".split("\n### "):
                     if part.strip():
-                        found.append(Passage(day, session, part.strip()[:LONGEST], frozenset(words(part))))
+                        found.append(DayPassage(day, session, part.strip()[:LONGEST], frozenset(words(part))))
         return tuple(found)

@@ -92,7 +92,7 @@ class _Locked:
             self._replies.keep(key, reply)
 
 
-class Progress:
+class PassProgress:
     """Says how far a pass is: in place on a terminal, and a line for each tenth elsewhere."""
 
     def __init__(self, what: str, total: int) -> None:
@@ -215,7 +215,7 @@ def _again(asked: str, last: Attempt | None) -> str:
     return asked if last is None else prompts.again(asked, last.number, last.reply, last.problems)
 
 
-class Estimate(NamedTuple):
+class PassEstimate(NamedTuple):
     """What a pass will take, about: calls and tokens; `usd` is None where the price is not known."""
 
     calls: int
@@ -224,7 +224,7 @@ class Estimate(NamedTuple):
     usd: float | None
 
 
-def forecast(model: Model, sizes: Iterable[tuple[int, int]]) -> Estimate:
+def forecast(model: Model, sizes: Iterable[tuple[int, int]]) -> PassEstimate:
     """Return what calls of these sizes take, each its tokens in and at most out. Nothing is asked."""
     calls = read = most = 0
     for given, replied in sizes:
@@ -232,7 +232,7 @@ def forecast(model: Model, sizes: Iterable[tuple[int, int]]) -> Estimate:
         read += given
         most += replied
     usd = list_price(model.name, getattr(model, "seller", None), Tokens(read, most)) if calls else 0.0
-    return Estimate(calls, read, most, usd)
+    return PassEstimate(calls, read, most, usd)
 
 
 def sizes_of(prompts: Iterable[tuple[str, str]], max_tokens: int) -> Iterator[tuple[int, int]]:
@@ -240,7 +240,7 @@ def sizes_of(prompts: Iterable[tuple[str, str]], max_tokens: int) -> Iterator[tu
     return ((estimated_tokens(prompt), max_tokens) for prompt in prompts)
 
 
-def sentence(what: str, estimate: Estimate, kept: int = 0) -> str:
+def sentence(what: str, estimate: PassEstimate, kept: int = 0) -> str:
     """Return a forecast in words; `kept` are those that are there already."""
     there = f" ({kept:,} there already)" if kept else ""
     if not estimate.calls:

@@ -16,7 +16,7 @@ from typing import Any
 from pytest_recall.replay.clients.patience import patient
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tap import Step, Tap
+from pytest_recall.replay.tap import CallStep, Tap
 
 
 class LazyContext(ssl.SSLContext):
@@ -239,7 +239,7 @@ def _asked(request: Any, body: bytes) -> Request:
     return Request(request.method, str(request.url), _decoded(request.headers.raw), body)
 
 
-def _as_it_is(request: Any, step: Step) -> None:
+def _as_it_is(request: Any, step: CallStep) -> None:
     """Ask for an answer that is not compressed, if it is to be recorded: people and redaction have to read it."""
     if step.record and "accept-encoding" in request.headers:
         request.headers["accept-encoding"] = "identity"

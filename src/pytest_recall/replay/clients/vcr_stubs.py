@@ -43,7 +43,7 @@ from pytest_recall.replay.exchange import Exchange, Failure, Headers
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tap import Step
+from pytest_recall.replay.tap import CallStep
 from pytest_recall.replay.tape import directly
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ _ENTRY = "recall_entry"
 # Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
 _WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)
 # What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
-_ASKED: ContextVar[Step | None] = ContextVar("recall_asked", default=None)
+_ASKED: ContextVar[CallStep | None] = ContextVar("recall_asked", default=None)
 
 
 def install(player: Player) -> list[Undo]:
@@ -227,7 +227,7 @@ class _Stubs:
 def _door(real: type, stub: Callable[[], Any]) -> Any:
     """Return what stands for the class `real` in its module: instances are stubs, all else is the class."""
 
-    class Door:
+    class StandIn:
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return stub()(*args, **kwargs)
 
@@ -245,7 +245,7 @@ def _door(real: type, stub: Callable[[], Any]) -> Any:
         def __repr__(self) -> str:
             return repr(real)
 
-    return Door()
+    return StandIn()
 
 
 def _knowing(function: Any, **names: Any) -> Any:
@@ -318,7 +318,7 @@ def _in_a_loop() -> bool:
     return asyncio is not None and asyncio._get_running_loop() is not None
 
 
-def _failed(step: Step | None, error: Exception) -> None:
+def _failed(step: CallStep | None, error: Exception) -> None:
     # After its end a tap does not listen any more: a status that is raised as an error is none.
     if step is not None and step.tap is not None:
         step.tap.failed(type(error).__name__, str(error))
@@ -376,11 +376,11 @@ class Standin:
         if step.tap is not None:
             tell(step.tap, response, is_raw(request))
 
-    def _step(self, request: Any) -> Step:
-        step: Step | None = getattr(request, "recall", None)
+    def _step(self, request: Any) -> CallStep:
+        step: CallStep | None = getattr(request, "recall", None)
         return self._decide(request) if step is None else step
 
-    def _decide(self, request: Any) -> Step:
+    def _decide(self, request: Any) -> CallStep:
         try:
             asked = request_of(request)
         except TypeError as error:
@@ -390,7 +390,7 @@ class Standin:
             ) from None
         answer = _WAITED.get()
         if answer:
-            step = Step(served=answer.pop())
+            step = CallStep(served=answer.pop())
         elif answer is None and _in_a_loop():
             with directly("by a client that would have kept its event loop waiting"):
                 step = self._player.ask(asked)
@@ -399,7 +399,7 @@ class Standin:
         if step.held is not None:
             if answer is not None:
                 raise _WaitError(step.held)
-            step = Step(served=step.held.wait())
+            step = CallStep(served=step.held.wait())
         request.recall = step
         _ASKED.set(step if step.served is None else None)
         # An answer that is not compressed can be read by people and redaction; a signed request stays as it is.

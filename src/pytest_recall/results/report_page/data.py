@@ -12,9 +12,9 @@ from pytest_recall.replay.call import Call, Tokens
 from pytest_recall.results import sentences
 from pytest_recall.results.page import moved
 from pytest_recall.results.regressions_text import link
-from pytest_recall.results.report import Entry, Report, Step, Taped
+from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, Report
 from pytest_recall.results.report_page.frame import present, well_formed
-from pytest_recall.results.scorecard import Failure, Result
+from pytest_recall.results.scorecard import CaseResult, FailureKind
 from pytest_recall.trials.cost import Bill
 from pytest_recall.trials.cost_text import price
 from pytest_recall.trials.record import Header
@@ -48,13 +48,13 @@ def plain(report: Report, links: str) -> list[dict[str, Any]]:
     return [present(_case(report.record.header, entry, links)) for entry in report.entries]
 
 
-def kinds(entry: Entry) -> list[str]:
+def kinds(entry: CaseEntry) -> list[str]:
     """Return what a case counts as among the outcomes; one in quarantine counts as that beside its outcome."""
     apart = entry.result is not None and entry.result.apart
-    return list(dict.fromkeys([entry.kind, *([Failure.QUARANTINED.value] if apart else [])]))
+    return list(dict.fromkeys([entry.kind, *([FailureKind.QUARANTINED.value] if apart else [])]))
 
 
-def _case(header: Header, entry: Entry, links: str) -> dict[str, Any]:
+def _case(header: Header, entry: CaseEntry, links: str) -> dict[str, Any]:
     told: dict[str, Any] = {
         "id": well_formed(entry.case_id),
         "kinds": kinds(entry),
@@ -82,7 +82,7 @@ def _case(header: Header, entry: Entry, links: str) -> dict[str, Any]:
     return told
 
 
-def _step(step: Step, *, told: bool) -> dict[str, Any]:
+def _step(step: CaseStep, *, told: bool) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "run": step.run,
         "day": step.day,
@@ -108,7 +108,7 @@ def line(text: str) -> str:
     return short if len(short) <= LINE else f"{short[:LINE]}…"
 
 
-def _result(header: Header, result: Result, links: str) -> dict[str, Any]:
+def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
     trial = result.trial
     answer = trial.answer
     return {
@@ -167,7 +167,7 @@ def _vote(vote: Vote) -> dict[str, Any]:
     )
 
 
-def _taped(taped: Taped) -> dict[str, Any]:
+def _taped(taped: RecordedCalls) -> dict[str, Any]:
     return present({**taped._asdict(), "calls": [present(call._asdict()) for call in taped.calls]})
 
 

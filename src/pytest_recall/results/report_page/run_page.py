@@ -12,11 +12,11 @@ from pytest_recall.results import comparison_text, gates_text, sentences
 from pytest_recall.results.headline import counted, counts, pass_rate
 from pytest_recall.results.page import COLUMNS, moved, notes, observed_lines, partial
 from pytest_recall.results.regressions_text import link
-from pytest_recall.results.report import Entry, Report, scores
+from pytest_recall.results.report import CaseEntry, Report, scores
 from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
-from pytest_recall.results.scorecard import NOT_RUN, Failure
+from pytest_recall.results.scorecard import NOT_RUN, FailureKind
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
@@ -79,8 +79,10 @@ def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
         "limit": sentences.limit(header, card),
         "gates": list(gates_text.gates_lines(card)),
         "regressions": [_failed(header, entry, links) for entry in report.regressions],
-        "news": [_failed(header, entry, links) for entry in of_kind(report, Failure.NEW)],
-        "known": [(entry.case_id, line(entry.trial.note)) for entry in of_kind(report, Failure.KNOWN) if entry.trial],
+        "news": [_failed(header, entry, links) for entry in of_kind(report, FailureKind.NEW)],
+        "known": [
+            (entry.case_id, line(entry.trial.note)) for entry in of_kind(report, FailureKind.KNOWN) if entry.trial
+        ],
         "most": MOST,
         "third": [(entry, entry.trial.error if entry.trial else "") for entry in third],
         "unrun": [entry for entry in report.entries if entry.result is None],
@@ -155,12 +157,12 @@ def _mood(report: Report) -> str:
     return "good" if all(entry.outcome in ("passed", "skipped") for entry in report.entries) else "mixed"
 
 
-def of_kind(report: Report, kind: Failure) -> list[Entry]:
+def of_kind(report: Report, kind: FailureKind) -> list[CaseEntry]:
     """Return the cases that failed in one way, by id."""
     return [entry for entry in report.entries if entry.kind == kind.value]
 
 
-def _failed(header: Header, entry: Entry, links: str) -> dict[str, Any]:
+def _failed(header: Header, entry: CaseEntry, links: str) -> dict[str, Any]:
     assert entry.result is not None
     trial = entry.result.trial
     return {
@@ -182,13 +184,13 @@ def _excerpt(text: str) -> str:
     return f"{text[:EXCERPT]}… ({len(text) - EXCERPT:,} more characters)"
 
 
-def _row(header: Header, entry: Entry) -> dict[str, Any]:
+def _row(header: Header, entry: CaseEntry) -> dict[str, Any]:
     trial = entry.trial
     return {
         "id": entry.case_id,
         "kind": entry.kind,
         "symbol": SYMBOLS[entry.outcome],
-        "apart": entry.result is not None and entry.result.apart and entry.kind != Failure.QUARANTINED.value,
+        "apart": entry.result is not None and entry.result.apart and entry.kind != FailureKind.QUARANTINED.value,
         "asked": line(entry.written.asked) if entry.written else "",
         "answer": line(trial.answer.text) if trial and trial.answer else "",
         "score": score(scores(trial)) if trial else "",
@@ -200,7 +202,7 @@ def _row(header: Header, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _facets(entries: Iterable[Entry]) -> Iterator[Facet]:
+def _facets(entries: Iterable[CaseEntry]) -> Iterator[Facet]:
     """Yield what tells these cases apart."""
     every = list(entries)
     found = {
@@ -250,7 +252,7 @@ def _against(report: Report) -> dict[str, Any] | None:
     }
 
 
-def _changed(entry: Entry) -> dict[str, Any]:
+def _changed(entry: CaseEntry) -> dict[str, Any]:
     """Return what two runs made of a case on which they do not agree."""
     assert entry.pair is not None
     assert entry.trial is not None
