@@ -29,7 +29,7 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
         place = folder / str(days)
         place.mkdir()
         run([sys.executable, str(INSIDE / "horizon_data.py"), str(place), str(days), str(QUESTIONS)], folder)
-        command = [sys.executable, "-m", "pytest_recall", "bench", "run", "--profile", "nobody.profile.yaml", "--out"]
+        command = [sys.executable, "-m", "pytest_recall", "bench", "run", "--profile", "no one.profile.yaml", "--out"]
         for number in range(rounds):
             samples.setdefault(days, []).append(run([*command, str(number)], place))
             found = json.loads((place / str(number) / "result.json").read_text())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the compiled description of the gRPC service anew, from its .proto file.
+"""Write the compiled description of the gRPC service again, from its .proto file.
 
     scripts/generate-protocol.py            rewrite it
     scripts/generate-protocol.py --check    only say whether it is out of date; exit code 1 if it is

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the generated parts of docs/reference/ anew, from the code that they describe.
+"""Write the generated parts of docs/reference/ again, from the code that they describe.
 
     scripts/generate-reference.py            rewrite them
     scripts/generate-reference.py --check    only say what is out of date; exit code 1 if anything is

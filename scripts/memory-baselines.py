@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the tables of the shipped memories, on our handbook and the samples, into docs/reference/memory-baselines.md.
 
-    scripts/memory-baselines.py            write them anew
+    scripts/memory-baselines.py            write them again
     scripts/memory-baselines.py --check    only say whether they still hold; exit code 1 if not
 
 Needs the extras `datasets` and `similarity`.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make eval/recall.yaml anew, by really running our eval set on successive dates.
+"""Make eval/recall.yaml again, by really running our eval set on successive dates.
 
     scripts/replay-eval-history.py --first 2026-09-21 --last 2026-11-20
 

@@ -3,7 +3,7 @@
     python scripts/take-screenshots.py [FOLDER]     (default: docs/pictures)
 
 All cases run twice in a copy, offline. Before the second time the assistant is told to answer only if more of the
-question is found in the handbook, as somebody might who wants fewer wrong answers: that is what the regressions are of.
+question is found in the handbook, as someone might who wants fewer wrong answers: that is what the regressions are of.
 Needs Chromium, and the extra `dev`.
 """
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# httpx loads httpcore late. Within a run of pytester, which takes out what was loaded in it, there would be a second
+# one later, whose errors httpx does not know.
+import httpcore  # noqa: F401
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -65,7 +65,7 @@ PAGES = [
     README,
     *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "changelog.d/README.md")),
     *sorted(DOCS.rglob("*.md")),
-    # Not deeper: whoever has tried an example has an environment in it.
+    # Not deeper: anyone who has tried an example has an environment in it.
     *sorted((ROOT / "examples").glob("*.md")),
     *sorted((ROOT / "examples").glob("*/*.md")),
 ]

@@ -21,7 +21,7 @@ from pytest_recall.plugin import fixtures
 from tests.test_architecture import ROOMS
 from tests.test_docs import PAGES, REFERENCE, ROOT, Block, blocks, name_of
 
-# Blocks that nobody runs
+# Blocks that no one runs
 
 PAID = "asks a paid model"
 MEMORY = "needs a persona and its days, which would take minutes to write"

@@ -18,11 +18,11 @@ TOPICS = 6
 SIZE = 20_000
 """Characters of a day, about."""
 PERSONA = {
-    "id": "nobody",
-    "name": "Nobody",
+    "id": "no one",
+    "name": "No one",
     "role": "clerk",
     "domain": "words",
-    "profile": "Nobody.",
+    "profile": "No one.",
     "communication_style": "None.",
     "sessions": [{"id": name, "kind": "group"} for name in SESSIONS],
 }
@@ -44,11 +44,11 @@ def days(count: int, words: Words) -> Iterator[tuple[str, str]]:
 
 
 def main(folder: Path, count: int, asked: int) -> None:
-    memories, qa = folder / "nobody" / f"memories-{count}d", folder / "nobody" / f"qa-{count}d"
+    memories, qa = folder / "no one" / f"memories-{count}d", folder / "no one" / f"qa-{count}d"
     memories.mkdir(parents=True)
     qa.mkdir()
-    (folder / "nobody" / "persona.yaml").write_text(json.dumps(PERSONA))
-    (folder / "nobody" / f"arcs-{count}d.yaml").write_text(json.dumps({"epoch": "2024-01-01", "arcs": []}))
+    (folder / "no one" / "persona.yaml").write_text(json.dumps(PERSONA))
+    (folder / "no one" / f"arcs-{count}d.yaml").write_text(json.dumps({"epoch": "2024-01-01", "arcs": []}))
     told = []
     for day, (text, sentence) in enumerate(days(count, Words(3)), start=1):
         (memories / f"day-{day:04}.md").write_text(text)
@@ -69,11 +69,11 @@ def main(folder: Path, count: int, asked: int) -> None:
         )
     (qa / "questions.yaml").write_text(json.dumps(questions))
     profile = {
-        "persona": {"id": "nobody", "dir": "nobody", "arcs": f"arcs-{count}d.yaml"},
+        "persona": {"id": "no one", "dir": "no one", "arcs": f"arcs-{count}d.yaml"},
         "harness": {"adapter": "sqlite-fts:index.db"},
         "run": {"ranges": ["full"]},
     }
-    (folder / "nobody.profile.yaml").write_text(json.dumps(profile))
+    (folder / "no one.profile.yaml").write_text(json.dumps(profile))
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class Corpus:
     def check(self, number: int, answer: bytes) -> None:
         """Refuse what is not the answer to this call, as a body or as its text alone."""
         body = self.calls[number].answer
-        # Cassetter writes JSON anew, so that the bytes differ.
+        # Cassetter writes JSON again, so that the bytes differ.
         if answer != body and answer != _content(body) and json.loads(answer) != json.loads(body):
             raise SystemExit(f"call {number} got another answer")
 
@@ -125,7 +125,7 @@ WAYS = {"httpx2": Way(corpus.asked, by_httpx2), "openai": Way(written_by_openai,
 
 @contextmanager
 def replaying(cassette: Cassette) -> Iterator[None]:
-    """Replay `cassette` to whoever asks in this block."""
+    """Replay `cassette` to anyone who asks in this block."""
     player = Player("replay")
     undo = watch.install(player)
     try:

@@ -41,7 +41,7 @@ def main(path: Path, rounds: int, with_yaml: bool) -> None:
         yaml.load(original, yaml.CSafeLoader)
 
     def sync() -> None:
-        # What the disk takes for the same bytes, whoever writes them.
+        # What the disk takes for the same bytes, anyone who writes them.
         draft = path.with_suffix(".draft")
         with draft.open("w", encoding="utf-8") as file:
             file.write(original)

@@ -165,7 +165,7 @@ class Repository:
         return dict(current(self._place).rows)
 
     def _run(self, *command: str, ok: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
-        # In a group of its own, so that whoever stops us can end it with all that it has started.
+        # In a group of its own, so that anyone who stops us can end it with all that it has started.
         try:
             process = subprocess.Popen(
                 command,

@@ -1,4 +1,4 @@
-"""`recall view` in a real browser: the page follows the run, and does not take away what somebody is reading."""
+"""`recall view` in a real browser: the page follows the run, and does not take away what someone is reading."""
 
 from __future__ import annotations
 

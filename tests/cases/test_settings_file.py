@@ -79,7 +79,8 @@ thresholds: {token_f1: 0.6, helpful: 1}
         (
             "owner: me\nrate_limits:\n  codex: {requests_per_minute: 5, tokens_per_minute: 5}\n",
             3,
-            "rate_limits: `codex` is a program, whose tokens nobody knows before; give it `requests_per_minute` alone",
+            "rate_limits: `codex` is a program, whose tokens are not known in advance;"
+            " give it `requests_per_minute` alone",
         ),
         (
             "owner: me\nrate_limits:\n  http://a.b/v1: {requests_per_minute: 5}\n",

@@ -82,7 +82,7 @@ def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
 def test_what_no_run_has_run_is_said_to_be_unknown(table: Path, inside: Recall) -> None:
     path = table / "table.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    # After the first run, each has run one case that nobody would choose so often.
+    # After the first run, each has run one case that no one would choose so often.
     path.write_text("".join(lines[:6] + [line for line in lines[6:] if "later" in line]), encoding="utf-8")
     done = inside(table, "backtest", "--verdicts", "table.jsonl")
     assert "of what lottery would have run: too little to judge it by. Give --verdicts" in done.out

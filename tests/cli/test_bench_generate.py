@@ -104,7 +104,7 @@ class TestQuestions:
         assert "day 1" not in (persona / "qa-10d/questions.yaml").read_text()
 
     def test_it_goes_on_where_it_was_stopped(self, bench: Command, said: Any, persona: Path) -> None:
-        """By what was done and not by the days of the questions: nobody asked about day 8."""
+        """By what was done and not by the days of the questions: no one asked about day 8."""
         path = persona / "qa-10d/questions.yaml"
         early = chat(json.dumps([proposal(1, 5)]))
         stopped = said(proposing, early, failure(401, "no such key"))

@@ -153,7 +153,7 @@ def test_what_is_applied_is_not_applied_again(verify: Verify, persona: Path) -> 
 
 
 def test_a_boundary_question_is_neither_asked_about_nor_changed(verify: Verify, persona: Path) -> None:
-    """Also where somebody else's verdict is in the journal: that is how published references came to leak."""
+    """Also where someone else's verdict is in the journal: that is how published references came to leak."""
     path = persona / "qa-10d/verification.jsonl"
     line = {"id": REFUSAL["id"], "supported": False, "suggested_reference": "Dov named $1,250."}
     more = {"question": REFUSAL["question"], "reference": REFUSAL["answer"], "relevant_days": [2]}

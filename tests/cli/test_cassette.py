@@ -144,7 +144,7 @@ def test_list_of_another_folder(project: Path, inside: Recall) -> None:
 
 
 def test_list_with_a_case_file_that_cannot_be_read(project: Path, inside: Recall) -> None:
-    """Then nobody knows what is an orphan."""
+    """Then no one knows what is an orphan."""
     cassette(project)
     (project / "eval" / "x.cases.yaml").write_text("- id: x\n", encoding="utf-8")
     done = inside(project, *LIST)

@@ -140,7 +140,7 @@ def test_a_variable_of_the_rubric(project: Path, monkeypatch: pytest.MonkeyPatch
 def test_credentials_that_no_recording_of_ours_keeps(
     project: Path, given: dict[str, Any], what: str, inside: Recall
 ) -> None:
-    """They come with files that somebody has converted or written otherwise."""
+    """They come with files that someone has converted or written otherwise."""
     write(library(project).of_case("right", "loans"), call(request=request("a")._replace(**given)))
     done = inside(project, *SCAN)
     assert done.code == 1

@@ -173,7 +173,7 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\u202etxt\x9b31m\r\x7f\x00"
 
 
 def test_nothing_recorded_steers_the_terminal(project: Path, inside: Recall) -> None:
-    """Each part of a call comes from a server, or from whoever wrote the page that an agent read."""
+    """Each part of a call comes from a server, or from anyone who wrote the page that an agent read."""
     asked = Request("GET" + EVIL, CHAT + EVIL, (("x-y" + EVIL, "v" + EVIL),), json.dumps({"prompt": EVIL}).encode())
     given = Response(
         200,

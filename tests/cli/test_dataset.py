@@ -96,7 +96,7 @@ def test_oddities_as_json(tmp_path: Path, inside: Recall) -> None:
 
 
 def test_a_published_file_is_as_it_is(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can correct its oddities; they are listed, and are no failure."""
+    """No one can correct its oddities; they are listed, and are no failure."""
     published = Published("LoCoMo", "a place, commit 1", "taken from the file")
     monkeypatch.setitem(PUBLISHED, about(odd_file(tmp_path))["sha256"], published)
     done = inside(tmp_path, "dataset", "check", "locomo.json")

@@ -1,4 +1,4 @@
-"""`recall estimate`: what the next slice costs by what its cases cost before, or that nobody knows."""
+"""`recall estimate`: what the next slice costs by what its cases cost before, or that no one knows."""
 
 from __future__ import annotations
 

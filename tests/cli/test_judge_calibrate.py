@@ -386,8 +386,8 @@ class TestBudget:
         ("option", "why"),
         [
             ("--record", "a recording has to be whole"),
-            ("--replay", "--dry-run and --replay ask nobody"),
-            ("--dry-run", "--dry-run and --replay ask nobody"),
+            ("--replay", "--dry-run and --replay ask no model"),
+            ("--dry-run", "--dry-run and --replay ask no model"),
         ],
     )
     def test_where_nothing_may_stop_halfway(self, pytester: pytest.Pytester, option: str, why: str) -> None:

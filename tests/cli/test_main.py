@@ -199,7 +199,7 @@ def test_broken_files(project: Path, command: str, name: str, content: bytes, in
 
 @pytest.mark.parametrize("arguments", [["status"], ["select"], ["schema", "cases"], ["score"], ["check"]])
 def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
-    """As under `| head -1`: nobody reads the output any more."""
+    """As under `| head -1`: no one reads the output any more."""
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(

@@ -169,4 +169,4 @@ def test_a_damaged_judgement_names_its_line(capsys: pytest.CaptureFixture[str]) 
     with Path("o/judged.jsonl").open("a") as file:
         file.write('{"id": 3}\n')
     assert main([*RUN, *ORACLE]) == 2
-    assert "o/judged.jsonl:9: is no judgement of a membench; delete the file to judge anew" in capsys.readouterr().err
+    assert "o/judged.jsonl:9: is no judgement of a membench; delete the file to judge again" in capsys.readouterr().err

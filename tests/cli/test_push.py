@@ -1,4 +1,4 @@
-"""`recall push`: the state of a branch moves on, nobody's rows are lost, and no run counts twice."""
+"""`recall push`: the state of a branch moves on, no one's rows are lost, and no run counts twice."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_outside_of_git(ran: Path, inside: Recall) -> None:
 
 @pytest.fixture
 def server() -> Iterator[tuple[Loopback, list[list[str]]]]:
-    """A server that lets nobody in, and what it was shown."""
+    """A server that lets no one in, and what it was shown."""
     shown: list[list[str]] = []
 
     def refuse(handler: BaseHTTPRequestHandler) -> None:

@@ -90,7 +90,7 @@ def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside:
     done = inside(tagged, "simulate", *SHORT)
     assert "a fail counts if 2 of up to 3 trials fail" in done.out
     assert "; 9 due in a night." in done.out
-    assert "lottery: 25 in a pull request; 9 in a night, first those that nobody ran for 7 days." in done.out
+    assert "lottery: 25 in a pull request; 9 in a night, first those that did not run for 7 days." in done.out
     done = inside(tagged, "simulate", *SHORT, "--confirm", "never", "--stalest", "never", "--late")
     assert "nights after the day's pull requests; a fail counts at once." in done.out
     assert "; 9 in a night.\n" in done.out

@@ -1,4 +1,4 @@
-"""The fold over what a memory came to: failures and what nobody can judge are in no mean."""
+"""The fold over what a memory came to: failures and what no one can judge are in no mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Artifacts: run folders that nobody shares, and finding them again."""
+"""Artifacts: run folders that no one shares, and finding them again."""
 
 from __future__ import annotations
 

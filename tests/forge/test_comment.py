@@ -1,4 +1,4 @@
-"""Comment: what is posted calls nobody, passes for nothing of ours, and fits."""
+"""Comment: what is posted calls no one, passes for nothing of ours, and fits."""
 
 from __future__ import annotations
 

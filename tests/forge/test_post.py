@@ -1,4 +1,4 @@
-"""Post: one comment and one issue, whoever else writes at the same time."""
+"""Post: one comment and one issue, no matter who else writes at the same time."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_life_of_an_issue(host: GitHub, api: hosts.GitHub) -> None:
     writes = len(host.writes)
     assert track(api, "a", "b") == f"issue {number} says so already"
     assert len(host.writes) == writes
-    # Another night with the same fails tells nobody
+    # Another night with the same fails tells no one
     assert track(api, "a", "b", night=2) == f"updated issue {number}"
     assert host.bodies(number) == []
     # A new one

@@ -1,4 +1,4 @@
-"""Repositories: real git in a folder, apart from the settings of whoever runs the tests."""
+"""Repositories: real git in a folder, apart from the settings of anyone who runs the tests."""
 
 from __future__ import annotations
 

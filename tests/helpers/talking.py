@@ -194,7 +194,7 @@ def agent(body: str) -> str:
 
 
 class Somewhere(Protocol):
-    """Whoever is asked there."""
+    """Anyone who is asked there."""
 
     url: str
 
@@ -271,7 +271,7 @@ def no_sockets(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def no_sleep(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let nobody sleep from now on, and return the list of the seconds that were asked for."""
+    """Let no one sleep from now on, and return the list of the seconds that were asked for."""
     import time
 
     import anyio

@@ -1,4 +1,4 @@
-"""Days and sessions that are missing, and those that nobody planned."""
+"""Days and sessions that are missing, and those that no one planned."""
 
 from __future__ import annotations
 

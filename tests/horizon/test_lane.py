@@ -1,4 +1,4 @@
-"""Lanes: calls one after the other, in a thread that somebody may stop waiting for."""
+"""Lanes: calls one after the other, in a thread that someone may stop waiting for."""
 
 from __future__ import annotations
 

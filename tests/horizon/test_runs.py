@@ -1,4 +1,4 @@
-"""Runs: a folder is read whoever wrote it, and a mistake in it is one sentence with its place."""
+"""Runs: a folder is read anyone who wrote it, and a mistake in it is one sentence with its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fence around texts of others: nobody inside can write its end, and what is cut is said."""
+"""The fence around texts of others: no one inside can write its end, and what is cut is said."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ HAPPENED = [
 
 def test_lines() -> None:
     assert list(judges_lines(ALL)) == [
-        "judged by models: 4 verdicts, 1 of them (25.0 %) by judges that nobody has calibrated",
+        "judged by models: 4 verdicts, 1 of them (25.0 %) by judges that are not calibrated",
         "  memory, n|n, version 00000000: 1, not calibrated",
         "  rubric, openai:m, version 1a2b3c4d: 3, kappa 0.81 over 120 answers",
         *(f"  {line}" for line in HAPPENED),
@@ -50,7 +50,7 @@ def test_what_did_not_happen_is_not_mentioned() -> None:
 
 def test_markdown() -> None:
     page = judges_markdown(ALL)
-    assert page[0] == "4 verdicts, 1 of them (25.0 %) by judges that nobody has calibrated."
+    assert page[0] == "4 verdicts, 1 of them (25.0 %) by judges that are not calibrated."
     assert "| memory | n\\|n | 00000000 | 1 | not calibrated |" in page
     assert page[-1] == "- replies that could not be used, so that another was asked for: 2"
     assert len([line for line in page if line.startswith("- ")]) == len(HAPPENED)

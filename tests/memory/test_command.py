@@ -172,7 +172,7 @@ def ends(pid: int) -> bool:
     """Whether a process ends that was killed, which takes a moment; it is killed here if it does not."""
     for _ in range(1000):
         try:
-            # Who is nobody's child any more may wait for somebody to ask how it ended.
+            # Who is no one's child any more may wait for someone to ask how it ended.
             if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").split(")")[-1].split()[0] == "Z":
                 return True
         except FileNotFoundError:

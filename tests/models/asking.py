@@ -19,7 +19,7 @@ SCHEMA = {
 
 
 class Clock:
-    """A clock that stands still unless somebody sleeps."""
+    """A clock that stands still unless someone sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0

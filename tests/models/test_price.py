@@ -82,7 +82,7 @@ def _fresh() -> Iterator[None]:
         ("gemini-2.5-flash", "google", Tokens(37, 64, 1_000), (37 * 0.30 + 64 * 2.50 + 1_000 * 0.03) / MILLION),
         # $0.02 in, and there is no output
         ("text-embedding-3-small", "openai", Tokens(8), 8 * 0.02 / MILLION),
-        # What somebody else made, at its maker's price
+        # What someone else made, at its maker's price
         ("gpt-4o-mini", "azure", Tokens(MILLION, MILLION), 0.75),
         ("gpt-4o", "openai", Tokens(0, 0, 0, 0), 0.0),
     ],
@@ -145,18 +145,18 @@ SOME = Tokens(1_000, 100, 0, 0)
         ("gpt-4o", "openai", Tokens(None, 100)),
         ("gpt-4o", "openai", Tokens(1_000, None)),
         ("gpt-4o", "openai", Tokens(2**53, -1)),
-        # nobody's model, also where a name begins like a known one
+        # no one's model, also where a name begins like a known one
         ("gpt-4o-foo", "openai", SOME),
         ("gpt-99", "openai", SOME),
         ("claude-sonnet-99", "anthropic", SOME),
         ("qwen2.5-coder-1.5b-instruct", None, SOME),
         ("gpt-oss:20b", None, SOME),
         ("llama3.2", None, SOME),
-        # somebody else's model
+        # someone else's model
         ("claude-sonnet-4-5", "openai", SOME),
         ("gpt-4o", "anthropic", SOME),
         ("my-deployment", "azure", SOME),
-        # nobody sells it under this name, though the library would take some of these for one it knows
+        # no one sells it under this name, though the library would take some of these for one it knows
         ("gpt-4o", "acme", SOME),
         ("gpt-4o", "my-openai-proxy", SOME),
         ("openai/gpt-4o", "litellm", SOME),

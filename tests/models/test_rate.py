@@ -1,4 +1,4 @@
-"""Rates: no minute has more than it may, whoever comes and whenever."""
+"""Rates: no minute has more than it may, anyone who comes and whenever."""
 
 from __future__ import annotations
 

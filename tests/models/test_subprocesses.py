@@ -48,7 +48,7 @@ def install(tmp_path: Path) -> Install:
 
 
 def gone(pid: int) -> bool:
-    """Wait until nobody with this number runs any more; one that ended and was not asked for counts as gone."""
+    """Wait until no one with this number runs any more; one that ended and was not asked for counts as gone."""
     for _ in range(500):
         try:
             os.kill(pid, 0)

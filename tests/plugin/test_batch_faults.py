@@ -139,7 +139,7 @@ class TestWhole:
         service.refusals = [(0, {})]
         checkout = project(service, "return openai_sync(question)").at(pytester)
         run(checkout).assert_outcomes(errors=6)
-        assert all("nobody knows whether a batch was made" in error for error in errors(checkout))
+        assert all("it is unknown whether a batch was made" in error for error in errors(checkout))
         assert service.requests.count("POST /v1/batches") == 1
 
     def test_one_that_takes_too_long_is_there_for_the_next_run(
@@ -195,7 +195,7 @@ class TestKilled:
         process.communicate(timeout=60)
         before = dict(service.prompts)
         service.hold = NEVER
-        # The workers see that nobody reads them any more, and go.
+        # The workers see that no one reads them any more, and go.
         wait_until(lambda: not list(checkout.artifacts.folder.glob(".batching-*")) or not _alive(checkout))
         run(checkout).assert_outcomes(passed=6)
         assert service.prompts == ASKED_ONCE | before

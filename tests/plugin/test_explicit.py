@@ -1,4 +1,4 @@
-"""Explicit runs: whoever names the cases gets them, and the schedule learns nothing unless told to."""
+"""Explicit runs: anyone who names the cases gets them, and the schedule learns nothing unless told to."""
 
 from __future__ import annotations
 

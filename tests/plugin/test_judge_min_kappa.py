@@ -1,4 +1,4 @@
-"""A judge that has not been shown to agree with people blocks nobody, where the rubric asks for that."""
+"""A judge that has not been shown to agree with people blocks no one, where the rubric asks for that."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_an_appeal_takes_back_what_a_judge_gets_wrong(pytester: pytest.Pytester)
 
 
 class TestCalibration:
-    """How much of a run rests on judges that nobody has compared with people."""
+    """How much of a run rests on judges that no one has compared with people."""
 
     CASES = (asks("a", "right"), asks("b", "right too", "memory"))
 
@@ -175,7 +175,7 @@ class TestCalibration:
     def test_without_one_all_of_it_does(self, pytester: pytest.Pytester) -> None:
         checkout = judged(*self.CASES).at(pytester)
         checkout.run("eval").stdout.fnmatch_lines(
-            ["judged by models: 2 verdicts, 2 of them (100.0 %) by judges that nobody has calibrated"]
+            ["judged by models: 2 verdicts, 2 of them (100.0 %) by judges that are not calibrated"]
         )
         assert checkout.scorecard()["judged_by_models"]["uncalibrated_share"] == 1.0
 
@@ -191,7 +191,7 @@ class TestCalibration:
         result = checkout.run("eval", "--recall-mode", "all")
         result.stdout.fnmatch_lines(
             [
-                "judged by models: 2 verdicts, 1 of them (50.0 %) by judges that nobody has calibrated",
+                "judged by models: 2 verdicts, 1 of them (50.0 %) by judges that are not calibrated",
                 f"  memory, {model('oracle')}, version *: 1, not calibrated",
                 f"  rubric, {model('oracle')}, version {version}: 1, kappa 0.81 over 120 answers",
             ]

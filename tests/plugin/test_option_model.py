@@ -1,4 +1,4 @@
-"""`--model`: the model under test, for the state as a name and for agents as somebody to ask."""
+"""`--model`: the model under test, for the state as a name and for agents as someone to ask."""
 
 from __future__ import annotations
 

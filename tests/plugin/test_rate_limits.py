@@ -69,7 +69,7 @@ def test_an_agent_of_another_client_waits(
 
 
 def test_without_a_limit_calls_are_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    """What the tests around this one would see if nobody waited, however long a busy machine takes to call."""
+    """What the tests around this one would see if no one waited, however long a busy machine takes to call."""
     checkout = project(upstream, "openai_sync").with_files({"eval/rubric.yaml": "owner: ana\n"}).at(pytester)
     upstream.clock = lambda: float(upstream.refused)  # It stands still until one is refused.
     checkout.run("eval", "--recall-mode=all", AT_ONCE).assert_outcomes(passed=8)

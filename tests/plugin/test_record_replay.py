@@ -162,7 +162,7 @@ class TestSeveralCalls:
 
 
 class TestRetries:
-    """A refusal and what came after it are recorded, and nobody waits for it again."""
+    """A refusal and what came after it are recorded, and no caller waits for it again."""
 
     @pytest.mark.parametrize("way", ["openai_sync", "openai_async", "anthropic_sync", "anthropic_async_stream"])
     def test_no_replay_waits_as_long_as_the_server_had_asked_for(

@@ -257,7 +257,7 @@ class TestUnused:
 
 
 class TestSockets:
-    """No connection opens in a replay, whoever wants one."""
+    """No connection opens in a replay, anyone who wants one."""
 
     def test_another_client_is_refused(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = recorded(pytester, upstream)

@@ -126,7 +126,7 @@ def test_the_tags_xfail_and_skip_are_the_marks(
 
 
 def test_a_case_that_passes_though_it_was_expected_to_fail_is_a_fail(pytester: pytest.Pytester) -> None:
-    # xfail_strict is set: the mark is out of date, and somebody has to look.
+    # xfail_strict is set: the mark is out of date, and someone has to look.
     checkout = ECHOING.with_cases(case("a", tags=["xfail"])).with_state(a=row(3, 3)).at(pytester)
     checkout.run("eval").assert_outcomes(failed=1)
     assert checkout.boxes() == {"a": 1}

@@ -72,7 +72,7 @@ def write(path: Path, *exchanges: Exchange, rules: Rules = RULES, **header: Any)
 
 
 def draft(path: Path, *exchanges: Exchange, rules: Rules = RULES, **header: Any) -> Path:
-    """Write a draft that nobody finished and return its path."""
+    """Write a draft that no one finished and return its path."""
     file = Draft(path, _header(header), rules)
     for exchange in exchanges:
         file.append(exchange)

@@ -24,7 +24,7 @@ from tests.replay.upstream import Deck, Upstream
 
 
 class Clock:
-    """A clock that stands still unless somebody sleeps."""
+    """A clock that stands still unless someone sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0

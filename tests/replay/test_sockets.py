@@ -1,4 +1,4 @@
-"""Sockets: none opens in a replay, whoever wants one."""
+"""Sockets: none opens in a replay, anyone who wants one."""
 
 from __future__ import annotations
 

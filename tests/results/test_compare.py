@@ -113,7 +113,7 @@ def test_a_case_that_moved_to_another_scenario_is_still_the_same() -> None:
     assert found.overall.pairs == 1
 
 
-# Fails that nobody has to believe
+# Fails by judges that fall short
 
 UNPROVEN = {"unproven": "judge rubric, m, version v is not calibrated"}
 
@@ -128,13 +128,15 @@ def test_a_fail_by_an_unproven_judge_is_no_verdict() -> None:
 
 
 def test_a_pass_that_rests_on_an_unproven_judge_is_a_pass() -> None:
-    """As it blocks nobody: what fails afterwards by a judge that is believed is a loss."""
+    """As it blocks no one: what fails afterwards by a judge that is believed is a loss."""
     found = compare(record([trial("a", PASSED, **UNPROVEN)]), run({"a": FAILED}))
     assert [pair.case_id for pair in found.lost] == ["a"]
 
 
 def test_where_only_unproven_fails_are_left_it_is_said() -> None:
-    with pytest.raises(RecallError, match=r"0 have another text, 1 fail by judges that nobody has to believe\)"):
+    with pytest.raises(
+        RecallError, match=r"0 have another text, 1 fail by judges that fall short of the required agreement\)"
+    ):
         compare(record([trial("a", FAILED, **UNPROVEN)]), run({"a": PASSED}))
 
 

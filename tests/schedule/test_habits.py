@@ -59,7 +59,7 @@ def test_drift_is_what_fails_twice_outside_of_pull_requests() -> None:
         night(90, *stays, cases[8]),
     ]
     found = habits(runs)["drift"]
-    # 100 cases for 60 days and 93 for 30, without the last fail, of which nobody knows; but one case had failed before.
+    # 100 cases for 60 days and 93 for 30, without the last fail, of which no one knows; but one case had failed before.
     assert found.value == pytest.approx(6 / (100 * 30 + 99 * 30 + 93 * 30))
     assert found.told == "cases that broke for good outside of pull requests: 6, in days of cases: 8,760"
 

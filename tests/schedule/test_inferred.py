@@ -67,7 +67,7 @@ def test_a_fail_before_the_passes_is_found_by_the_lapse() -> None:
     steps = [step(TODAY, False), step(TODAY + days(1), True), step(TODAY + days(4), True)]
     after = replayed(base, steps)
     assert after is not None
-    # Nobody knows the days of the fail and of the first pass: they are taken to be late.
+    # No one knows the days of the fail and of the first pass: they are taken to be late.
     assert told(between(base, after)) == [(1, "failed"), (1, "passed"), (4, "passed")]
 
 

@@ -239,7 +239,7 @@ def test_what_came_to_no_verdict_is_read_again(waiting: dict[str, Unanswered]) -
     text = parse_state(written(many(3)), NAME).updated({}, unanswered=waiting)
     assert parse_state(text, NAME).unanswered == waiting
     assert parse_state(text, NAME).updated({}, unanswered={}) == written(many(3))
-    # A file that somebody has edited is read as YAML.
+    # A file that someone has edited is read as YAML.
     assert parse_state(text.replace("box: 1,", "box:  1,"), NAME).unanswered == waiting
 
 

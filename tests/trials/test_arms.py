@@ -95,7 +95,7 @@ def test_a_series_of_a_baseline_comes_to_one_verdict() -> None:
     assert found.baselines[0].counts == {"passed": 1}
 
 
-# Nobody else hears of them
+# No one else hears of them
 
 outcomes = st.sampled_from(Outcome)
 of_baselines = st.lists(

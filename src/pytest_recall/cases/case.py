@@ -139,7 +139,7 @@ def _asks_one_way(schema: dict[str, Any]) -> None:
 class Case(_Written):
     """One eval case: what to ask, what to expect, who judges."""
 
-    # Built at once, with what it is made of: whoever imports it has cases to validate.
+    # Built at once, with what it is made of: every importer has cases to validate.
     model_config = ConfigDict(json_schema_extra=_asks_one_way, defer_build=False)
 
     id: str = Field(

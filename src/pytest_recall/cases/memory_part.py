@@ -17,7 +17,7 @@ from pytest_recall.files.errors import RecallError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryContext:
-    """When and where a memory is asked; None where nobody says.
+    """When and where a memory is asked; None where it is not given.
 
     `session` is the id of the conversation in which the question comes up, `date` its day as text,
     `checkpoint` the name of the point of a longer history after which it is asked.
@@ -28,7 +28,7 @@ class QueryContext:
     checkpoint: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """Return plain JSON types; what nobody says is left out."""
+        """Return plain JSON types; what is not given is left out."""
         given = {"session": self.session, "date": self.date, "checkpoint": self.checkpoint}
         return {name: value for name, value in given.items() if value is not None}
 

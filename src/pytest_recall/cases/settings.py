@@ -137,7 +137,8 @@ class Rubric(BaseModel):
     )
     quarantine_lapses: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=4,
-        description="After how many falls from a higher box a case flips a coin, and blocks nobody; null for never.",
+        description="After how many falls from a higher box a case is quarantined, so that its failures do not fail the"
+        " run; null for never.",
     )
     quarantine_days: Some = Field(
         default=30, description="For how many days at most; from then on its fails count like any other's."
@@ -284,7 +285,7 @@ class Rubric(BaseModel):
                 ) from None
             if key in PROGRAMS and limit.tokens_per_minute is not None:
                 raise ValueError(
-                    f"`{key}` is a program, whose tokens nobody knows before; give it `requests_per_minute` alone"
+                    f"`{key}` is a program, whose tokens are not known in advance; give it `requests_per_minute` alone"
                 )
             if target in named:
                 raise ValueError(f"`{key}` is the same as `{named[target]}`; give one of them")
@@ -344,5 +345,5 @@ class Rubric(BaseModel):
         return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
 
 
-DEFAULT_RUBRIC = Rubric.model_construct(owner="nobody")  # Not built, where nobody writes one: that takes a while.
+DEFAULT_RUBRIC = Rubric.model_construct(owner="nobody")  # Not built, where no one writes one: that takes a while.
 """What holds where there is no `rubric.yaml`."""

@@ -24,7 +24,7 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "apply", "fold the finished trials of a run into eval/recall.yaml", run, DETAILS)
     parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
-    parser.add_argument("--explicit", action="store_true", help="also a run of cases that somebody chose by hand")
+    parser.add_argument("--explicit", action="store_true", help="also a run of cases that someone chose by hand")
 
 
 def run(args: argparse.Namespace) -> int:

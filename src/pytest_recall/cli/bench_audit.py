@@ -17,7 +17,7 @@ SEED = 42
 DETAILS = """\
 Writes audit/CHECKPOINT.jsonl into the run's folder, and a page to read beside it: of each checkpoint every
 answer below 6, failures first, and a tenth of the perfect ones. With --persona, the texts of the relevant
-days stand beside. Somebody, a person or an agent, fills in `verdict`, and `note` if there is something to say:
+days stand beside. Someone, a person or an agent, fills in `verdict`, and `note` if there is something to say:
 
   judge-false-negative  the judge gave too few points
   judge-false-positive  the judge gave too many points

@@ -9,8 +9,8 @@ from pathlib import Path
 from pytest_recall.cli.common import Commands, placeless
 
 DETAILS = """\
-Reads DIR/persona.yaml, the story and all days, and asks nobody. It looks for fields that are wrong or
-unknown, arcs outside of their limits, sessions that nobody declared, days and sessions that are missing or
+Reads DIR/persona.yaml, the story and all days, and asks no model. It looks for fields that are wrong or
+unknown, arcs outside of their limits, sessions that no one declared, days and sessions that are missing or
 too many, what is confidential in one session and told in another, beliefs that are corrected before their
 day, and dates that contradict the calendar. Each finding has its file and its line.
 

@@ -39,7 +39,7 @@ def add_persona(parser: argparse.ArgumentParser) -> None:
 
 
 class Usual(NamedTuple):
-    """How a model is asked where nobody says; `timeout` is in milliseconds."""
+    """How a model is asked where none is given; `timeout` is in milliseconds."""
 
     temperature: float
     max_tokens: int
@@ -197,7 +197,7 @@ def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
     from pytest_recall.horizon.passes.work import Work, seed_of
 
     if seed_of(selector) is not None:
-        raise RecallError(f"--model: {selector!r} asks nobody, and this needs somebody who understands; name a model")
+        raise RecallError(f"--model: {selector!r} asks no model, and this needs one; pass a real model")
     with model_of(selector, args.timeout, root_of(args)) as model:
         if not args.dry_run:
             model.ready()

@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser, base: str, usual: Usual) -> Non
     add_folders(parser, base)
     add_days(parser)
     add_asking(parser, usual)
-    parser.add_argument("--overwrite", action="store_true", help="write anew what is there")
+    parser.add_argument("--overwrite", action="store_true", help="overwrite existing files")
 
 
 def daily(

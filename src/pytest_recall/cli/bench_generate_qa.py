@@ -148,7 +148,7 @@ def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, write
         plain = {"version": 1, "windows": len(wanted)}
         print(json.dumps({**plain, **(estimate._asdict() if estimate else {"calls": 0})}, indent=2))
     elif estimate is None:
-        print(f"{plural(len(wanted), 'window')}, and nobody is asked")
+        print(f"{plural(len(wanted), 'window')}, and no model is asked")
     else:
         print(sentence(plural(len(wanted), "window"), estimate))
     return 0

@@ -19,7 +19,7 @@ Days come one after the other, since each is shown the calls of the day before, 
 
   recall bench generate-tool-calls --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
 
---model offline asks no model: each line of the notes with a figure, a date or somebody's words is a call.
+--model offline asks no model: each line of the notes with a figure, a date or someone's words is a call.
 
 Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DETAILS = """\
 DIR is the persona's folder. Each question is held against the texts of its relevant days: whether they are there,
 whether they have the values and dates of the reference and the names of the question, whether an expected refusal
-tells what it must not, whether a belief that was corrected is asked as if it still held. Nobody is asked, and what
+tells what it must not, whether a belief that was corrected is asked as if it still held. No model is asked, and what
 is put in other words is not understood: a warning is something to look at, an error something to correct.
 
   recall bench lint personas/assistant --arcs arcs-180d.yaml

@@ -28,7 +28,7 @@ where one was stopped; a question, its reference or its days that were changed a
 again. --dry-run says what it would take.
 
 --apply writes suggested references and `irrelevant_after` into the questions, with the old text in verification.jsonl
-first; without --model it asks nobody, and applies the verdicts that there are. A suggestion with a value that is in
+first; without --model it asks no model, and applies the verdicts that there are. A suggestion with a value that is in
 none of the relevant days is not applied, and neither is any for a question about what may be told where.
 
   recall bench verify personas/assistant --arcs arcs-60d.yaml --model anthropic:claude-opus-4-7 --sample 50 --dry-run

@@ -1,4 +1,4 @@
-"""`recall cassette`: what is recorded, whether it is whole, what it gives away, and what nobody needs."""
+"""`recall cassette`: what is recorded, whether it is whole, what it gives away, and what is not needed."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ those of the rubric, or of --baselines.
 
 A run by batch is asked for with --batch: a case that ran by batch before is taken for what it
 cost there. Else its calls to OpenAI and Anthropic are taken at half price, which is said, since
-nobody knows yet which of them batches take. Without --batch all calls are at full price.
+no one knows yet which of them batches take. Without --batch all calls are at full price.
 
 With --budget the exit code is 1 if the estimate is higher, or if it leaves a case out.
 The newest {RUNS} runs are read; --runs changes that.

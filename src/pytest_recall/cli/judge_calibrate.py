@@ -37,7 +37,7 @@ DETAILS = """\
 LABELS has one JSON object on each line: an answer, with the verdict of a person.
   {"id": "1", "question": "…", "expected": "…", "answer": "…", "label": "pass"}
 More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, note. `recall audit
-RUN --to-labels LABELS` adds answers of a run that somebody has graded.
+RUN --to-labels LABELS` adds answers of a run that someone has graded.
 
 Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is put
 all of them. A judgement that cannot be read or had is listed apart, and is no score.
@@ -152,7 +152,7 @@ def _check(args: argparse.Namespace) -> None:
         other = "--dry-run counts" if args.record is None else "--record makes"
         raise RecallError(f"{other} calls, and --replay makes none; give one of them")
     if args.budget is not None and (args.dry_run or args.replay is not None or args.record is not None):
-        other = "--dry-run and --replay ask nobody" if args.record is None else "a recording has to be whole"
+        other = "--dry-run and --replay ask no model" if args.record is None else "a recording has to be whole"
         raise RecallError(f"--budget is for a calibration that may stop halfway, and {other}; leave one of them out")
     if args.fresh and (args.record is not None or args.replay is not None):
         raise RecallError("--fresh has no effect with --record or --replay, which use no kept reply; remove it")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DETAILS = """\
 PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
 Each conversation is stored once, and each question is asked. Printed is a table by category: the mean
-of each metric with its 95 % interval, apart from questions that failed and those that nobody can judge.
+of each metric with its 95 % interval, apart from questions that failed and those that cannot be judged.
 
 Every question is written down as it is answered, in eval/_artifacts/membench or in --out. The same command
 goes on where one was stopped, and asks questions again at which the memory broke or ran out of time, unless
@@ -151,7 +151,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Reported]:
-    """Return what others report, if it is asked for. Raises RecallError where nobody does."""
+    """Return what others report, if it is asked for. Raises RecallError where no one does."""
     from pytest_recall.datasets.reported import REPORTED, reported_on
     from pytest_recall.files.errors import RecallError
 

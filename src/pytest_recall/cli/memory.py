@@ -32,7 +32,7 @@ Exits with 1 if a call failed or a fact did not come back, and says which. A fac
 in other words is reported, and no error: some systems rewrite what they keep.
 """
 LIST = """\
-Asks nobody: it looks whether what a form needs is installed.
+Asks no model: it looks whether what a form needs is installed.
 """
 _FACTS = MemoryPart(
     facts=(

@@ -29,7 +29,7 @@ def add(commands: Commands) -> None:
         "-o", "--out", type=Path, metavar="DIR", help="the folder of the run (default: one in eval/_artifacts)"
     )
     parser.add_argument("--apply", action="store_true", help="fold it into eval/recall.yaml as well")
-    parser.add_argument("--explicit", action="store_true", help="with --apply, also cases that somebody chose by hand")
+    parser.add_argument("--explicit", action="store_true", help="with --apply, also cases that someone chose by hand")
 
 
 def run(args: argparse.Namespace) -> int:

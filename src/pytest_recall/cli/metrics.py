@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
                     refuse(*(f"{where}:{number}: {message}" for message in error.messages))
                     continue
                 if not (args.summary_only or args.table):
-                    # At once: whoever writes a line to a pipe may wait for its values before the next one.
+                    # At once: a program that writes a line to a pipe may wait for its values before the next one.
                     print(json.dumps(retrieval_text.line(one, values)), flush=True)
     except KeyboardInterrupt:
         raise StoppedError("stopped before the end, so that there is no summary; what was printed holds") from None

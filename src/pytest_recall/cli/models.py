@@ -32,7 +32,7 @@ no effect there. It costs next to nothing, and finds a wrong key before a run do
 Exits with 1 if no reply came, and a sentence says why.
 """
 LIST = """\
-Asks nobody: it looks whether the package is installed, the key is set and the program is on PATH.
+Asks no model: it looks whether the package is installed, the key is set and the program is on PATH.
 """
 _QUESTION = Ask(messages=(Message("user", "Reply with the one word: ready"),), max_tokens=256)
 # One of each form, so that what is missing for it can be looked up.

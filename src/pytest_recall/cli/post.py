@@ -29,7 +29,7 @@ DETAILS = """\
   recall post issue      an issue for the cases that fail: opened, kept up to date, closed
   recall post status     a status for a commit that no workflow runs for
 
-What is posted calls nobody: names, references and links in answers are taken apart. The token is in GITHUB_TOKEN or
+What is posted calls no one: names, references and links in answers are taken apart. The token is in GITHUB_TOKEN or
 GH_TOKEN, on GitLab in GITLAB_TOKEN. On GitHub, a pull request from a fork has a token that may not write: the page
 then goes into the summary of the job, and the exit code is 0.
 """
@@ -41,13 +41,13 @@ ISSUE = """\
 A case is on the issue from a fail until it passes or is deleted; a night that did not ask it changes nothing. A fail in
 quarantine, or by a judge that may not block, is none.
 
-  nobody failed, no issue          nothing
+  no case failed, no issue         nothing
   a case fails, no issue           an issue is opened
   a case fails that is not on it   a comment says which; a closed issue is opened again
   all have passed                  a comment says so, and the issue is closed
-  anything else                    the text is brought up to date, which tells nobody
+  anything else                    the text is brought up to date, without a notification
 
-An issue that somebody closed as not planned stays closed.
+An issue that someone closed as not planned stays closed.
 """
 
 
@@ -195,7 +195,7 @@ def _github(args: argparse.Namespace, job: CiJob) -> GitHub:
 
 
 def _instead(job: CiJob, sheet: post.Posting, error: RecallError) -> int:
-    """Put the page into the job's summary; return 0 if the token is a fork's, which is nobody's mistake."""
+    """Put the page into the job's summary; return 0 if the token is a fork's, which is not a mistake."""
     if job.summary is not None:
         with job.summary.open("a", encoding="utf-8") as file:
             file.write(sheet.page() + "\n")

@@ -34,7 +34,9 @@ higher box, and take it back when it has passed three times in a row, or after
 
 def add(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "quarantine", "list the cases whose fails block nobody, or change that", run, DETAILS)
+    parser = command(
+        commands, "quarantine", "list the cases whose failures do not fail the run, or change that", run, DETAILS
+    )
     parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case to set apart or to take back")
     parser.add_argument("--release", action="store_true", help="take the case back")
     parser.add_argument("--days", type=days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")

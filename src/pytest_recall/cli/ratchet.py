@@ -19,7 +19,7 @@ from pytest_recall.schedule.state import current
 
 DETAILS = f"""\
 A gate is raised to the lowest rate at which it stood after each of the last {RUNS} runs of the
-schedule that asked its cases anew, and stands now, rounded down to whole percent. It stays as it
+schedule that asked its cases again, and stands now, rounded down to whole percent. It stays as it
 is with fewer such runs in eval/_artifacts, where these asked fewer cases than it needs verdicts,
 or where it was missed. No gate is ever lowered.
 

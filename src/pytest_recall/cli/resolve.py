@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         place = Place(Path.cwd(), path.parent)
     if not path.exists():
         raise RecallError(f"{name}: no such file; give the path of the state file with the conflict")
-    # A file elsewhere is nobody's state, and needs no folder for a lock beside it.
+    # A file elsewhere is no one's state, and needs no folder for a lock beside it.
     shared = path.name == place.state.name
     if shared:
         place.artifacts.make()

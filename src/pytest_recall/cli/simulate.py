@@ -223,7 +223,7 @@ def _box_1(rubric: Rubric) -> str:
 def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: SliceSizes, seeds: int) -> list[str]:
     confirm = "counts at once" if rule is None else f"counts if {rule.needed} of up to {rule.tries} trials fail"
     nightly = "all that is due" if rubric.nightly_max_cases is None else f"{rubric.nightly_max_cases:,} due"
-    stale = "" if sizes.stalest is None else f", first those that nobody ran for {plural(sizes.stalest, 'day')}"
+    stale = "" if sizes.stalest is None else f", first those that did not run for {plural(sizes.stalest, 'day')}"
     when = "after" if world.late else "before"
     notes = [
         f"{plural(len(world.cases), 'case')} under {plural(len(world.tags), 'tag')};"

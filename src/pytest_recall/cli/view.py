@@ -14,7 +14,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.journal import NAME
 
 DETAILS = """\
-Serves the page of `recall report` on 127.0.0.1, to nobody but this machine, until Ctrl+C. While the run goes on the
+Serves the page of `recall report` on 127.0.0.1, to no one but this machine, until Ctrl+C. While the run goes on the
 page shows what has come; `latest` is whatever run is the newest then.
 
   recall view --open
@@ -74,7 +74,7 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Tell of what went wrong here, and not of somebody who left before the page was there."""
+        """Tell of what went wrong here, and not of a reader who left before the page was there."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -121,4 +121,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a line every two seconds tells nobody anything."""
+        """Say nothing: a line every two seconds helps no reader."""

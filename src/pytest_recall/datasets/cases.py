@@ -88,7 +88,7 @@ class DatasetCases:
         return self._cases[question.id]
 
     def measured(self, entry: QuestionEntry, answer: Answer, *, whole: bool) -> dict[str, Value] | None:
-        """Return what an answer to the question comes to, by metric; None where nobody can judge it.
+        """Return what an answer to the question comes to, by metric; None where it cannot be judged.
 
         `whole` says that the memory returned all that it would show a model.
         """

@@ -119,7 +119,7 @@ class Dataset(NamedTuple):
     format: Format
 
     def samples(self) -> Iterator[Sample]:
-        """Yield each conversation with its questions, in the order of the file; it is read anew each time.
+        """Yield each conversation with its questions, in the order of the file; it is read again each time.
 
         Raises RecallError at the first row that does not fit, and for a file that has none.
         """
@@ -142,7 +142,7 @@ class Dataset(NamedTuple):
 
 
 class Reader:
-    """Hands out the samples of a dataset by row. It holds one, and reads on from there; going back begins anew."""
+    """Hands out the samples of a dataset by row. It holds one, and reads on from there; going back begins again."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset

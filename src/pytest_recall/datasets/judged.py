@@ -65,7 +65,7 @@ class _Counted:
         before = 0 if self.tape is None else len(self.tape.made)
         reply = self.model.ask(ask)
         made = [] if self.tape is None else self.tape.made[before:]
-        # What calls no upstream, such as an object of somebody's own, is asked also where others are replayed.
+        # What calls no upstream, such as an object that the user wrote, is asked also where others are replayed.
         source = "replayed" if made and all(one.source == "replayed" for one in made) else "live"
         self.calls.append(call_of_reply(self.model, reply, source, self.rubric.prices))
         return reply
@@ -151,7 +151,7 @@ def judge_all(
     """Judge the answers that are in `found`, but for those whose verdict is in `folder`, which takes in each at once.
 
     `fresh` asks about all of them. Raises RecallError where no question has an answer, for a judge that must not
-    judge, and for a run that somebody stops; MissError for a call that must not begin.
+    judge, and for a run that is stopped; MissError for a call that must not begin.
     """
     metric = f"{bench.dataset.format}_judge"
     with locked(folder / ".lock"):

@@ -48,7 +48,7 @@ class QuestionLine:
     """One question that was asked.
 
     `values` are its metrics; one with an `error` has none, and neither has one that is `unjudged`, which
-    says why nobody can judge it. `answer` is what the memory answered, None where it handed out passages
+    says why it cannot be judged. `answer` is what the memory answered, None where it handed out passages
     alone. `seconds` is how long the memory took for it; `ingest_seconds` and `units` are those of what was
     stored just before it, None where nothing was.
     """
@@ -120,7 +120,7 @@ class JudgedAnswer:
 class CategoryResult(NamedTuple):
     """What the questions of a category, or all of them, came to: `n` were asked, `failures` broke.
 
-    `unjudged` are those that nobody can judge. Neither these nor failures are in the means.
+    `unjudged` are those that cannot be judged. Neither these nor failures are in the means.
     """
 
     n: int
@@ -219,7 +219,7 @@ def fold(lines: Iterable[QuestionLine], total: int) -> MembenchSummary:
 def by_file(trials: Iterable[Trial]) -> dict[str, MembenchSummary]:
     """Return what the questions of datasets came to, of which the `trials` are, by the file that names the dataset.
 
-    A trial that was skipped, such as of what nobody can judge, is not judged; one with an error is a failure.
+    A trial that was skipped, such as of what cannot be judged, is not judged; one with an error is a failure.
     """
     lines: dict[str, list[QuestionLine]] = {}
     for trial in trials:

@@ -51,7 +51,7 @@ def begun(folder: Path, arguments: Arguments) -> Iterator[QuestionLine]:
                 continue
             yield QuestionLine.from_json(record)
         except (ValueError, KeyError, TypeError, AttributeError):
-            raise RecallError(f"{path}:{number}: is no line of a membench; delete the folder to begin anew") from None
+            raise RecallError(f"{path}:{number}: is no line of a membench; delete the folder to start again") from None
 
 
 def folder_of(named: str, *beside: Path) -> Path | None:
@@ -80,7 +80,7 @@ def judged(folder: Path) -> Iterator[JudgedAnswer]:
             yield JudgedAnswer.from_json(record)
         except (ValueError, KeyError, TypeError, AttributeError):
             raise RecallError(
-                f"{path}:{number}: is no judgement of a membench; delete the file to judge anew"
+                f"{path}:{number}: is no judgement of a membench; delete the file to judge again"
             ) from None
 
 
@@ -161,8 +161,8 @@ def go_on(
     """Ask the questions that the journal in `folder` has no verdict on yet, and return what all of them came to.
 
     A question that failed is asked again, unless the run `keeps_failed` ones. `allowed` says that a memory may be
-    reset that is not empty; `tell` takes sentences for whoever waits. Raises RecallError, also for a run that
-    somebody stops; what was asked is in the journal.
+    reset that is not empty; `tell` takes sentences for the caller. Raises RecallError, also for a run that
+    is stopped; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing:

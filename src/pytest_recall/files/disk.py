@@ -43,7 +43,7 @@ def check_link(*paths: Path) -> None:
 def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False, at_most: int | None = None) -> str:
     """Return the text of `path`, without a byte-order mark and with `\\n` line ends.
 
-    `whole_lines` leaves out a last line that has no end, which somebody may still be writing.
+    `whole_lines` leaves out a last line that has no end, which someone may still be writing.
 
     Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8 or
     is larger than `at_most` bytes (default: `MAX_BYTES`).
@@ -135,7 +135,7 @@ def make_ignored(folder: Path, why: str = "") -> None:
 
 
 def prepare_lock() -> None:
-    """Load what `locked` needs, for whoever has time now and not then."""
+    """Load what `locked` needs, for a caller that has time now and not then."""
     import filelock  # noqa: F401
 
 

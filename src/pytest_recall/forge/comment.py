@@ -17,7 +17,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!/?(?:details|summary|br)\s*/?>)", re.IGNO
 _LINE_START = re.compile(r"^([ \t>*+-]*)/", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _APART = "\u200b"
-# What a host turns into a notice to somebody, a backlink or a command, and between what it is taken apart.
+# What a host turns into a notice to someone, a backlink or a command, and between what it is taken apart.
 _LOUD = (
     (re.compile(rf"@(?!{_APART})"), f"@{_APART}"),
     (re.compile(r"([#!])(?=\\?\w)"), rf"\1{_APART}"),
@@ -37,7 +37,7 @@ def marker(name: str) -> str:
 
 
 def is_marked(body: str, name: str) -> bool:
-    """Return whether a page begins with the marker of `name`; what stands further down is somebody's text."""
+    """Return whether a page begins with the marker of `name`; what stands further down is someone's text."""
     return body.partition("\n")[0].rstrip("\r") == marker(name)
 
 
@@ -47,7 +47,7 @@ def same(body: str, other: str) -> bool:
 
 
 def quiet(text: str) -> str:
-    """Return Markdown that calls nobody: no mention, reference, link, HTML, hidden comment or command works in it.
+    """Return Markdown that calls no one: no mention, reference, link, HTML, hidden comment or command works in it.
 
     Looks as it did, but for HTML, which shows. `<details>`, `<summary>` and `<br>` stay what they are.
     """
@@ -131,7 +131,7 @@ class Move(Enum):
 
 
 class Known(NamedTuple):
-    """An issue as it is: `declined` if somebody closed it as not planned.
+    """An issue as it is: `declined` if someone closed it as not planned.
 
     `failing` are the cases that it says fail; None if they were too many to be kept.
     """
@@ -181,7 +181,7 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
     if not known.is_open:
         if news or run.troubles:
             return Decision(Move.REOPEN, failing, news)
-        # Nobody is told, but a case that has passed since and fails again is then news.
+        # No one is told, but a case that has passed since and fails again is then news.
         return Decision(Move.NOTHING if failing == known.failing else Move.UPDATE, failing)
     return Decision(Move.UPDATE if failing or run.troubles else Move.CLOSE, failing, news)
 
@@ -195,7 +195,7 @@ def remembered(failing: Iterable[str] | None) -> str:
 
 
 def recollect(body: str, name: str) -> frozenset[str] | None:
-    """Return the failing cases in the text of the issue `name`. Raises RecallError if somebody has edited them."""
+    """Return the failing cases in the text of the issue `name`. Raises RecallError if someone has edited them."""
     line = [*body.replace("\r\n", "\n").split("\n", 2), ""][1]
     found = _MEMORY.fullmatch(line)
     try:

@@ -32,7 +32,7 @@ _Ours = TypeVar("_Ours", Comment, Issue)
 
 
 class Posting(NamedTuple):
-    """What is posted: the `name` of the marker, Markdown that nobody vouches for, and whence it comes."""
+    """What is posted: the `name` of the marker, Markdown that is not trusted, and where it comes from."""
 
     name: str
     text: str
@@ -58,7 +58,7 @@ class Posting(NamedTuple):
 def comment(host: Host, number: int, name: str, body: str, *, dry: bool = False) -> str:
     """Make `body` the one comment called `name` on a pull request or an issue; return what was done.
 
-    Of several, which runs at the same time may have written, the oldest stays. A comment of somebody else is no
+    Of several, which runs at the same time may have written, the oldest stays. A comment of someone else is no
     comment of ours, whatever it begins with. Raises what the host does.
     """
     login = host.login()
@@ -135,7 +135,7 @@ def _changed(host: Tracker, found: Issue, told: Decision, body: str, name: str, 
         return f"issue {found.number} says so already"
     if dry:
         return f"would have {done} issue {found.number}" + (f": {says}" if says else "")
-    # The comment comes first: whoever dies between the two says it once, and not never.
+    # The comment comes first: a process that dies between the two says it once, and not never.
     if says:
         comment(host, found.number, name, f"{marker(name)}\n{says}")
     state = {Move.CLOSE: "completed", Move.REOPEN: "open"}.get(told.move)

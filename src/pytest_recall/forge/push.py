@@ -194,7 +194,7 @@ def push(
 ) -> Pushed:
     """Fold the run in the folder `run` into the state at the tip of the branch, and push that as eval-bot.
 
-    The checkout at hand stays as it is. If somebody else pushes first, the run is folded into what they pushed, so
+    The checkout at hand stays as it is. If someone else pushes first, the run is folded into what they pushed, so
     that nothing of either is lost. The commit says which trials are in it, and no trial is folded into a branch again.
     With `once`, nothing is done on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run
     is then as it was, and can be pushed later.

@@ -23,7 +23,7 @@ EVIDENCE = 6_000
 """Characters of the days' texts that an item has at most."""
 _PASSAGES, _SNIPPET = 10, 700
 _WRITTEN = ("verdict", "cause", "corrected", "note")
-"""What somebody writes into an item."""
+"""What someone writes into an item."""
 
 
 class Exported(NamedTuple):
@@ -53,7 +53,7 @@ def export(
 ) -> list[Exported]:
     """Write what to look at again at some checkpoints, below the run's `folder`; `page` makes a readable text of it.
 
-    What somebody has written stays, also into items that would not be drawn now. What he has written of another
+    What someone has written stays, also into items that would not be drawn now. What he has written of another
     answer than the run has now goes to `stale.jsonl`. Raises RecallError and OSError.
     """
     # Read all before anything is written, so that a mistake in one file leaves every file as it is.

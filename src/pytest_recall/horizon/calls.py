@@ -33,7 +33,7 @@ Costs = list[float | None]
 class SpentError(BaseException):
     """A call that must not begin, since the money is spent.
 
-    It is no `Exception`, so that nobody takes it for what became of a question: that one was not asked.
+    It is no `Exception`, so that no one takes it for what became of a question: that one was not asked.
     """
 
 
@@ -41,7 +41,7 @@ class SpentError(BaseException):
 class QuestionCalls:
     """The calls about one question: the cost of each, None if it is not known, and where they are recorded.
 
-    `closed` says why no call may begin, if that is so; `whole` is for whoever knows that the question is done.
+    `closed` says why no call may begin, if that is so; `whole` is for the caller that knows that the question is done.
     """
 
     costs: Costs = field(default_factory=list)
@@ -63,7 +63,7 @@ class QuestionCalls:
         before = len(made)
         with self._asking(kind):
             reply = model.ask(ask)
-        # What calls no upstream, such as an object of somebody's own, is asked also where others are replayed.
+        # What calls no upstream, such as an object that the user wrote, is asked also where others are replayed.
         if len(made) > before and all(one.source == "replayed" for one in made[before:]):
             self.costs.append(0.0)
         else:
@@ -117,7 +117,7 @@ class Counted:
 
     @property
     def seller(self) -> str | None:
-        """Who sells it, None if nobody does, or nobody knows."""
+        """Who sells it, None if no vendor does, or it is unknown."""
         return getattr(self._model, "seller", None)
 
     def ask(self, ask: Ask) -> Reply:
@@ -255,7 +255,7 @@ class RunModels:
     def unrecorded(self, names: Iterable[str]) -> int:
         """Return how many of these questions have no cassette, where calls are recorded.
 
-        Objects of somebody's own may call nobody, and leave no recording.
+        Objects that the user wrote may make no call, and leave no recording.
         """
         if self._shelf is None or not self._upstream or self.mode not in ("record", "missing"):
             return 0

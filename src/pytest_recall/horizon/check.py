@@ -59,7 +59,7 @@ def check(corpus: Corpus) -> list[ToldFinding]:
     try:
         days = corpus.days
     except RecallError as error:
-        # A story that nobody has written yet can still be looked at.
+        # A story that no one has written yet can still be looked at.
         return [
             *_places(corpus, found),
             ToldFinding(str(corpus.memories), 1, "warning", "unwritten", str(error.messages[0])),

@@ -106,7 +106,7 @@ def _of_arcs(persona: Persona, story: Story) -> Iterator[Finding]:
                 yield found("error", "directive", (*where, "directives", number, "day"), told)
         yield from _of_correction(found, arc, where)
         if arc.primary_session is None:
-            told = f"{arc.id}: has no primarySession, so that nobody writes about it; name one"
+            told = f"{arc.id}: has no primarySession, so that no one writes about it; name one"
             yield found("warning", "unwritten", where, told)
         for key, sessions in (
             ("primarySession", [arc.primary_session]),

@@ -174,7 +174,7 @@ class QuestionRow:
 class QuestionFile:
     """The rows of a file of questions, none if there is no file. Raises RecallError if it cannot be read as YAML.
 
-    What is written anew is what changes: every other byte stays.
+    What is written again is what changes: every other byte stays.
     """
 
     def __init__(self, path: Path) -> None:
@@ -275,7 +275,7 @@ class Covered:
 
     A window is noted with the ids of its questions before these are in their file, and counts once one of them
     is there: so that a pass that is killed in between neither repeats a window nor leaves one out. Who deletes
-    all questions of a window has them written anew. Raises RecallError if the file cannot be read.
+    all questions of a window has them written again. Raises RecallError if the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:

@@ -37,7 +37,7 @@ class JudgedPoints(NamedTuple):
 
 
 class RunJudge(Protocol):
-    """Whoever gives points."""
+    """What gives points for answers."""
 
     def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
         """Return the points; of the story, what was told up to `last_day` counts. Raises RecallError for none."""
@@ -63,7 +63,7 @@ def disclosure_of(question: BenchQuestion) -> Disclosure | None:
 
 
 class LexicalJudge:
-    """Points from the reference's words and values. It asks nobody, so that nothing of it can fail."""
+    """Points from the reference's words and values. It makes no call, so that nothing of it can fail."""
 
     def __init__(self, days: DayTexts) -> None:
         self._days = days

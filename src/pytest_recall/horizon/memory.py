@@ -44,7 +44,7 @@ class CallThread:
             future, call = given
             try:
                 future.set_result(call())
-            except BaseException as error:  # Whoever waits for it raises it.
+            except BaseException as error:  # The waiting thread raises it.
                 future.set_exception(error)
 
 
@@ -65,7 +65,7 @@ class LateError(CaseError):
 
 
 class StuckError(RecallError):
-    """A memory that goes on with what nobody waits for any more: nothing else may be asked of it."""
+    """A memory that goes on with what no one waits for any more: nothing else may be asked of it."""
 
 
 class Subject:
@@ -172,4 +172,4 @@ class Subject:
                     " process of its own, such as command: or http:"
                 ) from None
         except Exception:
-            return  # Whatever it ended with: nobody waits for it.
+            return  # Whatever it ended with: no caller waits for it.

@@ -32,7 +32,7 @@ class Principal(WrittenModel):
 
 
 class CastMember(WrittenModel):
-    """Somebody in the story; a name that begins with `@` is an agent's."""
+    """Someone in the story; a name that begins with `@` is an agent's."""
 
     name: Text
     role: str = ""
@@ -100,7 +100,7 @@ class Persona(WrittenModel):
 DateMap = Literal["calendar", "legacy-dst"]
 """How days become dates; `legacy-dst` is how the published corpora were dated."""
 DEFAULT_EPOCH = date(2024, 1, 1)
-"""The first day where nobody says."""
+"""The first day where none is given."""
 
 
 class Calendar(NamedTuple):

@@ -16,7 +16,7 @@ from pytest_recall.metrics.clustered import Clustered
 State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
 """What a cell holds: a mean, one of fewer than `FEW_CELL` answers, the last mean before since nothing was asked here,
 nothing though questions were possible, nothing since none was, nothing and no file says why, third outcomes only, or
-answers of which nobody has measured it."""
+answers of which no one has measured it."""
 FEW_CELL = 5
 """Of fewer answers a cell is marked."""
 

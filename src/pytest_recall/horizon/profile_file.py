@@ -73,7 +73,7 @@ def read_profile(path: Path, name: str, environ: MutableMapping[str, str], tell:
         if file.exists():
             load_env(file, environ)
         else:
-            # Elsewhere the variables are set in other ways; what is missing is said by whoever needs it.
+            # Elsewhere the variables are set in other ways; what is missing is said by what needs it.
             tell(f"{name}: env.file: {profile.env.file} is not there, and no variable is taken from it")
     return profile
 

@@ -222,7 +222,7 @@ class Stop:
 
     `eligible` counts the questions that were possible, by category; None where no file says so. `written` is what
     a file says that it comes to; without `evaluations` there is nothing else. `finished` is a time, empty if unknown.
-    `measured` says whether somebody has looked for what is made up.
+    `measured` says whether made-up facts were looked for.
     """
 
     persona: str
@@ -274,7 +274,7 @@ class PublishedRun:
 
     @property
     def measured(self) -> bool:
-        """Whether somebody has looked for what is made up."""
+        """Whether someone has looked for what is made up."""
         return all(stop.measured for stop in self.stops)
 
     @property
@@ -289,7 +289,7 @@ class PublishedRun:
 
 
 def is_measured(about: Mapping[str, Any]) -> bool:
-    """Whether somebody has looked for what is made up, by the header or the metadata of a run."""
+    """Whether someone has looked for what is made up, by the header or the metadata of a run."""
     return about.get("hallucinationMeasured") is not False
 
 

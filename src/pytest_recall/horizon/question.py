@@ -20,7 +20,7 @@ from pytest_recall.horizon.persona import PRINCIPAL, Day, Text, WrittenModel
 FULL = 2**53 - 1
 """The days of a range that is as long as the corpus."""
 ALIASES = {"30d": 30, "90d": 90, "6mo": 180, "1y": 365, "full": FULL}
-"""The named ranges, in days, which are also the ones that nobody has to ask for."""
+"""The named ranges, in days, which are also the ones that no one has to ask for."""
 _UNITS = {"": 1, "d": 1, "m": 30, "mo": 30, "y": 365}
 _MOST = 10_000
 _LISTED = 6

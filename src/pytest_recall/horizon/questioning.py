@@ -67,7 +67,7 @@ def share(pairs: int, window: QuestionWindow, interval: int) -> int:
 
 @dataclass(frozen=True)
 class ShownDays:
-    """What whoever proposes questions was shown: texts by day. `asked` has the questions there are, by `same_words`.
+    """What was shown to the writer of questions: texts by day. `asked` has the questions there are, by `same_words`.
 
     Of the session `isolated`, where there is one, nothing may come out elsewhere; `others` are isolated too.
     `public` are the words that give nothing away; `sessions` are those in which something can be asked.
@@ -206,7 +206,7 @@ def excerpts(question: BenchQuestion, texts: Mapping[int, str], calendar: Calend
 
 
 def evidence(question: BenchQuestion, texts: Mapping[int, str], limit: int) -> dict[int, str]:
-    """Return the same for somebody who looks at an answer again, by day and without headings.
+    """Return the same for someone who looks at an answer again, by day and without headings.
 
     What is left out is marked, also where that is all of a day.
     """

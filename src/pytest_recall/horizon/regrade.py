@@ -48,7 +48,7 @@ class AuditItem(NamedTuple):
 
 
 class Regrade(NamedTuple):
-    """What somebody said of an evaluation; `corrected` are the points that it should have got, None if unsaid."""
+    """What someone said of an evaluation; `corrected` are the points that it should have got, None if unsaid."""
 
     evaluation: Evaluation
     verdict: Verdict
@@ -92,9 +92,9 @@ class SpoilingPlace(NamedTuple):
 class Audited(NamedTuple):
     """A run as judged and as audited.
 
-    `estimated` are the mean points if those that nobody looked at are as wrong as those that somebody did, among the
+    `estimated` are the mean points if those that no one looked at are as wrong as those that someone did, among the
     perfect answers and among the others; None without any of a kind. In the audited numbers corrected points stand in
-    for the judge's. `left_out` answers are not in them: those to defective questions, and those of which somebody said
+    for the judge's. `left_out` answers are not in them: those to defective questions, and those of which someone said
     that the points are wrong, and not what is right. `asked` counts the distinct questions of a verdict.
     `judge_error` is the share of answers whose points are wrong.
     """

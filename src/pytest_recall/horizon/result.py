@@ -47,7 +47,7 @@ class Configuration:
 
     @property
     def measured(self) -> bool:
-        """Whether somebody looks for what is made up."""
+        """Whether made-up facts are looked for."""
         return self.judge != LEXICAL
 
     @property

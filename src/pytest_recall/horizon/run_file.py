@@ -126,7 +126,7 @@ class RunFiles:
         self._progress.append({"type": "resume", "timestamp": header["timestamp"]} if again else header)
 
     def _begin_failures(self) -> None:
-        """Write `failures.jsonl` anew from the journal: a run may have been killed between the two lines."""
+        """Write `failures.jsonl` again from the journal: a run may have been killed between the two lines."""
         lines = [json.dumps(line) for _, one in appended(self.folder / QUESTIONS) if (line := failure_line(one))]
         if lines:
             write_text(self.folder / FAILURES, "\n".join([*lines, ""]))

@@ -62,10 +62,10 @@ def _fenced(text: str) -> list[str]:
 def audit_lines(found: Audited, waiting: int, defects: int) -> Iterator[str]:
     """Yield what an audit comes to."""
     yield f"as judged: {_level(found.judged)}"
-    out = f"; left out, since nobody knows what is right: {plural(found.left_out, 'answer')}" if found.left_out else ""
+    out = f"; left out, since the right answer is unknown: {plural(found.left_out, 'answer')}" if found.left_out else ""
     yield f"as audited: {_level(found.audited)}{out}"
     if found.estimated is not None:
-        yield f"if answers that nobody looked at are as wrong as those looked at: {found.estimated:.3f} of {MOST}"
+        yield f"if answers that were not looked at are as wrong as those looked at: {found.estimated:.3f} of {MOST}"
     verdicts = ", ".join(f"{count:,} {name}" for name, count in found.verdicts.items() if count)
     yield f"looked at again: {plural(found.looked_at, 'answer')} ({verdicts or 'no verdicts'}), {waiting:,} waiting"
     if defects:
@@ -96,7 +96,7 @@ def escalates(found: Audited) -> bool:
 
 
 def notes(before: str, run: PublishedRun, found: Audited, waiting: int, defects: int) -> str:
-    """Return `notes.md` with our part of it written anew; the operator's own words stay."""
+    """Return `notes.md` with our part of it written again; the operator's own words stay."""
     ours = "\n".join([BEGIN, "", *_ours(run, found, waiting, defects), "", END])
     start, end = before.find(BEGIN), before.find(END)
     if 0 <= start < end:

@@ -1,4 +1,4 @@
-"""Runs: reading the folder of a run, whoever wrote it, and putting its result together from its lines."""
+"""Read the folder of a run, whichever program wrote it, and put its result together from its lines."""
 
 from __future__ import annotations
 

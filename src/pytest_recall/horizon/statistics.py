@@ -81,7 +81,7 @@ class RunStatistics(NamedTuple):
 
     `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
     shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
-    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where nobody has
+    never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where no one has
     looked for what is made up, it is not `measured`, and all about it is of no answers.
     """
 

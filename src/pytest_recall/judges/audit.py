@@ -1,4 +1,4 @@
-"""Audit: which verdicts deserve a second look, and what a run comes to when somebody has looked."""
+"""Audit: which verdicts deserve a second look, and what a run comes to when someone has looked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OF_PASSES = ("judge_false_positive",)
 
 
 class Grading(NamedTuple):
-    """What somebody who looked again says about a case, and why."""
+    """What someone who looked again says about a case, and why."""
 
     grade: str
     why: str = ""
@@ -48,7 +48,7 @@ class Confusion(NamedTuple):
 
 
 class Regraded(NamedTuple):
-    """A run as judged, and as re-graded, with what nobody looked at left as it was judged.
+    """A run as judged, and as re-graded, with what was not looked at left as it was judged.
 
     `judged` and `passed` are counts of passes before and after, of `verdicts` and `verdicts - defects`.
     `grades` counts what was said; `confusions` are by judge.
@@ -133,7 +133,7 @@ def misfit(case_id: str, grade: str, trials: Mapping[str, Trial]) -> str:
 
 
 def truth(trial: Trial, grade: str) -> bool | None:
-    """Return whether the answer was right, as whoever graded it says; None for a defect of the case."""
+    """Return whether the answer was right, as the person who graded it says; None for a defect of the case."""
     if grade == "case_defect":
         return None
     passed = trial.outcome is Outcome.PASSED

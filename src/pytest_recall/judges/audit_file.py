@@ -61,7 +61,7 @@ def labels(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return what was graded as labels for a calibration, and how many graded cases give none.
 
-    Those are defects, cases that are gone or have changed, and grades from which nobody can tell
+    Those are defects, cases that are gone or have changed, and grades from which no one can tell
     which judge they are about.
     """
     found: list[dict[str, Any]] = []
@@ -122,7 +122,7 @@ def append_grades(run: Path, gradings: Mapping[str, Grading], at: str) -> int:
 
 
 def read_import(path: Path, name: str, run: str, trials: Mapping[str, Trial]) -> dict[str, Grading]:
-    """Return the gradings in an export of the run called `run` that somebody has filled in, by case id.
+    """Return the gradings in an export of the run called `run` that someone has filled in, by case id.
 
     Items whose `grade` is empty are passed over. Raises RecallError with one sentence for each line
     with a mistake; nothing of the file counts then.

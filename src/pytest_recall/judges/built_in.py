@@ -161,7 +161,7 @@ def model() -> Any:
 def _load() -> Any:
     """Return the model, from the weights in the installed package alone. Raises RecallError without it."""
     root, ours = logging.getLogger(), logging.NullHandler()
-    root.addHandler(ours)  # It sets up the logging of whoever imports it, unless there is a handler.
+    root.addHandler(ours)  # It sets up the logging of the process that imports it, unless there is a handler.
     try:
         import wordllama
     except ImportError:
@@ -217,7 +217,7 @@ def numeric(
 
 
 def _within(distance: float, allowed: float) -> bool:
-    # 1.1 - 1.0 is a little more than 0.1 in binary; nobody means that.
+    # 1.1 - 1.0 is a little more than 0.1 in binary; no one means that.
     return distance <= allowed or math.isclose(distance, allowed, rel_tol=1e-9)
 
 

@@ -111,7 +111,7 @@ class LabelledSet:
         """Return what is wrong with the arguments of a label; on the way, learn the versions of its judges."""
         for contestant in self._contestants:
             try:
-                # Whoever is rehearsed without kept replies comes to a verdict, unless the label is at fault.
+                # A judge that is rehearsed without kept replies comes to a verdict, unless the label is at fault.
                 verdict = self._judged(written, _with(contestant.panel, lambda model: Rehearsed(model.name, None, {})))
             except CaseError as error:
                 return f"{error.__cause__ or error}"

@@ -34,7 +34,7 @@ class JudgeKey(NamedTuple):
 class Calibration(NamedTuple):
     """Agreement with people over `n` answers: Cohen's kappa, 1 for all, 0 for as much as by chance.
 
-    `low` is the lower bound of its 95 % interval, None if nobody knows it.
+    `low` is the lower bound of its 95 % interval, None if it is unknown.
     """
 
     kappa: float
@@ -76,7 +76,7 @@ class Panels(NamedTuple):
 
     @property
     def uncalibrated(self) -> int:
-        """How many of them are of judges that nobody has calibrated."""
+        """How many of them are of judges that are not calibrated."""
         return sum(count for key, count in self.verdicts.items() if key not in self.calibrations)
 
 
@@ -247,7 +247,7 @@ def _verdict(given: Any) -> Any:
 
 
 class Label(BaseModel):
-    """An answer that somebody has judged. `passages` are what the agent had looked up, in rank order."""
+    """An answer that someone has judged. `passages` are what the agent had looked up, in rank order."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

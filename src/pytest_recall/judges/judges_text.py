@@ -202,7 +202,7 @@ def _uncalibrated(panels: Panels) -> str:
     if not panels.uncalibrated:
         return "all of them by judges that are calibrated"
     share = percent(panels.uncalibrated / panels.total)
-    return f"{panels.uncalibrated} of them ({share}) by judges that nobody has calibrated"
+    return f"{panels.uncalibrated} of them ({share}) by judges that are not calibrated"
 
 
 def _standing(panels: Panels, key: JudgeKey) -> str:

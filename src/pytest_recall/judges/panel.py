@@ -15,7 +15,7 @@ from pytest_recall.trials.trial import Cause, Judgement, Verdict, Vote, majority
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Who judges, and when somebody else looks at it again. `audit` is a share of the passes, drawn by `seed`."""
+    """Who judges, and when someone else looks at it again. `audit` is a share of the passes, drawn by `seed`."""
 
     judges: tuple[Model, ...]
     appellate: Model | None = None

@@ -23,7 +23,7 @@ _METHODS = ("reset", "store", "recall")
 class Own(Client):
     """An object with the methods of `MemoryClient`, sync or async.
 
-    What it raises is not caught here: whoever looks at the trial wants the traceback.
+    What it raises is not caught here: the reader of the trial wants the traceback.
     """
 
     def __init__(self, name: str, found: Any, timeout: float | None = None) -> None:

@@ -12,7 +12,7 @@ from pytest_recall.memory.selector import WORKER, MemorySelector, parse, place_a
 from pytest_recall.models.waiting import Channel, direct
 
 DEFAULT = "sqlite-fts"
-"""The memory where nobody names one."""
+"""The memory where none is named."""
 
 
 def resolve(

@@ -65,7 +65,7 @@ class MemorySelector:
 
     @property
     def timeout(self) -> float | None:
-        """The seconds that one call may take, None where nobody says."""
+        """The seconds that one call may take, None where it is not given."""
         given = self.options.get("timeout")
         return None if given is None else float(given)
 

@@ -1,4 +1,4 @@
-"""Memory: a memory system under test, told and asked in one way whoever stands behind it."""
+"""Memory: a memory system under test, told and asked in the same way whatever its kind."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from pytest_recall.trials.execution import Ends, Wait, called
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 DEFAULT_LIMIT = 5
-"""Passages that are asked for where nobody says how many."""
+"""Passages that are asked for where no number is given."""
 PROBED = 5
-"""Units that are asked back after storing, where nobody says how many."""
+"""Units that are asked back after storing, where no number is given."""
 
 
 class Memory:
     """A memory system. Every method raises CaseError with the stage that broke, such as `memory store`.
 
-    `wait` runs what async clients return; `ends` are the exceptions by which somebody ends the run; `probed`
+    `wait` runs what async clients return; `ends` are the exceptions by which someone ends the run; `probed`
     units are asked back of what a case stores. With `reuses`, a case that stores what the one before it has
     stored asks at once; where each case has its own recording, none does.
     """

@@ -290,7 +290,7 @@ GROUPS: tuple[MetricGroup, ...] = (
 )
 METRICS: dict[str, Metric] = {name: metric for group in GROUPS for name, metric in group.metrics.items()}
 USUAL = tuple(name for name in METRICS if name != "locomo_f1")
-"""What is measured unless somebody chooses: all but what needs an extra."""
+"""What is measured unless someone chooses: all but what needs an extra."""
 
 
 def measure(one: Retrieval, k: int, chosen: Collection[str] = USUAL) -> dict[str, Value]:

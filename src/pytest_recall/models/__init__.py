@@ -1,1 +1,1 @@
-"""Models: one selector for whoever is asked, and one way to ask, wait and try again."""
+"""Models: one selector for each kind, and one way to ask, wait and try again."""

@@ -28,7 +28,7 @@ _HEADERS = {
 class BatchError(ModelError):
     """A batch API that refuses, or is not reached.
 
-    `gone` says that the batch is not known there; `unsure` that nobody knows whether it was made.
+    `gone` says that the batch is not known there; `unsure` that it is unknown whether it was made.
     """
 
     gone = False
@@ -80,7 +80,7 @@ class _Sdk:
         self._door = door
         self._module = module
         told = dict(door.headers)
-        # Nobody else's credentials are sent, such as those in the environment.
+        # No one else's credentials are sent, such as those in the environment.
         headers = {shown: told.pop(name, None) or module.Omit() for name, shown in _HEADERS.items()}
         if door.api == "openai" or isinstance(headers["X-Api-Key"], module.Omit):
             headers["Authorization"] = dict(door.headers).get("authorization", f"Bearer {NO_KEY}")

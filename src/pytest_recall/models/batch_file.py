@@ -56,7 +56,7 @@ class BatchLog:
             self._append(told)
 
     def claim(self, key: str, now: datetime, kept_days: int) -> BatchPlace | None:
-        """Take over the first result for `key` that nobody waits for or has taken; None if there is none.
+        """Take over the first result for `key` that is neither waited for nor taken; None if there is none.
 
         What is older than `kept_days` is not there any more.
         """
@@ -80,11 +80,11 @@ class BatchLog:
         return None
 
     def free(self, places: Iterable[BatchPlace]) -> None:
-        """Let these results, which are this process's, be claimed by it once more: nobody has made anything of them."""
+        """Let these results, which are this process's, be claimed by it once more: no one has made anything of them."""
         self._free.update(place for place in places if self._owners.get(place) == self._token)
 
     def take(self, places: Iterable[BatchPlace]) -> None:
-        """Write down that nobody has to wait for these results any more."""
+        """Write down that these results are no longer waited for."""
         grouped: dict[str, list[str]] = {}
         for place in places:
             grouped.setdefault(place.batch, []).append(place.custom_id)
@@ -186,4 +186,4 @@ class BatchLog:
             elif "taken" in line:
                 self._taken.update(BatchPlace(line["taken"], custom_id) for custom_id in calls)
         except (KeyError, TypeError, ValueError):
-            return  # Of a later version, or by somebody else's hand.
+            return  # Of a later version, or by someone else's hand.

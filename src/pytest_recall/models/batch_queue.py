@@ -49,7 +49,7 @@ class WaitingCall:
     future: Future[Response] = field(default_factory=Future)
 
     def answer(self, response: Response) -> None:
-        """Hand over the answer, unless nobody waits any more."""
+        """Hand over the answer, unless the caller has stopped waiting."""
         with suppress(InvalidStateError):
             self.future.set_result(response)
 
@@ -76,7 +76,7 @@ class BatchJob:
 
     @property
     def waits(self) -> list[WaitingCall]:
-        """The calls that somebody still waits for."""
+        """The calls that someone still waits for."""
         return [call for call in self.calls if not call.future.done()]
 
 
@@ -165,7 +165,7 @@ class BatchSender:
             self.problems.append(f"{self._log.path}: not written ({one_line(str(error))})")
 
     def call_off(self, case: object) -> None:
-        """Let nobody of this case wait any more; what was submitted goes on, for when it is asked once more."""
+        """Stop all waits of this case; what was submitted goes on, for when it is asked once more."""
         with self._changed:
             calls = [call for job in self._jobs for call in job.calls if call.case is case]
             for call in calls:
@@ -249,7 +249,7 @@ class BatchSender:
         try:
             while (job := self._next()) is not None:
                 self._step(job)
-        finally:  # Whatever it was, nobody must wait for ever.
+        finally:  # Whatever it was, no caller must wait for ever.
             with self._changed:
                 if not self._over:
                     self._over, self._broken = True, "batches are not made any more; run without --batch"
@@ -298,7 +298,7 @@ class BatchSender:
                 [line_of(job.door, name, call.item.body) for name, call in zip(ids, job.calls, strict=True)]
             )
         if not job.waits:
-            return  # Called off meanwhile: nothing is bought that nobody wants.
+            return  # Called off meanwhile: nothing is bought that is not wanted.
         made = door.create(job.prepared)
         with self._changed:
             job.id, job.prepared, job.begun = made, None, time.monotonic()
@@ -349,7 +349,7 @@ class BatchSender:
         elif job.id:
             self._end(job, f"the batch {job.id} cannot be fetched: {error}; look at it there", kept=not error.gone)
         elif error.unsure:
-            self._end(job, f"nobody knows whether a batch was made: {error}; look there before the next run")
+            self._end(job, f"it is unknown whether a batch was made: {error}; look there before the next run")
         else:
             now = time.monotonic()
             seconds = wait(_MAKING, job.failures, now - job.begun, error.after, random.random())
@@ -380,7 +380,7 @@ class BatchSender:
         self._void([(call, message) for call in calls], kept=kept)
 
     def _void(self, calls: list[tuple[WaitingCall, str]], *, kept: bool = False) -> None:
-        """Answer for calls without an answer: what an earlier run had asked in vain is asked anew."""
+        """Answer for calls without an answer: what an earlier run had asked in vain is asked again."""
         if not kept:
             with suppress(OSError, RecallError):  # The next run finds out by itself.
                 self._take([call.place for call, _ in calls if call.place is not None])

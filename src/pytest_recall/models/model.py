@@ -144,7 +144,7 @@ class Ask:
 class Reply:
     """What a model replied. `model` is its name as the provider says it, None if it does not.
 
-    `tokens` are None where nobody counted; `ignored` names what of the ask had no effect;
+    `tokens` are None where no one counted; `ignored` names what of the ask had no effect;
     `attempts` counts the calls that it took.
     """
 
@@ -159,8 +159,8 @@ class Reply:
 class ModelError(RecallError):
     """A model that could not be asked: one sentence, with what to do. `temporary` if it may work later.
 
-    `after` are the seconds that whoever refused asks to be left alone, None if it does not say:
-    whoever tries again needs the number, and cannot read it from a sentence.
+    `after` are the seconds that the provider asks to wait, None if it does not say:
+    the retry needs the number, and cannot read it from a sentence.
     """
 
     def __init__(self, message: str, *, temporary: bool = False, after: float | None = None) -> None:
@@ -170,7 +170,7 @@ class ModelError(RecallError):
 
 
 class Model(Protocol):
-    """Somebody who replies. `name` is the selector that led here, as a person wrote it."""
+    """What replies to asks. `name` is the selector that led here, as a person wrote it."""
 
     @property
     def name(self) -> str:

@@ -83,7 +83,7 @@ def list_price(
 ) -> float | None:
     """Return what tokens of the model that `selector` names cost at list price; None if that is not known.
 
-    The prices of `own` models, by name, go before the list. The model of an object of somebody's own is not known.
+    The prices of `own` models, by name, go before the list. The model of an object that the user wrote is not known.
     """
     try:
         found = parse(selector)

@@ -131,14 +131,14 @@ def _end(process: subprocess.Popen[bytes], grace: float) -> None:
     if grace and _signal(process.pid, signal.SIGTERM):
         end = time.monotonic() + grace
         while time.monotonic() < end and _signal(process.pid, 0):
-            process.poll()  # An ended leader that nobody has asked for still counts as there.
+            process.poll()  # An ended leader that no one has asked for still counts as there.
             time.sleep(0.02)
     _signal(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a process group; return whether somebody is there."""
+    """Send a signal to a process group; return whether a process is there."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
         return True

@@ -25,7 +25,7 @@ def _quiet(message: str) -> None:
 class ModelSettings:
     """How models are asked. `timeout` are the seconds of one attempt.
 
-    `say` takes a sentence that somebody should read once, such as that an endpoint refuses a
+    `say` takes a sentence that someone should read once, such as that an endpoint refuses a
     setting and is asked without it.
     """
 
@@ -46,7 +46,7 @@ class Provider:
     """
 
     seller: str | None = None
-    """Who sells it, by the name of the price list; None if nobody does, or nobody knows."""
+    """Who sells it, by the name of the price list; None if no vendor does, or it is unknown."""
 
     def __init__(self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks) -> None:
         self._selector = selector
@@ -71,7 +71,7 @@ class Provider:
         """Return the reply; may be called from several threads. Raises ModelError."""
         retry, waiting = self._settings.retry, self._waiting
         calls = failures = 0
-        spent = 0.0  # A break that others were asked for is not counted: it is nobody's fault.
+        spent = 0.0  # A break that others were asked for is not counted: it is not this call's fault.
         try:
             while True:
                 self._break.wait()

@@ -1,8 +1,8 @@
 """When a call may begin under a rate limit, and whether and when a failed one is made again.
 
 Requests are spread evenly over the minute, since providers count by the second as well, and
-tokens are held by a window that slides with the calls. Whoever comes first begins first, so
-that nobody starves.
+tokens are held by a window that slides with the calls. Calls begin in the order in which they came, so
+that none starves.
 
 Backoff is exponential with full jitter: a wait is drawn evenly from zero to a ceiling that
 doubles with each failure (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
@@ -177,7 +177,7 @@ class Retry:
 
     `attempts` counts the first one too; `total` bounds the time from the first attempt to the
     end of the last wait; `base` is the ceiling of the first wait and `cap` of any; `longest` is
-    the longest wait that a server may ask for, beyond which nobody waits.
+    the longest wait that a server may ask for, beyond which no one waits.
     """
 
     attempts: int = 4

@@ -15,7 +15,7 @@ from pytest_recall.replay.origin import LOOPBACK, place_of
 from pytest_recall.replay.wire_formats import provider_of
 
 SLICE = 0.5
-"""Seconds after which somebody who waits looks again: what others have used may let him begin earlier."""
+"""Seconds after which a waiting call looks again: what others have used may let it begin earlier."""
 
 
 class RateLimiter:
@@ -38,13 +38,13 @@ class RateLimiter:
         return RateTurn(self, expected_tokens(request) if self.counts_tokens else 0, check)
 
     def within(self, step: Callable[[CallQueue, float], Any]) -> Any:
-        """Return what `step` makes of the line and the time, while nobody else is at it."""
+        """Return what `step` makes of the line and the time, with no other thread at it."""
         with self._lock:
             return step(self._line, self._clock())
 
 
 class RateTurn:
-    """The turn of one call. Nobody holds a lock while he waits, and no event loop stands still."""
+    """The turn of one call. No lock is held during a wait, and no event loop stands still."""
 
     def __init__(self, limiter: RateLimiter, expected: int, check: Callable[[], None]) -> None:
         self._limiter = limiter
@@ -55,7 +55,7 @@ class RateTurn:
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether somebody has to say what the call has used."""
+        """Whether the call has to report what it has used."""
         return self._limiter.counts_tokens
 
     def wait(self) -> None:
@@ -106,9 +106,9 @@ class RateLimits:
         self._process = os.getpid()
 
     def of(self, url: str) -> RateLimiter | None:
-        """Return the limiter of calls to `url`; None if nobody limits them.
+        """Return the limiter of calls to `url`; None if they have no limit.
 
-        A forked process has none: what it takes would not be known here, and somebody may have held a lock.
+        A forked process has none: what it takes would not be known here, and someone may have held a lock.
         """
         if os.getpid() != self._process:
             return None

@@ -36,7 +36,7 @@ def checked_names(config: pytest.Config, rubric: Rubric, where: str) -> tuple[st
 
 
 def header_line(run: Run) -> str:
-    """Return who is asked beside the agent under test; empty if nobody is."""
+    """Return who is asked beside the agent under test; empty if none is."""
     names = run.plan.baselines
     if not names or not run.plan.files:
         return ""
@@ -106,7 +106,7 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
 
 
 def told(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Let the report of a baseline's trial say so, and block nobody unless it asked for what is not recorded."""
+    """Say in the report that a trial is a baseline's; it fails the run only if it asked for what is not recorded."""
     if isinstance(call.excinfo and call.excinfo.value, MissError):
         item.stash[MISSED] = True
         return
@@ -116,7 +116,7 @@ def told(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
 
 
 def settle(item: Any, report: Any) -> None:
-    """Let the fail or the error of a baseline block nobody. pytest knows it as an expected one."""
+    """Report the fail or the error of a baseline as an expected one, so that it does not fail the run."""
     if report.failed:
         report.outcome = "skipped"
         report.wasxfail = f"baseline {item.arm}"

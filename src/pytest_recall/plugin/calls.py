@@ -25,7 +25,7 @@ def with_calls(trial: Trial, item: pytest.Item) -> Trial:
         trial = _clean(trial, tape.redactor)
     sources = {made.source for made in tape.made if made.kind != "judge"}
     if not tape.made and tape.misses:
-        sources = {"replayed"}  # Nothing was sent, and nobody has answered live.
+        sources = {"replayed"}  # Nothing was sent, and no one has answered live.
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     deck = item.config.stash[DECK]
     read = deck.exchanges_of(tape)

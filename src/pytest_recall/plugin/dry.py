@@ -41,7 +41,7 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
         return
     report.outcome, report.longrepr = "passed", None
     if call.when == "setup":
-        # There is nobody to ask, and pytest would go on.
+        # There is no one to ask, and pytest would go on.
         report.outcome = "skipped"
         report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: dry run: {state}")
 
@@ -88,7 +88,7 @@ class DryRun:
         for state, told in (
             (CHANGED, "would ask something else than is recorded"),
             (NOT_RECORDED, "have no recording to compare with"),
-            (UNKNOWN, "came to no end, so that nobody can tell"),
+            (UNKNOWN, "came to no end: not known"),
         ):
             if counts[state]:
                 yield f"{told} ({counts[state]}): {listed(self._with(state))}"

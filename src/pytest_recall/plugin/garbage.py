@@ -30,7 +30,7 @@ def pause(config: pytest.Config) -> None:
 def freeze(config: pytest.Config) -> None:
     """Take modules, cases and items, all that there is now, out of what is walked until `thaw`.
 
-    Nothing is, if somebody else has frozen objects, which `thaw` would let go as well.
+    Nothing is, if someone else has frozen objects, which `thaw` would let go as well.
     """
     if gc.get_freeze_count() == 0:
         gc.freeze()
@@ -45,7 +45,7 @@ def freeze(config: pytest.Config) -> None:
 def walked(config: pytest.Config) -> Iterator[None]:
     """Undo `freeze` inside, where pytest looks for what was not closed, and freeze again.
 
-    Only where somebody makes warnings errors: what tests leave behind is found in any case, and
+    Only where someone makes warnings errors: what tests leave behind is found in any case, and
     to look for what collection made and tests dropped takes a twentieth of a large run.
     """
     filters = [*config.getini("filterwarnings"), *(config.known_args_namespace.pythonwarnings or ())]

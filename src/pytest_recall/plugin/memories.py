@@ -29,7 +29,7 @@ _HOME = "pytest_recall.plugin.fixtures"
 
 
 def check_options(config: pytest.Config) -> None:
-    """Refuse a memory that nobody can find, and a leave to reset that has no effect. Raises RecallError."""
+    """Refuse a memory that cannot be found, and a leave to reset that has no effect. Raises RecallError."""
     from pytest_recall.memory.resolve import resolve
 
     option = config.option
@@ -183,7 +183,7 @@ def agent_of(config: pytest.Config, path: Path, case: Case, given: Any, agent: A
 
 
 def _judgeable(case: Case, answer: Answer) -> Answer:
-    """Return the answer; skip a case that nobody can judge by it, which is neither a pass nor a fail."""
+    """Return the answer; skip a case that cannot be judged by it, which is neither a pass nor a fail."""
     from pytest_recall.datasets.questions import JUDGE, PAPER
     from pytest_recall.trials.trial import ANSWERED, UNJUDGED
 
@@ -194,7 +194,7 @@ def _judgeable(case: Case, answer: Answer) -> Answer:
 
 
 def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] | None:
-    """Return the metrics of an answer to a question of the dataset that `file` names, None where nobody can judge it.
+    """Return the metrics of an answer to a question of the dataset that `file` names, None where it cannot be judged.
 
     `given` is what the fixture `memory` gave; the window baselines of a context have no first k.
     """

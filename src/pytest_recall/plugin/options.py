@@ -152,7 +152,7 @@ def asked(config: pytest.Config) -> CommandLine:
     return CommandLine(
         date=option.recall_date,
         seed=option.recall_seed,
-        # A dry run looks at every case, unless somebody says which.
+        # A dry run looks at every case, unless someone says which.
         mode="all" if option.recall_dry_run and option.recall_mode is None else option.recall_mode,
         pr=option.recall_pr,
         model=option.recall_model,

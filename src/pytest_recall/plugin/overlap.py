@@ -208,7 +208,7 @@ class Overlap:
         self._breaker.take(item.arm, None)
         recording = self._run.recording
         if recording is not None and recording.early and item.rule is None and not trial.calls:
-            # What cannot be kept is asked again, and what is left behind at the end has nobody to tell.
+            # What cannot be kept is asked again, and what is left behind at the end has no one to tell.
             with self._writing, suppress(OSError, ValueError):
                 if self._early is None:
                     self._early = Appended(self._run.plan.place.artifacts.folder / recording.early)
@@ -344,7 +344,7 @@ def _is_async(fixture: object) -> bool:
 def _steady_environment(config: pytest.Config) -> list[Callable[[], None]]:
     """Let the name of the current test stay in the environment between two phases.
 
-    pytest takes it out after each, and whoever reads all variables in another thread just
+    pytest takes it out after each, and anyone who reads all variables in another thread just
     then, as HTTP clients do to find proxies, would meet one that is gone.
     """
     runner = config.pluginmanager.getplugin("runner")

@@ -43,7 +43,7 @@ def source_of(config: pytest.Config, path: Path) -> ProfileCases | None:
 def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     """Return the judges that a file brings along, by name: that of a profile. Raises RecallError.
 
-    Without `models.judge` in the profile nobody is asked. `--judge` is about other cases.
+    Without `models.judge` in the profile no model is asked. `--judge` is about other cases.
     """
     source = source_of(config, path)
     if source is None:

@@ -20,7 +20,7 @@ THREAD = "recall-progress"
 
 
 def begin(config: pytest.Config, trials: Sequence[Trial], expected: Collection[str]) -> Ticker | None:
-    """Begin to tell how far the run is that fills `trials`; None where nobody wants to hear of it."""
+    """Begin to tell how far the run is that fills `trials`; None where it is not wanted."""
     seconds = options.progress(config)
     silent = not config.pluginmanager.has_plugin("terminalreporter") or config.option.verbose < -1
     return None if silent or not seconds else Ticker(config, trials, expected, seconds)
@@ -115,6 +115,6 @@ def _terminal() -> IO[str]:
     """
     try:
         copy = os.dup(sys.stdout.fileno())
-    except (OSError, AttributeError):  # A stream in memory: it is captured by whoever put it there.
+    except (OSError, AttributeError):  # A stream in memory: it is captured by anyone who put it there.
         return sys.stdout
     return open(copy, "w", encoding="utf-8", errors="replace")  # noqa: PTH123

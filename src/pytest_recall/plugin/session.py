@@ -169,7 +169,7 @@ class Run:
         self.amended = True
 
     def amend(self) -> None:
-        """Write down at once what the choice has become, for whoever finds the journal of a run that was killed."""
+        """Write down at once what the choice has become, for anyone who finds the journal of a run that was killed."""
         if self.journal is not None and self.plan.rest is None:
             self.journal.amend(self.plan.header(self.journal.folder.name, ""))
 
@@ -356,7 +356,7 @@ class Run:
         self.problems += problems
 
     def note(self, *messages: str) -> None:
-        """Take in what somebody should read at the end, and that makes no run a failure; each is shown once."""
+        """Take in what someone should read at the end, and that makes no run a failure; each is shown once."""
         self.notes += [message for message in dict.fromkeys(messages) if message not in self.notes]
 
     def refuse(self, error: str) -> None:

@@ -51,7 +51,7 @@ def start(config: pytest.Config) -> None:
 
 
 def _check_selectors(config: pytest.Config) -> None:
-    """Refuse a model that nobody can find, also where no case of this run asks for it. Raises RecallError."""
+    """Refuse a model that cannot be found, also where no case of this run asks for it. Raises RecallError."""
     option = config.option
     given = [*(option.recall_judge or ()), *([option.recall_appellate_judge] if option.recall_appellate_judge else [])]
     if given:

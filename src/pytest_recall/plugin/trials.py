@@ -49,7 +49,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         _leave_out(item, report)
         return
     if call.excinfo is not None and isinstance(call.excinfo.value, MissError) and hasattr(report, "wasxfail"):
-        # Whoever expects a test to fail does not expect it to ask for what is not recorded.
+        # Anyone who expects a test to fail does not expect it to ask for what is not recorded.
         del report.wasxfail
         report.outcome, report.longrepr = "failed", str(call.excinfo.value)
     run = item.config.stash[RUN]
@@ -176,7 +176,7 @@ def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Let a fail block nobody that is of a case in quarantine, by a judge that may not, or that only informs.
+    """Keep a fail from failing the run if its case is in quarantine, its judge may not block, or its gate only informs.
 
     pytest knows it as an expected one.
     """

@@ -34,7 +34,7 @@ class Ledger:
         self._unknown = 0
 
     def add(self, usd: float | None) -> None:
-        """Add what a call has cost; None if nobody knows."""
+        """Add what a call has cost; None if unknown."""
         make_ignored(self.path.parent)
         check_link(self.path)
         with self.path.open("ab", buffering=0) as file:

@@ -181,7 +181,7 @@ def _is_writing(draft: Path) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError):
-        return True  # It is somebody else's.
+        return True  # It is someone else's.
     return True
 
 

@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
     `chunks` are the body's pieces as they arrived, still in their content encoding;
     `offsets` the seconds from the request to each. `complete` is False if the client
-    closed the stream before its end, so that nobody knows what would have followed.
+    closed the stream before its end, so that it is unknown what would have followed.
     """
 
     status: int
@@ -86,7 +86,7 @@ class Failure(NamedTuple):
 
     @property
     def is_unsent(self) -> bool:
-        """Whether no connection came about, so that nothing was sent and nobody is billed."""
+        """Whether no connection came about, so that nothing was sent and nothing is billed."""
         return self.kind in _NO_CONNECTION
 
 
@@ -113,14 +113,14 @@ class Exchange(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the upstream refused it, or was never sent it, so that nobody bills for it."""
+        """Whether the upstream refused it, or was never sent it, so that it is not billed."""
         if self.response is not None:
             return self.response.status >= 400
         return self.failure is not None and self.failure.is_unsent
 
     @property
     def may_be_left(self) -> bool:
-        """Whether nobody has to ask for it again: it was given up before anything had come of it.
+        """Whether no one has to ask for it again: it was given up before anything had come of it.
 
         That is the loser of a race, which in another run is cancelled before it asks.
         """

@@ -1,6 +1,6 @@
 """Redact an exchange: every secret is replaced by its name, or the exchange is not written.
 
-It works in memory alone: which values are secret is decided in `replay.secrets`, and whoever
+It works in memory alone: which values are secret is decided in `replay.secrets`, and anyone who
 writes asks `replay.secrets.suspicious` last.
 """
 

@@ -373,7 +373,7 @@ def secret_names(env: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, 
 
 
 def _is_word(value: str) -> bool:
-    """Tell whether nobody's secret looks like this."""
+    """Tell whether no one's secret looks like this."""
     return len(value) < _SHORTEST or bool(re.fullmatch(_WORD, value)) or len(set(value)) == 1
 
 

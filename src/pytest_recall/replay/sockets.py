@@ -34,7 +34,7 @@ def guard(player: Player) -> list[Undo]:
     undo: list[Undo] = []
     for name in ("connect", "connect_ex"):
         original = getattr(socket.socket, name)
-        # They are inherited from the C class, and are so again afterwards, unless somebody guards them too.
+        # They are inherited from the C class, and are so again afterwards, unless someone guards them too.
         if name in vars(socket.socket):
             undo.append(functools.partial(setattr, socket.socket, name, original))
         else:

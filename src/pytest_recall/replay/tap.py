@@ -24,7 +24,7 @@ _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.compl
 class Tap:
     """Listens to one live call, and hands it to the tape when it ends.
 
-    `reading` is whether somebody waits for the next piece of the body right now; `batched` whether
+    `reading` is whether someone waits for the next piece of the body right now; `batched` whether
     the call goes through a batch API.
     """
 
@@ -151,7 +151,7 @@ class CallStep(NamedTuple):
 
 
 class HeldError(Exception):
-    """Why a call in a batch got no answer, in words that follow its name. `called_off` is nobody's fault."""
+    """Why a call in a batch got no answer, in words that follow its name. `called_off` is no one's fault."""
 
     def __init__(self, message: str, *, called_off: bool = False) -> None:
         super().__init__(message)
@@ -160,10 +160,10 @@ class HeldError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """One such call, on the side of whoever waits. No timeout of its client ends the wait: it has sent nothing.
+    """One such call, on the side of the caller. No timeout of its client ends the wait: it has sent nothing.
 
     `refuse` makes what is raised where there is no answer, and whether the case has to answer for
-    that; `reached` is told when there is one and somebody has it.
+    that; `reached` is told when there is one and someone has it.
     """
 
     request: Request

@@ -31,7 +31,7 @@ MAX_COMPARED = 24
 class Made:
     """One call that was made while the tape was open; `source` is `live` or `replayed`.
 
-    `call` is what it came to, where somebody had to know as soon as it ended.
+    `call` is what it came to, where someone had to know as soon as it ended.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Tape:
     test that it belongs to has ended without an error, `differs` whether it asked for what is not recorded
     or left recorded calls unasked, and `teardown` whether the test is over
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
-    in `made` that somebody has already accounted for.
+    in `made` that someone has already accounted for.
     """
 
     name: str
@@ -149,9 +149,9 @@ class Tape:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
 
     def close(self) -> None:
-        """End writing; the draft stays for whoever finishes the recording.
+        """End writing; the draft stays for anyone who finishes the recording.
 
-        A response that nobody reads on, and that nobody has closed, ends here as if it were closed.
+        A response that no one reads on, and that no one has closed, ends here as if it were closed.
         """
         for leave in list(self._open.values()):
             leave()
@@ -162,7 +162,7 @@ class Tape:
                 self._draft = None
 
     def unused(self) -> list[Exchange]:
-        """Return the recorded calls that nobody asked for."""
+        """Return the recorded calls that were not asked for."""
         if self.cassette is None:
             return []
         return [
@@ -172,7 +172,7 @@ class Tape:
         ]
 
     def left_over(self) -> list[str]:
-        """Return what to say of recorded calls that nobody asked for; nothing if there are none.
+        """Return what to say of recorded calls that were not asked for; nothing if there are none.
 
         Before the teardown, calls of a teardown are not yet missed.
         """

@@ -15,7 +15,7 @@ Undo = Callable[[], None]
 def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
     """Let threads that are started where `first` is set have these variables, and return how to take it back.
 
-    Tasks of asyncio have them anyway. A thread of an executor has those of whoever submitted what
+    Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
     it works on, for as long as it does. Other variables stay behind, as without us.
     """
     variables = (first, *others)

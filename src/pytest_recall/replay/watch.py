@@ -52,7 +52,7 @@ class Watch:
     """Puts `player` before the clients, and in a replay before the sockets, until `close` or later.
 
     A replay sends nothing, not even after the session: by a thread that outlives it, or by what
-    it has registered with `atexit`. But the process may be somebody else's, as with `pytest.main`,
+    it has registered with `atexit`. But the process may be someone else's, as with `pytest.main`,
     who may connect again as soon as the session is over. Both are told apart by what began in the
     session, so that it does not matter whose process it is:
     - Threads that were not there when the session began, and are at its end, go on being refused,

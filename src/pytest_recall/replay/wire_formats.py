@@ -16,9 +16,9 @@ from pytest_recall.replay.encodings import decoded, json_of
 from pytest_recall.replay.exchange import CANCELLED, CUT, REFUSED, Exchange, Request, Response
 
 LIMIT = 32 * 2**20
-"""Bytes of a body, also of an unpacked one, beyond which nobody looks for its usage."""
+"""Bytes of a body, also of an unpacked one, beyond which no one looks for its usage."""
 EVENTS = 2**20
-"""Lines of a stream, or its events, after which nobody looks any further; a word of an answer takes more bytes."""
+"""Lines of a stream, or its events, after which no one looks any further; a word of an answer takes more bytes."""
 
 # The names are those of the price list.
 _HOSTS = {

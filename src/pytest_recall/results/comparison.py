@@ -96,7 +96,7 @@ def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool)
 
 
 def _believed(trial: Trial) -> Trial:
-    """Return the trial without a fail that blocks nobody, which is no verdict here either."""
+    """Return the trial without a fail that does not fail the run, which is no verdict here either."""
     if trial.outcome is Outcome.FAILED and trial.unproven:
         return trial._replace(outcome=Outcome.ERROR, error=trial.unproven)
     return trial
@@ -314,7 +314,7 @@ def _nothing_in_common(left: LeftCases) -> str:
     counts = (
         f"{len(left.only_base)} are only in BASE, {len(left.only_head)} only in HEAD,"
         f" {len(left.no_verdict)} have no verdict, {len(left.changed)} have another text"
-        + (f", {len(left.unproven)} fail by judges that nobody has to believe" if left.unproven else "")
+        + (f", {len(left.unproven)} fail by judges that fall short of the required agreement" if left.unproven else "")
     )
     fix = "--include-changed compares them" if left.changed else "run the same cases again, such as all of them"
     return f"no case has a verdict on the same question in both runs ({counts}); {fix}"
@@ -378,7 +378,7 @@ def _means(judge: str, scores: list[tuple[float, float]], confidence: float) -> 
 
 
 def _seconds(pairs: Iterable[Pair]) -> Seconds | None:
-    """Return the times of live answers; how long a replay took is nobody's latency."""
+    """Return the times of live answers; how long a replay took is no one's latency."""
     known = [
         (base.seconds, head.seconds)
         for base, head, _ in pairs

@@ -226,7 +226,7 @@ def _beside(found: Comparison) -> Iterator[str]:
 
 
 def _price(spend: Spend) -> str:
-    # No call was seen: an agent whose calls nobody listens to may still have made some.
+    # No call was seen: an agent whose calls no one listens to may still have made some.
     return f"{cost_text.price(spend.recording)} ({plural(spend.calls, 'call')})" if spend.calls else cost_text.UNKNOWN
 
 

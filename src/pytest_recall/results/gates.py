@@ -33,7 +33,7 @@ def write_gates(path: Path, name: str, gates: Iterable[Gate], *, write: bool) ->
     for which the form of the file leaves no place, and has then changed nothing; or OSError.
     """
     read_text(path, name)  # With its sentences about what cannot be read.
-    text = path.read_bytes().decode("utf-8")  # As it is: whoever ends lines in another way keeps them.
+    text = path.read_bytes().decode("utf-8")  # As it is: anyone who ends lines in another way keeps them.
     refused = []
     for gate in gates:
         after = _with_gate(text, name, gate)
@@ -62,7 +62,7 @@ def _with_gate(text: str, name: str, gate: Gate) -> str | None:
             after = _changed(text, _value(root, "gates").value[index], gate)
             gates[index] = gate
         now = _loaded(after, name)
-        # All else is as it was, to whoever reads it; what is between the values is not touched in the first place.
+        # All else is as it was, to anyone who reads it; what is between the values is not touched in the first place.
         fits = {**now, "gates": ()} == {**before, "gates": ()}
         fits = fits and [Gate.model_validate(one) for one in now["gates"]] == gates
     except (RecallError, yaml.YAMLError, LookupError, AttributeError, TypeError, ValueError, StopIteration):
@@ -186,7 +186,7 @@ class PastGate(NamedTuple):
 class GateStep(NamedTuple):
     """What is to become of a gate: `to` is its new rate, 0..1, or None where it stays, and `why` says so in words.
 
-    `runs` counts the runs looked at that asked for it anew, and `asked` the cases that these asked; `lowest` is
+    `runs` counts the runs looked at that asked for it again, and `asked` the cases that these asked; `lowest` is
     where it stood lowest, and last so: in one of them, or now (then its run is empty). It is None where nothing is
     known.
     """
@@ -254,7 +254,7 @@ def rows_of_runs(records: Iterable[Record], now: Mapping[str, Row]) -> Iterator[
     """Yield runs in the order of their days, each with the rows that it started from, as far as they are known.
 
     A row is known from an earlier run on record; or from a later one or the state `now`, if its last verdict is of
-    a day before. The latest of them is taken. Who is in quarantine now is so throughout, and nobody else.
+    a day before. The latest of them is taken. Who is in quarantine now is so throughout, and no one else.
     """
     runs = sorted(records, key=lambda record: record.header.date)
     told: dict[str, list[Row]] = {case_id: [row] for case_id, row in now.items()}
@@ -292,7 +292,7 @@ PATIENCE = 20
 def gates_of(
     record: Record, rubric: Rubric, cases: Mapping[str, tuple[str, str]], rows: Mapping[str, Row]
 ) -> tuple[Standing, ...]:
-    """Return how the rubric's gates stand after a run over a schedule; none after one whose cases somebody chose.
+    """Return how the rubric's gates stand after a run over a schedule; none after one whose cases someone chose.
 
     `cases` are all cases by id, with scenario and dimension; those that the run has found beside them count as well.
     """

@@ -39,7 +39,7 @@ class CaseResult(NamedTuple):
 
     `before` and `after` are None where the schedule does not know the case, or nothing
     moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
-    nobody, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
+    no one, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
     several times.
     """
 
@@ -53,7 +53,7 @@ class CaseResult(NamedTuple):
 
     @property
     def apart(self) -> bool:
-        """Whether the case was in quarantine, so that its fail blocks nobody."""
+        """Whether the case was in quarantine, so that its fail does not fail the run."""
         return bool(self.trial.row and self.trial.row.quarantined)
 
     @property
@@ -108,7 +108,7 @@ class Scorecard(NamedTuple):
     share of cases that a change could have broken with none of them in the slice;
     `sources` counts verdicts by where the answer came from, `unmoved` those that are no
     evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
-    to where somebody has looked again; `datasets` is what the questions of datasets came to, by the
+    to where someone has looked again; `datasets` is what the questions of datasets came to, by the
     file that names one. All of this is about the agent under test; `arms` puts it beside the
     baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.
     `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this change.

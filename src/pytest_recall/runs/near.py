@@ -33,7 +33,7 @@ class NearSources(NamedTuple):
 
 
 class Near(NamedTuple):
-    """The ids of the cases that the change touches, and in words how that is known; empty where nobody asks."""
+    """The ids of the cases that the change touches, and in words how that is known; empty where not asked for."""
 
     ids: frozenset[str] = frozenset()
     told: str = ""
@@ -121,7 +121,7 @@ class _Search:
         self._notes: list[str] = []
 
     def by_tags(self, tags: Collection[str]) -> None:
-        """Take in the cases with one of `tags`, which somebody has named."""
+        """Take in the cases with one of `tags`, which someone has named."""
         if not tags:
             return
         known = self._tags()

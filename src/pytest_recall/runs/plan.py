@@ -126,7 +126,7 @@ class Plan:
         return {pick.case_id for pick in self.whole} if self.scheduled else None
 
     def choose(self, more: Iterable[str] = ()) -> None:
-        """Choose the slice anew, with `more` cases to choose from.
+        """Choose the slice again, with `more` cases to choose from.
 
         Choosing from what was chosen and `more` gives the same slice as choosing from
         everything, so that a worker that knows only the slice arrives at the same one.

@@ -21,7 +21,7 @@ class Progress(NamedTuple):
 
     `done` counts cases and not trials: a case that is asked several times is done when its
     series is decided. Of those `failed` have a fail for a verdict, and `unjudged` have none.
-    `total` is None where nobody knows how many cases there are; `spent` is on the live calls
+    `total` is None where no one knows how many cases there are; `spent` is on the live calls
     of all trials so far; `left` are seconds, None where the pace says nothing.
     """
 

@@ -52,7 +52,7 @@ class Rest(NamedTuple):
 
     @property
     def cases(self) -> list[str]:
-        """The ids of the cases that somebody has yet to be asked, in the order of the slice."""
+        """The ids of the cases that someone has yet to be asked, in the order of the slice."""
         arms = ("", *self.header.baselines)
         return [case_id for case_id, _ in self.header.picks if any((case_id, arm) not in self.done for arm in arms)]
 
@@ -106,7 +106,7 @@ class Rest(NamedTuple):
 def rest_of(record: Record) -> Rest:
     """Return what the run of `record` has left to do. A crash, an error and a skip are no verdicts.
 
-    A question of a dataset is skipped once it was answered and nobody can judge it, and is done.
+    A question of a dataset is skipped once it was answered and it cannot be judged, and is done.
     """
     done: dict[Asked, str] = {}
     begun: dict[Asked, tuple[tuple[Outcome, ...], str]] = {}

@@ -179,7 +179,7 @@ class Habit(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A figure that a simulation goes by, None where nobody knows it, and where it is from.
+    """A figure that a simulation goes by, None where it is unknown, and where it is from.
 
     `source` is `given`, `estimated` or `assumed`; `told` says more of it.
     """
@@ -285,7 +285,7 @@ def _drift(main: Mapping[str, list[tuple[date, bool, bool]]]) -> Habit:
                 continue
             follows = verdicts[at + 1] if at + 1 < len(verdicts) else None
             if not passed and not confirmed and follows is None:
-                continue  # Nobody knows yet whether that was chance.
+                continue  # No one knows yet whether that was chance.
             case_days += max((day - before[0]).days, 0)
             broken += not passed and (confirmed or (follows is not None and not follows[1]))
     told = f"cases that broke for good outside of pull requests: {broken:,}, in days of cases: {case_days:,}"

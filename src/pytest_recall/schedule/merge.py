@@ -23,7 +23,7 @@ BY_VERDICTS = (
 BY_HAND = ("lapses", "quarantined", "until", "owner")
 """Those that verdicts set, and people."""
 MOST = 50
-"""More verdicts than this are not looked for: nobody keeps a branch for so long."""
+"""More verdicts than this are not looked for: no one keeps a branch for so long."""
 
 
 class RowStep(NamedTuple):
@@ -61,7 +61,7 @@ def between(before: Row | None, after: Row, quarantine: Quarantine | None = None
     after it. Of several, the days of the earlier ones are assumed: passes on the first day on which
     they could promote; fails, and what followed them, as late as it can be. That keeps a
     case in a low box rather than in a high one. Whatever is assumed leads to just this row,
-    but for quarantine and lapses if somebody changed these by hand.
+    but for quarantine and lapses if someone changed these by hand.
     """
     return next(iter(explanations(before, after, quarantine)), None)
 
@@ -69,7 +69,7 @@ def between(before: Row | None, after: Row, quarantine: Quarantine | None = None
 def explanations(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[list[RowStep]]:
     """Return all ways that are known in which one row has become the other, the likely ones first.
 
-    Those that lead to another quarantine or other lapses come last: somebody has changed these by hand.
+    Those that lead to another quarantine or other lapses come last: someone has changed these by hand.
     """
     alike: list[list[RowStep]] = []
     by_hand: list[list[RowStep]] = []
@@ -79,7 +79,7 @@ def explanations(before: Row | None, after: Row, quarantine: Quarantine | None =
             if found is None or any(getattr(found, name) != getattr(after, name) for name in BY_VERDICTS):
                 continue
             (alike if standing(found) == standing(after) else by_hand).append(steps)
-    except OverflowError:  # Days that no calendar has: somebody has edited the row.
+    except OverflowError:  # Days that no calendar has: someone has edited the row.
         return []
     return alike or by_hand[:1]
 
@@ -183,7 +183,7 @@ def merge_row(
 ) -> Row:
     """Return the row after the verdicts of both sides, in the order of their days.
 
-    On one day fails come last, so that none is lost: nobody knows which came first. `based` says that
+    On one day fails come last, so that none is lost: the order is unknown. `based` says that
     `base` is known, where None is a case that was new. Where a side's verdicts cannot be told from
     its row, its last one counts, and the lower box. The sides may be swapped.
     """
@@ -195,7 +195,7 @@ def merge_row(
     try:
         merged = _folded(base, early, late, quarantine) if based else None
         merged = merged or _cautious(base, early, late, quarantine)
-    except OverflowError:  # A day that has no next one: somebody has edited a row.
+    except OverflowError:  # A day that has no next one: someone has edited a row.
         merged = min(early, late, key=lambda row: (row.box, row.pass_streak))
     return merged._replace(**{name: _kept(name, base, early, late, based) for name in _KEPT})
 

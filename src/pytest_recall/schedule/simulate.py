@@ -51,7 +51,7 @@ class World:
     are never merged. `bad` of them break `breaks` cases of the part that they touch, which is known with chance
     `recall`. A verdict on a sound case is wrong with chance `flaky`. What is found broken is mended a day later.
     Nights run before the day's pull requests, or, if `late`, after them. With `nights_only` the verdicts of pull
-    requests go into no row. A trial costs `usd`, None if nobody knows.
+    requests go into no row. A trial costs `usd`, None if unknown.
     The first `warm_up` of `days` are in no figure, and of delays neither is what breaks in the last eighth: it would
     count as found soon, or not at all.
     """
@@ -343,7 +343,7 @@ class SliceSizes(NamedTuple):
 
 
 def usual_sizes(rubric: Rubric, cases: int) -> SliceSizes:
-    """Return the sizes that hold for a set of so many `cases` where nobody asks for others.
+    """Return the sizes that hold for a set of so many `cases` where no others are asked for.
 
     Those of a rubric with the lottery; beside the boxes a slice of as many cases as they may take of the due, and
     nights that take each case in two weeks, unless they have a size.

@@ -109,7 +109,7 @@ def summed_up(found: Sequence[Figures]) -> SimulationSummary:
 
 
 def found_by(delays: Sequence[float], waits: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Yield days and the share, 0..1, that is found by then; `waits` are of cases that nobody had found at the end.
+    """Yield days and the share, 0..1, that is found by then; `waits` are of cases that were not found at the end.
 
     Kaplan and Meier 1958, JASA 53:457: a case that broke the day before the end says nothing of later days.
     """

@@ -109,7 +109,7 @@ class Folded(NamedTuple):
 def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded:
     """Move the events of all but the last `keep_days` days into the state file, whose lock the caller holds.
 
-    The state file first names what it holds, in the same write; the files are deleted after it. So whoever dies in
+    The state file first names what it holds, in the same write; the files are deleted after it. So anyone who dies in
     between has folded them once, and the next fold deletes them. Raises RecallError or OSError.
     """
     state = read_state(place.state, place.name(place.state))

@@ -15,7 +15,7 @@ from pytest_recall.schedule.selection import Unanswered
 VERSION = 1
 HEADER = f"""\
 # What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
-# `recall status` reads it aloud. A case that is gone keeps its row until you delete it.
+# `recall status` prints a summary. A case that is gone keeps its row until you delete it.
 version: {VERSION}
 cases:
 """

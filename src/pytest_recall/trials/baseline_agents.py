@@ -184,7 +184,7 @@ class PlainModel:
         """Return the answer to a conversation; its usage counts the replies `before` it as well."""
         reply = self.ask(Ask(messages=asked.messages, system=asked.system, max_tokens=ANSWER_TOKENS))
         if reply.stop != "end" and not reply.text.strip():
-            # Nobody can tell what it would have said, so that there is nothing to judge.
+            # No one can tell what it would have said, so that there is nothing to judge.
             raise RecallError(f"{self.name}: {_why(reply)}, without any text; ask for less, or another model")
         return Answer(text=reply.text, usage=_usage([*before, reply]))
 

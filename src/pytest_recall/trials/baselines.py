@@ -190,7 +190,7 @@ def check_names(names: Sequence[str], where: str) -> None:
 def baseline_of(name: str, *, has_fixture: bool, fixtures: Iterable[str]) -> Baseline:
     """Return the baseline of this name; a fixture of the user's goes before what is shipped.
 
-    `fixtures` are the names of known fixtures, for whoever made a typing mistake. Raises RecallError.
+    `fixtures` are the names of known fixtures, for anyone who made a typing mistake. Raises RecallError.
     """
     if ":" in name:
         return Baseline(name, "model")

@@ -62,7 +62,7 @@ class Loop:
         self._stop: asyncio.Event | None = None
 
     def begin(self) -> None:
-        """Be there before somebody waits: what asyncio takes to load is theirs otherwise."""
+        """Be there before someone waits: what asyncio takes to load is theirs otherwise."""
         self._started()
 
     def wait(self, awaitable: Awaitable[Any]) -> Any:

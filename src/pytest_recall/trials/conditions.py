@@ -27,7 +27,7 @@ _NAME = re.compile(r"[\w.@/:-]{1,60}")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _TOOLS = ("tools", "functions", "toolConfig", "tool_config")
 _DIALOGUE = ("messages", "contents", "input", "prompt")
-# What names the caller, the model or the turn, and what is drawn anew each time.
+# What names the caller, the model or the turn, and what is drawn again each time.
 _NO_SETTING = frozenset(
     {"model", "stream", "stream_options", "streamOptions", "seed", "store", "previous_response_id", "conversation"}
 )
@@ -191,7 +191,7 @@ def _masked(value: Any, own: list[str]) -> Any:
 def _judges(trial: Trial, rubric: Rubric) -> str:
     """Return a digest over the models that judged first, and what they were shown; empty if none did.
 
-    Whether somebody is asked after them depends on the verdict, so that it is no condition of it.
+    Whether someone is asked after them depends on the verdict, so that it is no condition of it.
     """
     found = [
         [

@@ -18,7 +18,7 @@ _Z95 = 1.959964
 class CaseCost(NamedTuple):
     """What one case took in one run: US dollars and seconds, None where that is not known.
 
-    `assumed` says that nobody knows which of its calls a batch API takes.
+    `assumed` says that no one knows which of its calls a batch API takes.
     """
 
     case_id: str

@@ -51,7 +51,7 @@ class Journal:
 
     @classmethod
     def continued(cls, folder: Path) -> Journal:
-        """Return the journal of a run that goes on, without a last line that was cut off, held by nobody else.
+        """Return the journal of a run that goes on, without a last line that was cut off, held by no one else.
 
         Raises RecallError if another process is writing it, or OSError.
         """
@@ -193,7 +193,7 @@ def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) 
 
 
 def _hold(file: IO[bytes]) -> bool:
-    """Lock the file for this process, and return whether it has it now, or nobody can tell."""
+    """Lock the file for this process, and return whether it has it now, or whether that is unknown."""
     if fcntl is None:
         return True
     try:

@@ -215,9 +215,9 @@ class Trial(NamedTuple):
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
     `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
-    rubric asks for; its fail blocks nobody. `arm` is the baseline that was asked, empty for the agent
+    rubric asks for; its fail does not fail the run. `arm` is the baseline that was asked, empty for the agent
     under test; the trial of a baseline grades no case. `measured` are the metrics of a dataset's question,
-    None for any other case and where nobody can judge the answer; a value that is None is a failure. `under` is
+    None for any other case and where the answer cannot be judged; a value that is None is a failure. `under` is
     what a verdict was given under, as `trials.conditions` writes it.
     """
 

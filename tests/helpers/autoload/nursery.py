@@ -71,7 +71,7 @@ class Worker:
         self.stdin, self.stdout = os.fdopen(ours_out, "wb"), os.fdopen(ours_in, "rb")
 
     def wait(self) -> None:
-        """Wait for its end: it holds the other end of this, and nobody else does."""
+        """Wait for its end: it holds the other end of this, and no one else does."""
         with self._line:
             self._line.recv(1)
 
@@ -206,7 +206,7 @@ def _preload() -> None:
 
 
 def _serve(path: str) -> Callable[[], object] | None:
-    # Those who press Ctrl-C end it by ending themselves; nobody waits for its children but who asked for them.
+    # Those who press Ctrl-C end it by ending themselves; no caller waits for its children but who asked for them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listening:

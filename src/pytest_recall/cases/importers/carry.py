@@ -33,7 +33,7 @@ class Namer:
         return "position", self._unique(f"case-{position}")
 
     def free(self, name: str) -> None:
-        """Take back an id that nobody uses."""
+        """Take back an id that no one uses."""
         self._given.discard(name)
 
     def _unique(self, name: str) -> str:

@@ -11,9 +11,9 @@ from pytest_recall.cases.importers.promptfoo_assertions import GRADED
 from pytest_recall.files.errors import RecallError
 
 _RECORDED = {
-    "actual_output": "an answer of an earlier day; the agent answers anew",
-    "retrieval_context": "what was looked up on an earlier day; the agent looks it up anew",
-    "tools_called": "what was called on an earlier day; the agent calls anew",
+    "actual_output": "an answer of an earlier day; the agent answers again",
+    "retrieval_context": "what was looked up on an earlier day; the agent looks it up again",
+    "tools_called": "what was called on an earlier day; the agent calls again",
     "token_cost": "what an earlier answer cost; `recall cost` says what the new ones do",
     "input_token_count": "what an earlier answer cost; `recall cost` says what the new ones do",
     "output_token_count": "what an earlier answer cost; `recall cost` says what the new ones do",
@@ -127,7 +127,7 @@ def _conversation(draft: ImportedTest, golden: Mapping[str, Any]) -> None:
     said = [{"role": turn.get("role"), "content": turn["content"]} for turn in turns]
     if said[-1]["role"] == "assistant" and len(said) > 1:
         said.pop()
-        draft.left("the last reply", "an answer of an earlier day; the agent answers the last turn anew")
+        draft.left("the last reply", "an answer of an earlier day; the agent answers the last turn again")
     if any(value for turn in turns for key, value in turn.items() if key not in ("role", "content")):
         draft.left("tools, passages and metadata of turns", "a scripted turn is text")
     asked(draft, said)

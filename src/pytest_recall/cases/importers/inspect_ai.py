@@ -42,7 +42,9 @@ def _log(root: Node, evaluated: Node, into: Import) -> None:
     samples = root.get("samples")
     if samples is None or not isinstance(samples.value, list):
         raise RecallError(f"{root.document.name}:1: is a log without samples; write it with samples")
-    into.remark(root.place, "answers and scores of the log", "`agent` answers anew, and judges score anew", left=False)
+    into.remark(
+        root.place, "answers and scores of the log", "`agent` answers again, and judges score again", left=False
+    )
     into.remark(evaluated.place, "the solver and the model", "put your own agent into conftest.py", left=False)
     scorers = evaluated.get("scorers")
     config = evaluated.get("config")

@@ -228,7 +228,7 @@ def _regex(assertion: Assertion) -> Mapped:
         return Mapped(missing="has no expression; correct it first")
     found = python_expression(assertion.value)
     if found is None:
-        return Mapped(missing="Python's `re` has no expression that is sure to be the same; write it anew")
+        return Mapped(missing="Python's `re` has no expression that is sure to be the same; write it again")
     pattern, spaces = found
     if assertion.inverse:
         flag, bare = ("(?a)", pattern[4:]) if pattern.startswith("(?a)") else ("", pattern)
@@ -280,7 +280,7 @@ def _similar(assertion: Assertion) -> Mapped:
         return Mapped(missing=f"no judge is like it; {CODE}")
     threshold = 0.75 if assertion.threshold is None else assertion.threshold
     judge: Judge = {"similarity": {"expected": value, "threshold": threshold}}
-    return Mapped(judges=(judge,), differs="another model of embeddings; choose the threshold anew")
+    return Mapped(judges=(judge,), differs="another model of embeddings; choose the threshold again")
 
 
 def _judge(name: str, arguments: Mapping[str, Any]) -> Judge:

@@ -59,13 +59,13 @@ class WantedDays:
     def plans(self) -> list[DayPlan]:
         """Return what is to be told, day by day. Raises RecallError if it is nothing."""
         corpus = self.corpus
-        # A session that nobody declared can be told: published stories have some.
+        # A session that no one declared can be told: published stories have some.
         wrong = [one for one in story_findings(corpus.persona, corpus.story) if one.severity == "error"]
         files = {"persona": corpus.path / PERSONA, "arcs": corpus.arcs_path}
         if found := [f"{files[one.source]}: {one.message}" for one in wrong if one.rule != "undeclared"]:
             raise RecallError(*found)
         end = corpus.story.end
-        # Behind the end of the story nothing is told, however far somebody asks for it.
+        # Behind the end of the story nothing is told, however far someone asks for it.
         days = range(self.first, min(self.last, end) + 1)
         plans = [plan_day(corpus.story, corpus.persona, corpus.calendar, day) for day in days]
         if not (told := [plan for plan in plans if plan.sittings]):

@@ -116,7 +116,7 @@ def write_questions(
 ) -> PassOutcome:
     """Have the questions written that there are not, each window's into the file before the next one is asked for.
 
-    `tell` takes sentences for whoever waits. Raises RecallError, also for a pass that somebody stops.
+    `tell` takes sentences for the caller. Raises RecallError, also for a pass that is stopped.
     """
     folder = kept_in(corpus.path)
     path = corpus.qa / QUESTIONS

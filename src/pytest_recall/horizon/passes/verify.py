@@ -116,7 +116,7 @@ class Verification:
     def verify(self, chosen: Sequence[BenchQuestion], work: Work, asking: Asking, tell: Callable[[str], None]) -> None:
         """Ask about the questions of which nothing is known; each verdict is in the journal as soon as it is there.
 
-        Raises RecallError for a pass that somebody stops.
+        Raises RecallError for a pass that is stopped.
         """
         left = self.left(chosen)
         progress, lock, failed = PassProgress("questions", len(left)), Lock(), dict[str, str]()

@@ -141,7 +141,7 @@ def duration(seconds: float) -> str:
 
 
 def _so_far(report: Report) -> str:
-    """Return how far a run has come that has no end; nobody knows whether it will have one."""
+    """Return how far a run has come that has no end; it is unknown whether it will have one."""
     chosen, left = plural(len(report.record.header.picks), "chosen case"), len(report.card.not_run)
     return f"no end yet: {left:,} of {chosen} are to come, unless the run was cut off"
 
