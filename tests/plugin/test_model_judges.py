@@ -196,7 +196,7 @@ class TestCalibration:
                 f"  rubric, {model('oracle')}, version {version}: 1, kappa 0.81 over 120 answers",
             ]
         )
-        checkout.recall("score").stdout.fnmatch_lines(["*1 of them (50.0 %) by judges that nobody*"])
+        checkout.recall("score").stdout.fnmatch_lines(["*1 of them (50.0 %) by judges that are not calibrated*"])
 
     def test_one_that_is_broken_is_said_at_the_end(self, pytester: pytest.Pytester) -> None:
         checkout = (
