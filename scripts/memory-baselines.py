@@ -22,7 +22,7 @@ from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.datasets.cases import DatasetCases, dataset_of, metrics_of
 from pytest_recall.datasets.datasets_text import SHOWN, table
-from pytest_recall.datasets.membench import MembenchSummary, QuestionLine, fold
+from pytest_recall.datasets.membench import MembenchSummary, fold
 from pytest_recall.datasets.membench_run import arguments_of, go_on
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
 from pytest_recall.files.tables import markdown_grid
@@ -31,6 +31,7 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.trial import Outcome, Trial
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "reference" / "memory-baselines.md"
@@ -85,7 +86,7 @@ def on_handbook(selector: str, units: list[Unit], cases: list[Case]) -> Membench
     client = resolve(selector)
     k = MAX_K if client.whole else K
     chosen, _ = metrics_of("handbook", client.whole)
-    lines = []
+    trials = []
     with closing(Loop()) as loop, closing(Memory(client, wait=loop.wait, probed=0)) as memory:
         memory.reset()
         for unit in units:
@@ -101,8 +102,8 @@ def on_handbook(selector: str, units: list[Unit], cases: list[Case]) -> Membench
             if evidence := articles(case):
                 plain |= {"evidence": evidence, "retrieved_ids": tuple(ranked(passages, units, evidence) or ())}
             values = measure(Retrieval.model_validate(plain), k, chosen)
-            lines.append(QuestionLine(id=case.id, category=case.dimension, values=values))
-    return fold(lines, len(lines))
+            trials.append(Trial(case.id, Outcome.SKIPPED, dimension=case.dimension, measures=dict(values)))
+    return fold(trials, len(trials))
 
 
 def handbook() -> Iterator[str]:

@@ -201,7 +201,7 @@ WORLD = {
         *("ci", "collection", "finish", "join", "links", "near", "plan", "pytest_ini", "report_files", "sources"),
     },
     "schedule": {"backtest", "events_file", "merge_file", "simulate", "state", "state_file"},
-    "trials": {"command_cassette", "concurrency", "journal"},
+    "trials": {"command_cassette", "concurrency", "drive", "journal"},
 }
 OUTER = {
     *("asyncio", "contextvars", "fcntl", "filelock", "httpx", "importlib", "io", "os", "pathlib", "queue", "random"),

@@ -37,7 +37,7 @@ def test_a_drop_is_shown_and_decides_on_the_exit_code(capsys: pytest.CaptureFixt
 
 
 def test_the_file_and_the_folder_name_the_same_journal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "fts/questions.jsonl", "none", "--json", "--dimensions", "temporal"]) == 0
+    assert main(["compare", "fts/trials.jsonl", "none", "--json", "--dimensions", "temporal"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert (plain["pairs"], plain["base"]["memory"]) == (5, "sqlite-fts")
     assert plain["metrics"]["contains_at_k"]["p_holm"] is None
@@ -80,7 +80,7 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
         (("fts", "none", "--fail-on", "any-flip"), "--fail-on any-flip goes by verdicts of a judge, and these share"),
         (("fts", "none", "--dimensions", "temprl"), "no category 'temprl' in these runs; did you mean `temporal`?"),
         (("fts", "other"), "the questions are of different files, sample in fts and sample in other"),
-        (("fts", "broken"), "broken/questions.jsonl:1: is no head of a membench; name the folder of one"),
+        (("fts", "broken"), "broken/trials.jsonl:1: not a journal line"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -88,7 +88,7 @@ def test_mistakes_are_one_sentence(
 ) -> None:
     assert main(["membench", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
     (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "questions.jsonl").write_text('{"format": 1}\n')
+    (tmp_path / "broken" / "trials.jsonl").write_text('{"format": 1}\n')
     capsys.readouterr()
     assert main(["compare", *more]) == 2
     assert capsys.readouterr().err.startswith(f"recall: {said}")

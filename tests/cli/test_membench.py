@@ -26,8 +26,9 @@ def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict
     return plain
 
 
-def questions(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "questions.jsonl").read_text().splitlines()][1:]
+def trials(folder: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (folder / "trials.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "trial"]
 
 
 def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,25 +60,17 @@ def test_the_context_as_a_whole_has_no_first_k(capsys: pytest.CaptureFixture[str
 
 def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     whole = found(capsys, "--out", "o")
-    path = tmp_path / "o" / "questions.jsonl"
+    path = tmp_path / "o" / "trials.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
+    all_ids = [one["case_id"] for one in trials(path.parent)]
+    assert len(all_ids) == 22
     path.write_bytes(b"".join(lines[:8]) + lines[8][:30])  # Killed while it wrote the eighth question.
     assert main([*RUN, "--out", "o", "--json"]) == 0
     captured = capsys.readouterr()
     again = json.loads(captured.out)
     assert captured.err == "recall: o: 7 of 22 questions are kept\n"
     assert again["all"] == whole["all"]
-    assert len({one["id"] for one in json_lines(path) if "id" in one}) == 22
-
-
-def json_lines(path: Path) -> list[dict[str, Any]]:
-    kept = []
-    for line in path.read_text().splitlines():
-        try:
-            kept.append(json.loads(line))
-        except ValueError:
-            continue
-    return kept
+    assert sorted(one["case_id"] for one in trials(path.parent)) == sorted(all_ids)
 
 
 def test_a_finished_run_is_only_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,7 +82,7 @@ def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None
     found(capsys, "--out", "o", "--k", "3")
     assert main([*RUN, "--out", "o", "--memory", "full", "--k", "4"]) == 2
     assert capsys.readouterr().err == (
-        "recall: o/questions.jsonl: `memory` was 'sqlite-fts' and is 'full'; `k` was 3 and is 4; `whole` was False"
+        "recall: o/trials.jsonl: `memory` was 'sqlite-fts' and is 'full'; `k` was 3 and is 4; `whole` was False"
         " and is True; ask the same as before, or name another --out\n"
     )
 
@@ -103,13 +96,19 @@ def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], t
     assert "`sha256` was" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ['{"id": 3}', '{"id": "x", "category": "y", "values": {"contains_at_k": 7}}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind": "trial", "case_id": 3}',
+        '{"kind": "trial", "case_id": "x", "outcome": "passed", "measures": {"contains_at_k": 7}}',
+    ],
+)
 def test_a_damaged_journal_names_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str) -> None:
     found(capsys, "--out", "o")
-    with (tmp_path / "o" / "questions.jsonl").open("a") as file:
+    with (tmp_path / "o" / "trials.jsonl").open("a") as file:
         file.write(f"{line}\n")
     assert main([*RUN, "--out", "o"]) == 2
-    assert "o/questions.jsonl:24: is no line of a membench" in capsys.readouterr().err
+    assert "o/trials.jsonl:25: not a journal line" in capsys.readouterr().err
 
 
 def test_a_sample_is_drawn_by_category(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +139,7 @@ def test_a_floor_decides_on_the_exit_code(capsys: pytest.CaptureFixture[str], fl
 
 
 def test_failures_are_apart_and_reach_no_floor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    broken = CLIENT.replace('note(f"recall {query}")', "assert 'Samuel' not in query, 'down'")
+    broken = CLIENT.replace('note(f"recall {query}")', "assert len(query) % 3, 'down'")
     (tmp_path / "client.py").write_text(broken)
     more = ("--memory", "python:client.py:Private", "--fail-under", "contains_at_k=0")
     assert main([*RUN, *more]) == 1
@@ -150,7 +149,9 @@ def test_failures_are_apart_and_reach_no_floor(capsys: pytest.CaptureFixture[str
     assert "questions failed, and are in no mean" in captured.err
 
 
-BROKEN = CLIENT.replace('note(f"recall {query}")', "assert not (LOG.with_name('down').exists() and 'Samuel' in query)")
+BROKEN = CLIENT.replace(
+    'note(f"recall {query}")', "assert not (LOG.with_name('down').exists() and len(query) % 7 == 0)"
+)
 
 
 def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -167,14 +168,14 @@ def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str
     assert json.loads(captured.out)["all"]["failures"] == failures
 
     (tmp_path / "down").unlink()
-    before = json_lines(tmp_path / "o" / "questions.jsonl")
+    before = trials(tmp_path / "o")
     assert main(command) == 0
     captured = capsys.readouterr()
-    again = json_lines(tmp_path / "o" / "questions.jsonl")[len(before) :]
+    again = trials(tmp_path / "o")[len(before) :]
     assert (
         captured.err == f"recall: o: {22 - failures} of 22 questions are kept, {failures} that failed are asked again\n"
     )
-    assert {one["id"] for one in again} == {one["id"] for one in before if "error" in one}
+    assert {one["case_id"] for one in again} == {one["case_id"] for one in before if one["outcome"] == "error"}
     plain = json.loads(captured.out)
     assert (plain["all"]["n"], plain["all"]["failures"]) == (22, 0)
     assert plain["all"] == found(capsys, "--memory", "python:client.py:Private", "--out", "whole")["all"]
@@ -187,6 +188,21 @@ def test_a_question_that_fails_again_stays_a_failure(capsys: pytest.CaptureFixtu
     first = found(capsys, *more)
     assert first["all"]["failures"]
     assert found(capsys, *more)["all"] == first["all"]
+
+
+def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "client.py").write_text(CLIENT.replace('note(f"recall {query}")', "assert False, 'down'"))
+    command = (*RUN, "--memory", "python:client.py:Private", "--out", "o")
+    assert main(command) == 2
+    assert capsys.readouterr().err == (
+        "recall: o: stopped: 5 questions in a row came to no verdict, the last one because of `memory recall:"
+        " AssertionError: down`; fix it and rerun the same command to resume\n"
+    )
+    assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 5
+    assert main([*command, "--keep-failed"]) == 0
+    assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 22
 
 
 def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -215,9 +231,10 @@ def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], arguments
 def test_all_questions_are_written_down(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found(capsys)
     (folder,) = (tmp_path / "eval" / "_artifacts" / "membench").iterdir()
-    lines = questions(folder)
-    assert [one["id"] for one in lines if "ingest_seconds" in one] == ["conv-1:q1", "conv-2:q1"]
-    assert all(one["values"] for one in lines if "unjudged" not in one)
+    lines = trials(folder)
+    told = [one["case_id"] for one in lines if "memory_store_seconds" in one["answer"]["usage"]]
+    assert told == ["conv-1:q1", "conv-2:q1"]
+    assert all(one["measures"] for one in lines if one["outcome"] != "skipped")
 
 
 def test_what_others_report_is_marked_as_theirs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.trials.journal import read_journal
 from tests.cli.test_judge_calibrate import REMOTE
 from tests.helpers.scripted import JUDGE
 from tests.helpers.upstream import Upstream, running
@@ -61,6 +62,15 @@ def times_asked() -> int:
     return len(log.read_text().split()) if log.exists() else 0
 
 
+def another_answer(folder: Path, word: str) -> None:
+    """Give one question another answer, in each line of the journal."""
+    path = folder / "o" / "trials.jsonl"
+    answer = next(
+        one.answer.text for one in read_journal(folder / "o").trials if one.answer and "no, " in one.answer.text
+    )
+    path.write_text(path.read_text().replace(answer, answer.replace("no, ", word)))
+
+
 def test_the_judge_has_a_column_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, *ORACLE]) == 0
     out = capsys.readouterr().out
@@ -76,8 +86,9 @@ def test_no_answer_is_judged_twice(capsys: pytest.CaptureFixture[str]) -> None:
     first = found(capsys, *ORACLE)
     asked = times_asked()
     mean = first["all"]["metrics"]["longmemeval_judge"]
-    lines = Path("o/questions.jsonl").read_text().splitlines()
-    right = sum("right" in json.loads(line).get("answer", "") for line in lines)
+    record = read_journal(Path("o"))
+    right = sum("right" in one.answer.text for one in record.trials[:8] if one.answer is not None)
+    assert len(record.trials) == 16  # Each answer, and each verdict on it.
     assert (mean["n"], mean["value"]) == (8, right / 8)
     assert {**first["all"]["metrics"], **plain["all"]["metrics"]} == first["all"]["metrics"]
     assert asked == 8 + 6  # And the known answers.
@@ -89,8 +100,7 @@ def test_no_answer_is_judged_twice(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_another_answer_is_judged_anew(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     found(capsys, *ORACLE)
-    path = tmp_path / "o" / "questions.jsonl"
-    path.write_text(path.read_text().replace("no, ", "nothing, ", 1))
+    another_answer(tmp_path, "nothing, ")
     before = times_asked()
     found(capsys, *ORACLE)
     assert times_asked() == before + 1 + 6
@@ -111,7 +121,8 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
     plain = found(capsys, "--judge", "python:judge.py:prose")
     assert (plain["all"]["metrics"]["longmemeval_judge"]["n"], len(plain["judge"]["undecided"])) == (0, 8)
     assert plain["judge"]["cost"]["calls"] == 8
-    assert len(Path("o/judged.jsonl").read_text().splitlines()) == 16
+    judged = [one for one in read_journal(Path("o")).trials if one.stage == "judge paper"]
+    assert (len(judged), {one.outcome.value for one in judged}) == (16, {"error"})
 
 
 def test_a_paper_without_such_a_rule_leaves_unanswerable_questions_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +140,6 @@ def test_a_recording_is_replayed_without_the_model(
     recorded = found(capsys, *remote, "--record", "tapes")
     served = upstream.count
     assert served == 8
-    (tmp_path / "o" / "judged.jsonl").unlink()
     replayed = found(capsys, *remote, "--replay", "tapes")
     assert upstream.count == served
     assert replayed["all"] == recorded["all"]
@@ -144,8 +154,7 @@ def test_an_answer_that_is_not_recorded_is_one_sentence(
     (tmp_path / "url.txt").write_text(upstream.url)
     remote = ("--judge", "python:judge.py:remote")
     found(capsys, *remote, "--record", "tapes")
-    path = tmp_path / "o" / "questions.jsonl"
-    path.write_text(path.read_text().replace("no, ", "right, ", 1))
+    another_answer(tmp_path, "right, ")
     assert main([*RUN, *remote, "--replay", "tapes"]) == 2
     assert "the same command with --record records it" in capsys.readouterr().err
 
@@ -162,11 +171,3 @@ def test_an_answer_that_is_not_recorded_is_one_sentence(
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
     assert main([*RUN, *more]) == 2
     assert f"recall: {said}" in capsys.readouterr().err
-
-
-def test_a_damaged_judgement_names_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    found(capsys, *ORACLE)
-    with Path("o/judged.jsonl").open("a") as file:
-        file.write('{"id": 3}\n')
-    assert main([*RUN, *ORACLE]) == 2
-    assert "o/judged.jsonl:9: is no judgement of a membench; delete the file to judge again" in capsys.readouterr().err

@@ -8,31 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.datasets.comparison import COMPARED, JournalContents, compare_benches, digest_of
+from pytest_recall.datasets.comparison import COMPARED, JournalContents, compare_benches
 from pytest_recall.datasets.datasets_text import SHOWN
-from pytest_recall.datasets.membench import JudgedAnswer, QuestionLine
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.paired import mcnemar
+from pytest_recall.trials.trial import Outcome, Trial, Verdict
 from tests.helpers.samples import unhurried
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=30)
 
 
-def asked(name: str, *lines: QuestionLine, judged: tuple[JudgedAnswer, ...] = (), **arguments: Any) -> JournalContents:
-    """Return a journal with these questions."""
+def asked(name: str, *trials: Trial, **arguments: Any) -> JournalContents:
+    """Return a journal with the trials of these questions."""
     plain = {"sha256": "00", "dataset": "dmr", "file": "f.json", **arguments}
-    return JournalContents(name, plain, {line.id: line for line in lines}, judged)
+    return JournalContents(name, plain, {trial.case_id: trial for trial in trials})
 
 
-def line(id: int, category: str = "a", **values: float) -> QuestionLine:
-    """Return a question with these values."""
-    return QuestionLine(id=str(id), category=category, values=values)
+def line(id: int, category: str = "a", **measures: float) -> Trial:
+    """Return the trial of a question with these measures."""
+    return Trial(str(id), Outcome.PASSED, dimension=category, measures=measures)
 
 
-def judgement(id: int, passed: bool | None, answer: str, **more: Any) -> JudgedAnswer:
-    """Return what the judge `j` said of an answer."""
-    return JudgedAnswer(id=str(id), key=f"{id}", passed=passed, answer=digest_of(answer), **{"judges": "j", **more})
+def judged(id: int, passed: bool | None, *, panel: str = "j", version: str = "") -> Trial:
+    """Return the trial of a question on whose answer the judges have said this."""
+    verdict = Verdict(passed=passed, judge="paper", panel=panel, version=version)
+    return line(id, answer_contains=0.0)._replace(verdicts=(verdict,))
 
 
 def test_what_is_compared_is_what_the_table_has() -> None:
@@ -67,7 +68,7 @@ def test_p_values_hold_for_all_metrics_together() -> None:
 
 def test_what_failed_or_was_not_asked_is_left_out() -> None:
     base = asked("b", line(1, contains_at_k=1.0), line(2, contains_at_k=1.0), line(3), line(4, contains_at_k=0.0))
-    broken = QuestionLine(id="2", category="a", error="down")
+    broken = Trial("2", Outcome.ERROR, dimension="a", error="down")
     head = asked("h", line(1, contains_at_k=0.0), broken, line(3), line(5, contains_at_k=1.0))
     found = compare_benches(base, head, alpha=0.01)
     assert found.left == (1, 1, 1)
@@ -95,26 +96,27 @@ def test_what_cannot_be_compared_is_refused(head: JournalContents, said: str) ->
         compare_benches(asked("b", line(1, contains_at_k=1.0)), head, alpha=0.01)
 
 
-ANSWERED = tuple(
-    QuestionLine(id=str(n), category="a", values={"answer_contains": 0.0}, answer=f"a{n}") for n in range(3)
-)
-
-
-def test_verdicts_of_the_same_judges_on_the_same_answers_are_compared() -> None:
-    base = asked("b", *ANSWERED, judged=(judgement(0, True, "a0"), judgement(1, True, "a1"), judgement(2, None, "a2")))
-    later = (judgement(0, False, "a0"), judgement(1, True, "another answer"), judgement(2, True, "a2"))
-    found = compare_benches(base, asked("h", *ANSWERED, judged=later), alpha=0.01)
+def test_verdicts_of_the_same_judges_are_compared() -> None:
+    base = asked("b", judged(0, True), judged(1, True), judged(2, None))
+    found = compare_benches(base, asked("h", judged(0, False), line(1), judged(2, True)), alpha=0.01)
     one = found.metrics["dmr_judge"]
     assert (found.judges, one.change.pairs, one.fell) == ("j", 1, ("0",))
 
 
 def test_verdicts_by_another_prompt_or_judge_are_not() -> None:
-    base = asked("b", *ANSWERED, judged=(judgement(0, True, "a0", version="1"),))
-    head = asked("h", *ANSWERED, judged=(judgement(0, True, "a0", version="2"),))
+    base = asked("b", judged(0, True, version="1"))
+    head = asked("h", judged(0, True, version="2"))
     assert "dmr_judge" not in compare_benches(base, head, alpha=0.01).metrics
-    other = asked("h", *ANSWERED, judged=(judgement(0, True, "a0", judges="k"),))
+    other = asked("h", judged(0, True, panel="k"))
     found = compare_benches(base, other, alpha=0.01)
     assert (found.judges, found.unjudged[:34]) == ("", "judged by j in BASE and by k in HE")
+
+
+def test_of_several_judges_those_count_that_judged_last_in_both() -> None:
+    first = judged(0, True)
+    both = first._replace(verdicts=(*first.verdicts, *judged(0, False, panel="k").verdicts))
+    assert compare_benches(asked("b", both), asked("h", both), alpha=0.01).judges == "k"
+    assert compare_benches(asked("b", first), asked("h", both), alpha=0.01).judges == "j"
 
 
 @unhurried

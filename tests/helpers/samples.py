@@ -200,5 +200,5 @@ trials = st.builds(
     repeat=st.just(1),
     rule=st.just(""),
     arm=st.just(""),
-    measured=st.none() | st.dictionaries(texts, st.none() | st.floats(0, 1), max_size=3),
+    measures=st.none() | st.dictionaries(texts, st.none() | st.floats(0, 1), max_size=3),
 )

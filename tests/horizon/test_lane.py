@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from pytest_recall.horizon.memory import CallThread
+from pytest_recall.trials.drive import CallThread
 
 HERE: ContextVar[str] = ContextVar("here", default="nowhere")
 

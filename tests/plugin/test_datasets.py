@@ -206,7 +206,7 @@ def test_a_run_without_a_dataset_has_no_table(pytester: pytest.Pytester) -> None
     checkout = WITH_CASES.at(pytester)
     checkout.run("eval")
     assert checkout.scorecard()["datasets"] is None
-    assert all("measured" not in trial.to_json() for trial in checkout.journal().trials)
+    assert all("measures" not in trial.to_json() for trial in checkout.journal().trials)
 
 
 def test_errors_are_apart_in_the_table(pytester: pytest.Pytester) -> None:

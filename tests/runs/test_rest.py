@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.runs.resume import Rest, changes, rest_of, settings
-from pytest_recall.trials.record import Record
+from pytest_recall.runs.resume import Rest, changes, rest_of
+from pytest_recall.trials.record import Record, setting_lines
 from pytest_recall.trials.series import graded
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case_ids, header, outcomes, trial, unhurried
 
@@ -95,8 +95,8 @@ def test_it_travels_to_a_worker() -> None:
 
 
 def test_settings_that_decide_verdicts_are_named_if_they_change() -> None:
-    before = settings(rubric={"owner": "ana", "confirm": "2of3"}, model="m1", judge=("j1",), memory=None)
+    before = setting_lines(rubric={"owner": "ana", "confirm": "2of3"}, model="m1", judge=("j1",), memory=None)
     assert before == ('judge: ["j1"]', 'model: "m1"', 'rubric.confirm: "2of3"', 'rubric.owner: "ana"')
-    now = settings(rubric={"owner": "bob", "votes": 3, "prices": {"m": 1}}, model="m2", judge=("j1",))
+    now = setting_lines(rubric={"owner": "bob", "votes": 3, "prices": {"m": 1}}, model="m2", judge=("j1",))
     assert changes(before, now) == ["model", "rubric.confirm", "rubric.votes"]
     assert changes(before, before) == []

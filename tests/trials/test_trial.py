@@ -90,6 +90,6 @@ def test_the_controller_adds_what_only_it_knows() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "high"], ids=["nan", "inf", "text"])
 def test_what_was_measured_is_a_number(value: object) -> None:
-    plain = {**Trial("a", Outcome.PASSED).to_json(), "measured": {"token_f1": value}}
+    plain = {**Trial("a", Outcome.PASSED).to_json(), "measures": {"token_f1": value}}
     with pytest.raises(ValueError, match=r"not all of them are numbers|could not convert"):
         Trial.from_json(plain)

@@ -60,7 +60,7 @@ def add(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     _check(args)
-    place = place_of(args)
+    place = place_of(args, args.run_name)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     if args.graded is None and args.to_labels is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place, find_place
+from pytest_recall.files.eval_directory import Place, find_place, named_journal
 from pytest_recall.files.find import DEFAULT_PATTERNS, find_case_files
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
@@ -118,11 +118,14 @@ def names(given: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in given.split(",") if name.strip())
 
 
-def place_of(args: argparse.Namespace) -> Place:
-    """Return the eval directory that a command works on. Raises RecallError if it is not there."""
+def place_of(args: argparse.Namespace, *runs: str) -> Place:
+    """Return the eval directory that a command works on, or that it does without if it reads these `runs` by path.
+
+    Raises RecallError if it is needed and not there.
+    """
     root = Path.cwd()
     place = find_place(root, root, [root], args.dir and root / args.dir)
-    if not place.eval_dir.is_dir():
+    if not place.eval_dir.is_dir() and not (runs and all(named_journal(run) for run in runs)):
         raise RecallError(f"{place.name(place.eval_dir)}: no such directory; run `recall init`, or give --dir")
     return place
 

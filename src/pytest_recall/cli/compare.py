@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, command, names, place_of
-from pytest_recall.datasets.membench import JUDGED
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import find_place
+from pytest_recall.files.eval_directory import BENCHES, find_place
+from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.results.comparison import ALPHA, Comparison, compare
 from pytest_recall.results.comparison_text import as_json, markdown, terminal
 from pytest_recall.trials.journal import read_journal
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if (code := _benches(args)) is not None:
         return code
-    artifacts = place_of(args).artifacts
+    artifacts = place_of(args, args.base, args.head).artifacts
     base, head = (read_journal(artifacts.find(name)) for name in (args.base, args.head))
     if base == head:  # be it from two folders, as a copy of the newest run is
         raise RecallError(f"{args.base} and {args.head} are both the run {base.header.run}; name two runs")
@@ -100,7 +100,7 @@ def _benches(args: argparse.Namespace) -> int | None:
     from pytest_recall.datasets.membench_run import folder_of, read_asked
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()], args.dir and Path.cwd() / args.dir)
-    beside = place.artifacts.folder / "membench"
+    beside = place.artifacts.folder / BENCHES
     folders = [folder_of(name, beside) for name in (args.base, args.head)]
     if folders == [None, None]:
         return None

@@ -31,7 +31,7 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    folder = place_of(args).artifacts.find(args.run_name)
+    folder = place_of(args, args.run_name).artifacts.find(args.run_name)
     record = read_journal(folder)
     spends = of_run(record)
     if args.json:

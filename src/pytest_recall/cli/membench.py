@@ -25,7 +25,9 @@ of each metric with its 95 % interval, apart from questions that failed and thos
 
 Every question is written down as it is answered, in eval/_artifacts/membench or in --out. The same command
 goes on where one was stopped, and asks questions again at which the memory broke or ran out of time, unless
---keep-failed is given; --out refuses one that asks something else.
+--keep-failed is given; --out refuses one that asks something else. Five questions in a row that break stop the run,
+unless --keep-failed is given. What is written is the journal of a run, trials.jsonl, as pytest writes it: `recall
+report`, `recall cost` and `recall compare` take its folder.
 
 With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
 that. What it says is written down beside the questions, so that no answer is judged twice by the same
@@ -75,7 +77,7 @@ def add_run(commands: Commands) -> None:
     parser.add_argument(
         "--keep-failed",
         action="store_true",
-        help="do not ask questions again that failed in an earlier run of the same command",
+        help="keep questions that failed: neither ask them again nor stop after five in a row",
     )
     parser.add_argument(
         "--fail-under",
@@ -131,10 +133,10 @@ def run(args: argparse.Namespace) -> int:
     extra: dict[str, Any] = {}
     undecided = 0
     if args.judge:
-        judges, sat = membench_judge.sit(args, bench, found, folder, f"{arguments.dataset}-{_mark(arguments)}", _tell)
+        judges, sat = membench_judge.sit(args, bench, found, folder, arguments, _mark(arguments), _tell)
         found, undecided = sat.found, len(sat.undecided)
-        told = list(render.verdicts(judges, sat.judged, sat.spend))
-        extra = {"judge": render.verdicts_json(judges, sat.judged, sat.spend)}
+        told = list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
+        extra = {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
     if reported:
         from pytest_recall.datasets import datasets_text as others
         from pytest_recall.datasets.file import PUBLISHED
@@ -168,12 +170,12 @@ def _tell(sentence: str) -> None:
 
 def _folder(arguments: Arguments) -> Path:
     """Return the folder of runs with these arguments, below the eval directory."""
-    from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.files.eval_directory import BENCHES, find_place
 
     root = Path.cwd()
     artifacts = find_place(root, root, [root]).artifacts
     artifacts.make()
-    return artifacts.folder / "membench" / f"{arguments.dataset}-{_mark(arguments)}"
+    return artifacts.folder / BENCHES / f"{arguments.dataset}-{_mark(arguments)}"
 
 
 def _mark(arguments: Arguments) -> str:
@@ -183,14 +185,14 @@ def _mark(arguments: Arguments) -> str:
 
 
 def _floors(given: list[str]) -> dict[str, float]:
-    from pytest_recall.datasets.membench import KNOWN
     from pytest_recall.files.errors import RecallError, nearest
+    from pytest_recall.metrics.measures import MEASURES
 
     floors: dict[str, float] = {}
     for text in given:
         name, _, value = text.partition("=")
-        if name not in KNOWN:
-            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, KNOWN)}")
+        if name not in MEASURES:
+            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, MEASURES)}")
         try:
             floors[name] = float(value)
         except ValueError:
@@ -202,7 +204,7 @@ def _floors(given: list[str]) -> dict[str, float]:
 
 def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int) -> int:
     """Return the exit code, and say which floor is not reached; `undecided` answers have no verdict of the judge."""
-    from pytest_recall.datasets.membench import JUDGED
+    from pytest_recall.metrics.measures import JUDGED
 
     problems = []
     for name, floor in floors.items():

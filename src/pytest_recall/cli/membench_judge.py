@@ -14,6 +14,7 @@ from pytest_recall.cli.common import add_cassette
 if TYPE_CHECKING:
     from pytest_recall.datasets.cases import DatasetCases
     from pytest_recall.datasets.judged import JudgingResult
+    from pytest_recall.datasets.membench import Arguments
     from pytest_recall.datasets.membench_run import MembenchResult
     from pytest_recall.memory.client import Client
 
@@ -51,12 +52,14 @@ def sit(
     bench: DatasetCases,
     found: MembenchResult,
     folder: Path,
-    name: str,
+    arguments: Arguments,
+    mark: str,
     tell: Callable[[str], None],
 ) -> tuple[str, JudgingResult]:
-    """Return the judges in one text, and what they came to; a cassette is called `name`. Raises RecallError."""
+    """Return the judges in one text, and what they came to; `mark` tells cassettes apart. Raises RecallError."""
     from pytest_recall.cases.settings_file import read_rubric
     from pytest_recall.datasets.judged import AnswerJudge, judge_all
+    from pytest_recall.datasets.membench_run import header_of
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
     from pytest_recall.files.eval_directory import find_place
     from pytest_recall.judges.calibrate import panel_of
@@ -80,11 +83,13 @@ def sit(
         if mode == "off":
             stack.enter_context(untaped(player, rubric))
         else:
+            name = f"{arguments.dataset}-{mark}"
             tape = stack.enter_context(taped(player, place, rubric, cassettes, name, BENCHES))
         judge = AnswerJudge(bench, panel, rubric, tape)
         try:
             # What is on a cassette is whole, whatever was judged before.
-            return judge.name, judge_all(bench, found, folder, judge, fresh=mode != "off", tell=tell)
+            header = header_of(folder, bench, arguments)
+            return judge.name, judge_all(bench, found, folder, judge, header, fresh=mode != "off", tell=tell)
         except KeyboardInterrupt:
             raise StoppedError(f"{folder}: stopped; the same command continues it") from None
         except MissError as error:

@@ -91,7 +91,7 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
     from pytest_recall.runs.report_files import ReportSources, report
     from pytest_recall.trials.journal import NAME as JOURNAL
 
-    place = place_of(args)
+    place = place_of(args, *args.runs)
     context, _ = context_of(place, CommandLine(date=args.date))
     names = args.runs or ["latest"]
     *bases, folder = [place.artifacts.find(name) for name in names]

@@ -68,7 +68,7 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    place = place_of(args)
+    place = place_of(args, args.run_name)
     if args.observed:
         return _observed(place, args)
     folder = place.artifacts.find(args.run_name)

@@ -15,7 +15,7 @@ from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, evidence
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import read_mapping
 from pytest_recall.metrics.answers import stem
-from pytest_recall.metrics.retrieval import MAX_K, METRICS, Value, measure
+from pytest_recall.metrics.retrieval import MAX_K, METRICS, measure
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.trial import Answer
 
@@ -87,7 +87,7 @@ class DatasetCases:
             )
         return self._cases[question.id]
 
-    def measured(self, entry: QuestionEntry, answer: Answer, *, whole: bool) -> dict[str, Value] | None:
+    def measured(self, entry: QuestionEntry, answer: Answer, *, whole: bool) -> dict[str, float | None] | None:
         """Return what an answer to the question comes to, by metric; None where it cannot be judged.
 
         `whole` says that the memory returned all that it would show a model.
@@ -95,7 +95,10 @@ class DatasetCases:
         evidence = evidence_of(entry.question, self.asked.unit)
         found = retrieval_of(entry.question, evidence, self.units_of(entry), answer, self.dataset.format)
         chosen, _ = metrics_of(self.dataset.format, whole)
-        return None if found is None else measure(found, MAX_K if whole else self.asked.limit, chosen)
+        if found is None:
+            return None
+        values = measure(found, MAX_K if whole else self.asked.limit, chosen)
+        return {name: None if value is None else float(value) for name, value in values.items()}
 
     def units_of(self, entry: QuestionEntry) -> tuple[Unit, ...]:
         """Return what is stored for the question."""

@@ -1,16 +1,17 @@
-"""Bench comparison: two memories asked the same questions of a dataset, by metric, and what that shows."""
+"""Compare two memories that were asked the same questions of a dataset, metric by metric."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from pytest_recall.datasets.membench import JUDGED, KNOWN, JudgedAnswer, QuestionLine
+from pytest_recall.datasets.membench import has_failed
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.metrics.change import Change, ChangeSummary, Counts, changes
+from pytest_recall.metrics.measures import JUDGED, MEASURES
+from pytest_recall.trials.trial import Trial, Verdict
 
 COMPARED = (
     *("evidence_recall_at_k", "evidence_all_at_k", "reciprocal_rank", "contains_at_k"),
@@ -23,12 +24,11 @@ _GRID = 100
 
 
 class JournalContents(NamedTuple):
-    """What a journal holds: who was asked what, as plain arguments, and the questions with what models said of them."""
+    """What a journal holds: who was asked what, as plain arguments, and the trial of each question."""
 
     name: str
     arguments: Mapping[str, Any]
-    lines: Mapping[str, QuestionLine]
-    judged: tuple[JudgedAnswer, ...] = ()
+    trials: Mapping[str, Trial]
 
 
 class Paired(NamedTuple):
@@ -86,15 +86,15 @@ def compare_benches(
     if base.arguments.get("sha256") != head.arguments.get("sha256"):
         told = [f"{one.arguments.get('file')} in {one.name}" for one in (base, head)]
         raise RecallError(f"the questions are of different files, {' and '.join(told)}; ask both the same file")
-    known = {line.category for one in (base, head) for line in one.lines.values()}
+    known = {trial.dimension for one in (base, head) for trial in one.trials.values()}
     if unknown := [name for name in categories if name not in known]:
         raise RecallError(*(f"no category {name!r} in these runs{nearest(name, known)}" for name in unknown))
     first, second = (
-        {id: line for id, line in one.lines.items() if not categories or line.category in categories}
+        {id: trial for id, trial in one.trials.items() if not categories or trial.dimension in categories}
         for one in (base, head)
     )
     shared = [id for id in first if id in second]
-    both = [id for id in shared if not first[id].error and not second[id].error]
+    both = [id for id in shared if not has_failed(first[id]) and not has_failed(second[id])]
     judges, unjudged = _judges(base, head)
     values = _values((base, head), both, judges)
     found = {name: pairs for name in COMPARED if (pairs := _pairs(name, both, *values))}
@@ -103,7 +103,7 @@ def compare_benches(
             f"no question has a value of the same metric in both ({len(first)} are in BASE, {len(second)} in HEAD,"
             f" {len(shared)} in both); ask the same questions again, such as all of them"
         )
-    tested = changes({name: _counts(pairs.values(), KNOWN[name].share) for name, pairs in found.items()}, alpha)
+    tested = changes({name: _counts(pairs.values(), MEASURES[name].share) for name, pairs in found.items()}, alpha)
     return BenchComparison(
         base=base,
         head=head,
@@ -120,8 +120,12 @@ Pairs = Mapping[str, tuple[float, float]]
 """The values of a metric in both runs, by question."""
 
 
-def _pairs(name: str, ids: Iterable[str], base: Mapping[str, QuestionLine], head: Mapping[str, QuestionLine]) -> Pairs:
-    values = {id: (base[id].values.get(name), head[id].values.get(name)) for id in ids}
+Values = Mapping[str, Mapping[str, float | None]]
+"""The measures of a run, by question and name."""
+
+
+def _pairs(name: str, ids: Iterable[str], base: Values, head: Values) -> Pairs:
+    values = {id: (base[id].get(name), head[id].get(name)) for id in ids}
     return {id: (one, other) for id, (one, other) in values.items() if one is not None and other is not None}
 
 
@@ -150,15 +154,10 @@ def _paired(pairs: Pairs, change: Change) -> Paired:
     )
 
 
-def digest_of(answer: str) -> str:
-    """Return what stands for an answer in a judgement of it."""
-    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def _judges(base: JournalContents, head: JournalContents) -> tuple[str, str]:
     """Return the judges that are compared, those that judged last of what judged in both, or why there are none."""
-    first, second = ([one.judges for one in asked.judged] for asked in (base, head))
-    common = [name for name in second if name in set(first)]
+    first, second = _panels(base), _panels(head)
+    common = [name for name in second if name in first]
     if common:
         return common[-1], ""
     if first and second:
@@ -166,29 +165,36 @@ def _judges(base: JournalContents, head: JournalContents) -> tuple[str, str]:
     return "", ""
 
 
-def _values(
-    runs: tuple[JournalContents, JournalContents], ids: Sequence[str], judges: str
-) -> list[dict[str, QuestionLine]]:
-    """Return the questions of each run, with what these judges said by the same prompt of the answers there."""
+def _panels(asked: JournalContents) -> list[str]:
+    """Return who has judged the answers of a run, the last ones last: each trial has its verdicts in that order."""
+    places: dict[str, int] = {}
+    for trial in asked.trials.values():
+        for place, verdict in enumerate(trial.verdicts):
+            if verdict.panel:
+                places[verdict.panel] = max(place, places.get(verdict.panel, 0))
+    return sorted(places, key=lambda name: places[name])
+
+
+def _values(runs: tuple[JournalContents, JournalContents], ids: Sequence[str], judges: str) -> list[Values]:
+    """Return the measures of each run, with what these judges said by the same prompt of the answers there."""
     base, head = (_said(one, judges) for one in runs)
     fits = {id for id in ids if id in base and id in head and base[id].version == head[id].version}
     return [
-        {id: _judged(asked.lines[id], said[id], asked.arguments) if id in fits else asked.lines[id] for id in ids}
+        {id: _measured(asked.trials[id], said[id] if id in fits else None, asked.arguments) for id in ids}
         for asked, said in zip(runs, (base, head), strict=True)
     ]
 
 
-def _said(asked: JournalContents, judges: str) -> dict[str, JudgedAnswer]:
+def _said(asked: JournalContents, judges: str) -> dict[str, Verdict]:
     return {
-        one.id: one
-        for one in asked.judged
-        if one.judges == judges
-        and one.passed is not None
-        and (line := asked.lines.get(one.id)) is not None
-        and line.answer is not None
-        and one.answer == digest_of(line.answer)
+        id: verdict
+        for id, trial in asked.trials.items()
+        for verdict in trial.verdicts
+        if judges and verdict.panel == judges and verdict.passed is not None
     }
 
 
-def _judged(line: QuestionLine, said: JudgedAnswer, arguments: Mapping[str, Any]) -> QuestionLine:
-    return line.with_values({f"{arguments['dataset']}_judge": float(bool(said.passed))})
+def _measured(trial: Trial, said: Verdict | None, arguments: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the measures of a trial, of those by models the one of `said` alone."""
+    found = {name: value for name, value in (trial.measures or {}).items() if name not in JUDGED}
+    return found if said is None else {**found, f"{arguments['dataset']}_judge": float(bool(said.passed))}

@@ -1,4 +1,4 @@
-"""Datasets and runs over them as terminal lines, Markdown and JSON."""
+"""Render datasets and runs over them as terminal lines, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from pytest_recall.datasets.dataset import Inventory, Kind
 from pytest_recall.datasets.membench import (
     Arguments,
     CategoryResult,
-    JudgedAnswer,
     MembenchSummary,
-    QuestionLine,
     plain,
 )
 from pytest_recall.datasets.reported import Reported
@@ -23,6 +21,7 @@ from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
+from pytest_recall.trials.trial import Trial
 
 SHOWN = {
     "evidence_recall_at_k": "evidence",
@@ -42,9 +41,7 @@ SHOWN_LOST = 5
 """Answers without a verdict that are told one by one."""
 
 
-def membench_lines(
-    arguments: Arguments, summary: MembenchSummary, problems: Sequence[QuestionLine] = ()
-) -> Iterator[str]:
+def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = ()) -> Iterator[str]:
     """Yield the lines for a terminal; `problems` are some of the questions that failed."""
     asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
     left = "" if summary.complete else f" of {summary.total:,}"
@@ -61,7 +58,7 @@ def membench_lines(
         )
     if failures := summary.everything.failures:
         yield f"failed, and in no mean: {plural(failures, 'question')}"
-        yield from (f"  {one.id}: {one.error}" for one in problems)
+        yield from (f"  {one.case_id}: {one.error}" for one in problems)
     if summary.latency:
         told = ", ".join(
             f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None
@@ -74,21 +71,20 @@ def membench_lines(
         )
 
 
-def verdicts(judges: str, judged: Sequence[JudgedAnswer], spend: Spend) -> Iterator[str]:
-    """Yield the lines on what `judges` said of the answers, and what that took."""
-    yield f"judged by {judges}: {plural(len(judged), 'answer')}"
-    lost = [one for one in judged if one.passed is None]
-    if lost:
-        yield f"no verdict, and in no mean of the judge: {plural(len(lost), 'answer')}"
-        yield from (f"  {one.id}: {one.error}" for one in lost[:SHOWN_LOST])
+def verdicts(judges: str, count: int, undecided: Mapping[str, str], spend: Spend) -> Iterator[str]:
+    """Yield the lines on what `judges` said of so many answers, and what that took; `undecided` ones say why."""
+    yield f"judged by {judges}: {plural(count, 'answer')}"
+    if undecided:
+        yield f"no verdict, and in no mean of the judge: {plural(len(undecided), 'answer')}"
+        yield from (f"  {id}: {error}" for id, error in list(undecided.items())[:SHOWN_LOST])
     yield from cost_text.cost_lines({"": spend})
 
 
-def verdicts_json(judges: str, judged: Sequence[JudgedAnswer], spend: Spend) -> dict[str, Any]:
+def verdicts_json(judges: str, count: int, undecided: Mapping[str, str], spend: Spend) -> dict[str, Any]:
     """Return the same as plain JSON types."""
-    undecided = [{"id": one.id, "error": one.error} for one in judged if one.passed is None]
+    lost = [{"id": id, "error": error} for id, error in undecided.items()]
     told = cost_text.cost_json({"": spend})["total"]
-    return {"models": judges, "answers": len(judged), "undecided": undecided, "cost": told}
+    return {"models": judges, "answers": count, "undecided": lost, "cost": told}
 
 
 def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "failed") -> list[str]:

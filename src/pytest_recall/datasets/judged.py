@@ -1,4 +1,4 @@
-"""Judged: the answers of a membench, put to a judging model by the rule of the dataset's paper."""
+"""Let models judge the answers to the questions of a dataset, by the rule of its paper."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_fields import Strictness
 from pytest_recall.datasets.cases import DatasetCases
-from pytest_recall.datasets.comparison import digest_of
 from pytest_recall.datasets.dataset import Question
-from pytest_recall.datasets.membench import JudgedAnswer, QuestionLine
-from pytest_recall.datasets.membench_run import Judgements, MembenchResult, judged
+from pytest_recall.datasets.membench_run import MembenchResult, unjudged
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
-from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
@@ -29,23 +26,24 @@ from pytest_recall.replay.call import Call
 from pytest_recall.replay.tape import Tape
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.execution import called
-from pytest_recall.trials.trial import Answer, Verdict
+from pytest_recall.trials.journal import journal_of
+from pytest_recall.trials.record import Header
+from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Trial, Verdict
 
 EVERY = 25
 """Judgements between two lines that say how far it is."""
 
 
 class JudgingResult(NamedTuple):
-    """What judging came to: the questions with its values, each judgement, and what all its calls were."""
+    """What judging came to: the run with its verdicts, the trials that were judged, and what all its calls were.
+
+    `undecided` are the questions on whose answers it came to no verdict, by id, and why.
+    """
 
     found: MembenchResult
-    judged: tuple[JudgedAnswer, ...]
+    judged: tuple[Trial, ...]
     spend: Spend
-
-    @property
-    def undecided(self) -> tuple[JudgedAnswer, ...]:
-        """The answers on which it came to no verdict."""
-        return tuple(one for one in self.judged if one.passed is None)
+    undecided: Mapping[str, str]
 
 
 @dataclass
@@ -72,9 +70,9 @@ class _Counted:
 
 
 class _Asked(NamedTuple):
-    """What is asked about an answer: the judgement without what is said, and who says it."""
+    """What is asked about an answer: the verdict without what is said, and who says it."""
 
-    blank: JudgedAnswer
+    blank: Verdict
     decide: Callable[[], Verdict]
 
 
@@ -108,19 +106,18 @@ class AnswerJudge:
         """Put the known answers to the models. Raises RecallError if one of them must not judge."""
         self._judge.ready()
 
-    def asked(self, line: QuestionLine) -> _Asked | None:
-        """Return what is asked about an answer; None where the paper has no rule."""
-        question = self._bench.entries[line.id].question
-        if line.answer is None or not _has_rule(question, self._bench.dataset.format):
+    def asked(self, trial: Trial) -> _Asked | None:
+        """Return what is asked about an answer; None where there is none, or the paper has no rule for it."""
+        question = self._bench.entries[trial.case_id].question
+        dataset = self._bench.dataset.format
+        if trial.answer is None or not trial.answer.usage.get(ANSWERED) or not _has_rule(question, dataset):
             return None
-        (call,) = judges_of(question, self._bench.dataset.format, (), (JudgeCall(name=PAPER),))
-        answer, case = Answer(text=line.answer), _case(question, call)
+        (call,) = judges_of(question, dataset, (), (JudgeCall(name=PAPER),))
+        answer, case = Answer(text=trial.answer.text), _case(question, call)
         inquiry = paper.inquiry(answer, case, **call.arguments)
         text = json.dumps([self.name, self._panel.appeal, self._panel.audit, inquiry.version, inquiry.parts])
         key = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
-        blank = JudgedAnswer(
-            id=line.id, key=key, judges=self.name, version=inquiry.version, answer=digest_of(line.answer)
-        )
+        blank = Verdict(passed=None, judge=PAPER, version=inquiry.version, panel=self.name, asked=key)
         return _Asked(blank, lambda: self._judge(answer, case, **call.arguments))
 
 
@@ -144,64 +141,97 @@ def judge_all(
     found: MembenchResult,
     folder: Path,
     judge: AnswerJudge,
+    header: Header,
     *,
     fresh: bool,
     tell: Callable[[str], None],
 ) -> JudgingResult:
-    """Judge the answers that are in `found`, but for those whose verdict is in `folder`, which takes in each at once.
+    """Judge the answers that are in `found`, but for those on which the journal in `folder` has the verdict.
 
-    `fresh` asks about all of them. Raises RecallError where no question has an answer, for a judge that must not
-    judge, and for a run that is stopped; MissError for a call that must not begin.
+    Each trial with a new verdict is a further line of the journal. `fresh` asks about all of them. Raises RecallError
+    where no question has an answer, for a judge that must not judge, and for a run that is stopped; MissError for
+    a call that must not begin.
     """
     metric = f"{bench.dataset.format}_judge"
-    with locked(folder / ".lock"):
-        known = {} if fresh else {one.key: one for one in judged(folder)}
-        to_ask = {line.id: asked for line in found.lines if (asked := judge.asked(line)) is not None}
-        if not to_ask:
-            raise RecallError(
-                "--judge: there is no answer to judge; a rule is about answers, and a memory that hands out passages"
-                " alone gives none"
-            )
-        sat = {
-            id: replace(one, id=id)
-            for id, asked in to_ask.items()
-            if (one := known.get(asked.blank.key)) is not None and one.passed is not None
-        }
-        if sat:
-            tell(f"{folder}: {len(sat):,} of {len(to_ask):,} answers are judged")
-        if len(sat) < len(to_ask):
-            judge.ready()
-        with Judgements(folder) as file:
-            for id, asked in to_ask.items():
-                if id in sat:
+    asked = {trial.case_id: one for trial in found.trials if (one := judge.asked(trial)) is not None}
+    if not asked:
+        raise RecallError(
+            "--judge: there is no answer to judge; a rule is about answers, and a memory that hands out passages"
+            " alone gives none"
+        )
+    known = {} if fresh else _known(found, asked)
+    if known:
+        tell(f"{folder}: {len(known):,} of {len(asked):,} answers are judged")
+    trials = {trial.case_id: trial for trial in found.trials}
+    said = {id: _with(trials[id], one, metric) for id, one in known.items()}
+    calls = [call for one in known.values() for call in one.calls]
+    if len(said) < len(asked):
+        judge.ready()
+        with journal_of(folder, header) as journal:
+            for id in asked:
+                if id in said:
                     continue
-                sat[id] = _one(asked, judge)
-                file.add(sat[id])
-                if len(sat) % EVERY == 0:
-                    tell(f"{len(sat):,} of {len(to_ask):,} answers judged")
-    lines = tuple(_with(line, metric, sat) for line in found.lines)
-    told = tuple(sat[id] for id in to_ask)
+                found_out = _said(asked[id], judge)
+                said[id] = _with(trials[id], found_out, metric)
+                journal.append(said[id])
+                calls += found_out.calls
+                if len(said) % EVERY == 0:
+                    tell(f"{len(said):,} of {len(asked):,} answers judged")
+            journal.end(0)
     return JudgingResult(
-        found._replace(lines=lines), told, spend_of((call for one in told for call in one.calls), stays=())
+        found=found._replace(trials=tuple(said.get(id, trial) for id, trial in trials.items())),
+        judged=tuple(said[id] for id in asked),
+        spend=spend_of(calls, stays=()),
+        undecided={id: said[id].error for id in asked if said[id].outcome is Outcome.ERROR},
     )
 
 
-def _one(asked: _Asked, judge: AnswerJudge) -> JudgedAnswer:
-    """Return what came of one answer; the first one has the calls about the known answers as well."""
-    found = asked.blank
+class _Said(NamedTuple):
+    """What was said of an answer, and the calls that were made for it; `error` is why there is no verdict."""
+
+    verdict: Verdict
+    calls: tuple[Call, ...]
+    error: str = ""
+
+
+def _known(found: MembenchResult, asked: Mapping[str, _Asked]) -> dict[str, _Said]:
+    """Return what the journal has of the same models asked the same, by the question."""
+    kept: dict[str, _Said] = {}
+    for trial in () if found.record is None else found.record.trials:
+        one = asked.get(trial.case_id)
+        for verdict in trial.verdicts if one is not None else ():
+            same = one is not None and (verdict.panel, verdict.asked) == (one.blank.panel, one.blank.asked)
+            if same and verdict.passed is not None and trial.case_id not in kept:
+                kept[trial.case_id] = _Said(verdict, trial.calls)  # The first line that has it has its calls.
+    return kept
+
+
+def _said(asked: _Asked, judge: AnswerJudge) -> _Said:
+    """Return what is said of one answer; the first one has the calls about the known answers as well."""
+    error = ""
     try:
-        verdict: Verdict = called("judge paper", asked.decide, ())
-    except CaseError as error:
-        found = replace(found, error=one_line(str(error)))
+        found: Verdict = called("judge paper", asked.decide, ())
+    except CaseError as problem:
+        error = one_line(str(problem))
+        found = replace(asked.blank, reason=error)
     else:
-        found = replace(found, passed=verdict.passed, model=verdict.model, reason=one_line(verdict.reason))
-    found = replace(found, calls=tuple(judge.calls))
+        blank = asked.blank
+        found = replace(found, judge=blank.judge, panel=blank.panel, asked=blank.asked, reason=one_line(found.reason))
+    calls = tuple(judge.calls)
     judge.calls.clear()
-    return found
+    return _Said(found, calls, error)
 
 
-def _with(line: QuestionLine, metric: str, sat: Mapping[str, JudgedAnswer]) -> QuestionLine:
-    if line.id not in sat:
-        return line
-    passed = sat[line.id].passed
-    return line.with_values({metric: None if passed is None else float(passed)})
+def _with(trial: Trial, said: _Said, metric: str) -> Trial:
+    """Return the trial with a verdict that takes the place of what words, or the same models, have decided."""
+    verdict = said.verdict
+    others = tuple(one for one in trial.verdicts if one.panel and one.panel != verdict.panel)
+    passed = verdict.passed
+    return trial._replace(
+        outcome=Outcome.ERROR if passed is None else Outcome.PASSED if passed else Outcome.FAILED,
+        verdicts=(*others, verdict),
+        measures={**(unjudged(trial).measures or {}), metric: None if passed is None else float(passed)},
+        error=said.error,
+        stage="judge paper" if said.error else "",
+        calls=said.calls,
+    )

@@ -1,28 +1,15 @@
-"""Membench: what a memory came to on a dataset: one line for each question, and the fold over them."""
+"""Summarize what a memory came to on the questions of a dataset, by category."""
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from pytest_recall.files.coerce import typed, values_of
 from pytest_recall.metrics.intervals import Mean, Tally, percentiles
-from pytest_recall.metrics.retrieval import METRICS, Metric, Value
-from pytest_recall.replay.call import Call
+from pytest_recall.metrics.measures import MEASURES
 from pytest_recall.trials.trial import Outcome, Trial
-
-FORMAT = 1
-"""The version of the lines."""
-
-
-JUDGED: Mapping[str, Metric] = {
-    f"{dataset}_judge": Metric("a model says that the answer is correct, by the rule of the paper", share=True)
-    for dataset in ("longmemeval", "locomo", "dmr")
-}
-"""What a model judges, by name; a value that is None is an answer on which it came to no verdict."""
-KNOWN: Mapping[str, Metric] = {**METRICS, **JUDGED}
 
 
 class Arguments(NamedTuple):
@@ -41,80 +28,6 @@ class Arguments(NamedTuple):
     seed: str
     categories: tuple[str, ...]
     whole: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionLine:
-    """One question that was asked.
-
-    `values` are its metrics; one with an `error` has none, and neither has one that is `unjudged`, which
-    says why it cannot be judged. `answer` is what the memory answered, None where it handed out passages
-    alone. `seconds` is how long the memory took for it; `ingest_seconds` and `units` are those of what was
-    stored just before it, None where nothing was.
-    """
-
-    id: str
-    category: str
-    values: Mapping[str, Value] = field(default_factory=dict)
-    unjudged: str = ""
-    error: str = ""
-    answer: str | None = None
-    seconds: float | None = None
-    ingest_seconds: float | None = None
-    units: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON types; what is empty or unknown is left out."""
-        plain = {name: value for name, value in asdict(self).items() if value not in (None, "", {})}
-        answer = {} if self.answer is None else {"answer": self.answer}
-        return {"id": self.id, "category": self.category, **plain, **answer}
-
-    def with_values(self, values: Mapping[str, Value]) -> QuestionLine:
-        """Return the line with further values."""
-        return replace(self, values={**self.values, **values})
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> QuestionLine:
-        """Return the line that `to_json` gave. Raises KeyError, TypeError or ValueError for what it has not."""
-        values = values_of(plain.get("values", {}))
-        for name, value in values.items():
-            if value is not None and name in KNOWN:
-                KNOWN[name].tally().add(value)
-        return cls(**{**typed(cls, plain), "values": values})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedAnswer:
-    """What a model said of the answer to the question `id`; `passed` is None where it came to no verdict, for `error`.
-
-    `key` stands for who was asked what: another answer, model or prompt has another one. `judges` are all that could
-    decide, `model` is the one whose word stands; `version` is that of the prompt, and `answer` stands for the answer.
-    `calls` were made for it.
-    """
-
-    id: str
-    key: str
-    judges: str = ""
-    version: str = ""
-    answer: str = ""
-    passed: bool | None = None
-    model: str = ""
-    reason: str = ""
-    error: str = ""
-    calls: tuple[Call, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON types; what is empty is left out."""
-        names = ("id", "key", "judges", "version", "answer", "passed", "model", "reason", "error")
-        plain = {name: getattr(self, name) for name in names}
-        kept = {name: value for name, value in plain.items() if value not in (None, "")}
-        return {**kept, "calls": [call.to_json() for call in self.calls]}
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> JudgedAnswer:
-        """Return what `to_json` gave. Raises KeyError, TypeError or ValueError for what it has not."""
-        calls = tuple(Call.from_json(call) for call in plain.get("calls", ()))
-        return cls(**{"id": plain["id"], "key": plain["key"], **typed(cls, plain), "calls": calls})
 
 
 class CategoryResult(NamedTuple):
@@ -155,26 +68,26 @@ class _Group:
         self.n = self.failures = self.unjudged = 0
         self.tallies: dict[str, Tally] = {}
 
-    def add(self, line: QuestionLine) -> None:
+    def add(self, trial: Trial) -> None:
         self.n += 1
-        self.failures += bool(line.error)
-        self.unjudged += bool(line.unjudged)
-        for name, value in line.values.items():
-            if name not in KNOWN:
+        self.failures += has_failed(trial)
+        self.unjudged += trial.measures is None and not has_failed(trial)
+        for name, value in (trial.measures or {}).items():
+            if name not in MEASURES:
                 continue  # Of a later version.
-            tally = self.tallies.setdefault(name, KNOWN[name].tally())
+            tally = self.tallies.setdefault(name, MEASURES[name].tally())
             if value is None:
                 tally.fail()
             else:
                 tally.add(value)
 
     def found(self) -> CategoryResult:
-        means = {name: self.tallies[name].mean() for name in KNOWN if name in self.tallies}
+        means = {name: self.tallies[name].mean() for name in MEASURES if name in self.tallies}
         return CategoryResult(self.n, self.failures, self.unjudged, means)
 
 
 class MembenchFold:
-    """Adds lines up as they come; it keeps sums, and the seconds of each question."""
+    """Adds trials up as they come; it keeps sums, and the seconds of each question."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -184,16 +97,17 @@ class MembenchFold:
         self._ingests = self._units = 0
         self._ingest_seconds = 0.0
 
-    def add(self, line: QuestionLine) -> None:
-        """Take a line."""
-        self._all.add(line)
-        self._categories.setdefault(line.category, _Group()).add(line)
-        if line.seconds is not None:
-            self._seconds.append(line.seconds)
-        if line.ingest_seconds is not None:
+    def add(self, trial: Trial) -> None:
+        """Take the trial of a question."""
+        self._all.add(trial)
+        self._categories.setdefault(trial.dimension, _Group()).add(trial)
+        usage = {} if trial.answer is None else trial.answer.usage
+        if (seconds := usage.get("memory_recall_seconds")) is not None:
+            self._seconds.append(seconds)
+        if (seconds := usage.get("memory_store_seconds")) is not None:
             self._ingests += 1
-            self._ingest_seconds += line.ingest_seconds
-            self._units += line.units or 0
+            self._ingest_seconds += seconds
+            self._units += int(usage.get("memory_stored", 0))
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
@@ -208,11 +122,16 @@ class MembenchFold:
         )
 
 
-def fold(lines: Iterable[QuestionLine], total: int) -> MembenchSummary:
-    """Return what the lines come to, of `total` questions; to the last digit the same in whichever order they are."""
+def has_failed(trial: Trial) -> bool:
+    """Whether asking the question broke, so that nothing was measured; an answer that no judge decides on is there."""
+    return trial.outcome is Outcome.ERROR and trial.measures is None
+
+
+def fold(trials: Iterable[Trial], total: int) -> MembenchSummary:
+    """Return what trials come to, of `total` questions; to the last digit the same in whichever order they are."""
     found = MembenchFold(total)
-    for line in sorted(lines, key=lambda one: one.id):
-        found.add(line)
+    for trial in sorted(trials, key=lambda one: one.case_id):
+        found.add(trial)
     return found.summary()
 
 
@@ -221,30 +140,31 @@ def by_file(trials: Iterable[Trial]) -> dict[str, MembenchSummary]:
 
     A trial that was skipped, such as of what cannot be judged, is not judged; one with an error is a failure.
     """
-    lines: dict[str, list[QuestionLine]] = {}
+    groups: dict[str, list[Trial]] = {}
     for trial in trials:
-        line = QuestionLine(id=trial.case_id, category=trial.dimension, values=trial.measured or {})
-        if trial.outcome is Outcome.ERROR:
-            line = replace(line, values={}, error=trial.error or "no verdict")
-        elif trial.measured is None:
-            line = replace(line, unjudged=trial.error or "not measured")
-        lines.setdefault(trial.where.rpartition(":")[0], []).append(line)
-    return {name: fold(lines[name], len(lines[name])) for name in sorted(lines)}
+        groups.setdefault(trial.where.rpartition(":")[0], []).append(trial)
+    return {name: fold(groups[name], len(groups[name])) for name in sorted(groups)}
 
 
-def kept(lines: Collection[QuestionLine], total: int, keeps_failed: bool) -> str:
-    """Return, in words, how many of `total` questions are in `lines` for good, and what becomes of failed ones."""
-    failed = sum(bool(line.error) for line in lines)
+def kept(trials: Collection[Trial], total: int, keeps_failed: bool) -> str:
+    """Return, in words, how many of `total` questions are in `trials` for good, and what becomes of failed ones."""
+    failed = sum(map(has_failed, trials))
     if keeps_failed:
-        return f"{len(lines):,} of {total:,} questions are kept" + (f", {failed:,} of them failed" if failed else "")
+        return f"{len(trials):,} of {total:,} questions are kept" + (f", {failed:,} of them failed" if failed else "")
     again = f", {failed:,} that failed {'is' if failed == 1 else 'are'} asked again" if failed else ""
-    return f"{len(lines) - failed:,} of {total:,} questions are kept{again}"
+    return f"{len(trials) - failed:,} of {total:,} questions are kept{again}"
 
 
 def differences(before: Mapping[str, Any], after: Arguments) -> list[str]:
     """Return what has changed between the arguments of a journal and those of a run, in words."""
     now = plain(after)
     return [f"`{name}` was {before.get(name)!r} and is {now[name]!r}" for name in now if before.get(name) != now[name]]
+
+
+def arguments_of_lines(lines: Iterable[str]) -> dict[str, Any]:
+    """Return the arguments in the settings of a journal, as plain JSON types. Raises ValueError or TypeError."""
+    found = {name: json.loads(value) for name, _, value in (line.partition(": ") for line in lines)}
+    return plain(Arguments(**{"sample": None, **found}))
 
 
 def plain(arguments: Arguments) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""Run a memory over the questions of a dataset without pytest, and keep a journal of it."""
+"""Run a memory over the questions of a dataset without pytest, and keep a journal of its trials."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,101 +13,28 @@ from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
 from pytest_recall.datasets.membench import (
-    FORMAT,
     Arguments,
-    JudgedAnswer,
     MembenchSummary,
-    QuestionLine,
+    arguments_of_lines,
     differences,
     fold,
+    has_failed,
     kept,
     plain,
 )
-from pytest_recall.files.disk import locked
-from pytest_recall.files.errors import CaseError, RecallError, StoppedError, one_line
-from pytest_recall.files.json_lines import Appended, appended
+from pytest_recall.datasets.questions import JUDGE
+from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.session import Memory
+from pytest_recall.metrics.measures import JUDGED
+from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.trial import ANSWERED, UNJUDGED
-
-NAME = "questions.jsonl"
-JUDGED_NAME = "judged.jsonl"
-
-
-def begun(folder: Path, arguments: Arguments) -> Iterator[QuestionLine]:
-    """Yield the lines that are there from an earlier run with the same arguments.
-
-    A last line that was cut off is left out. Raises RecallError where the arguments are others.
-    """
-    path = folder / NAME
-    for number, record in appended(path):
-        try:
-            if number == 1:
-                if record["format"] != FORMAT:
-                    raise RecallError(f"{path}:1: format {record['format']} is unknown here; upgrade pytest-recall")
-                changed = differences(record["arguments"], arguments)
-                if changed:
-                    raise RecallError(f"{path}: {'; '.join(changed)}; ask the same as before, or name another --out")
-                continue
-            yield QuestionLine.from_json(record)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise RecallError(f"{path}:{number}: is no line of a membench; delete the folder to start again") from None
-
-
-def folder_of(named: str, *beside: Path) -> Path | None:
-    """Return the folder of the journal that `named` means: itself, its file, or one of that name in `beside`."""
-    path = Path(named)
-    folders = (path.parent if path.name == NAME else path, *(folder / named for folder in beside))
-    return next((folder for folder in folders if (folder / NAME).is_file()), None)
-
-
-def read_asked(folder: Path, name: str) -> JournalContents:
-    """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
-    begin: Any = next((record for number, record in appended(folder / NAME) if number == 1), None)
-    try:
-        kept = dict(begin["arguments"])
-        head = Arguments(**{**kept, "categories": tuple(kept["categories"])})
-    except (ValueError, KeyError, TypeError):
-        raise RecallError(f"{folder / NAME}:1: is no head of a membench; name the folder of one") from None
-    return JournalContents(name, kept, {line.id: line for line in begun(folder, head)}, tuple(judged(folder)))
-
-
-def judged(folder: Path) -> Iterator[JudgedAnswer]:
-    """Yield what models said of the answers; of what was judged again the last one holds. Raises RecallError."""
-    path = folder / JUDGED_NAME
-    for number, record in appended(path):
-        try:
-            yield JudgedAnswer.from_json(record)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise RecallError(
-                f"{path}:{number}: is no judgement of a membench; delete the file to judge again"
-            ) from None
-
-
-class MembenchJournal(Appended):
-    """The journal of a run, begun or gone on with; a context manager. Raises OSError."""
-
-    def __init__(self, folder: Path, arguments: Arguments) -> None:
-        super().__init__(folder / NAME)
-        if not self._file.tell():
-            self.append({"format": FORMAT, "arguments": plain(arguments)})
-
-    def add(self, line: QuestionLine) -> None:
-        """Append a line."""
-        self.append(line.to_json())
-
-
-class Judgements(Appended):
-    """The file of what models said of the answers; a context manager. Raises OSError."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder / JUDGED_NAME)
-
-    def add(self, one: JudgedAnswer) -> None:
-        """Append what was said of an answer."""
-        self.append(one.to_json())
-
+from pytest_recall.trials.drive import IN_A_ROW, Driver
+from pytest_recall.trials.execution import judge_answer, no_verdict, outcome_of, trial_of
+from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal
+from pytest_recall.trials.record import Header, Record, setting_lines
+from pytest_recall.trials.trial import UNJUDGED, Outcome, Trial, shortened
 
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
@@ -114,21 +42,71 @@ SHOWN = 5
 """Failures that are told one by one."""
 
 
-class MembenchResult(NamedTuple):
-    """What a run came to so far: the questions that were asked, in the order of the dataset, of `total`."""
+def folder_of(named: str, *beside: Path) -> Path | None:
+    """Return the folder of the run that `named` means: itself, its journal, or one of that name in `beside`.
 
-    lines: tuple[QuestionLine, ...]
+    None where there is no journal of a run over a dataset.
+    """
+    path = Path(named)
+    folders = (path.parent if path.name == NAME else path, *(folder / named for folder in beside))
+    return next((one for one in folders if is_begun(one) and read_header(one).source_kind == DATASET), None)
+
+
+def begun(folder: Path, arguments: Arguments) -> Record | None:
+    """Return the journal of an earlier run with the same arguments, None if there is none.
+
+    Raises RecallError where the arguments are others, or the journal is damaged.
+    """
+    if not is_begun(folder):
+        return None
+    record = read_journal(folder)
+    changed = differences(_asked_for(folder, record.header), arguments)
+    if changed:
+        raise RecallError(f"{folder / NAME}: {'; '.join(changed)}; ask the same as before, or name another --out")
+    return record
+
+
+def read_asked(folder: Path, name: str) -> JournalContents:
+    """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
+    record = read_journal(folder)
+    return JournalContents(name, _asked_for(folder, record.header), _newest(record))
+
+
+def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
+    try:
+        if header.source_kind != DATASET:
+            raise ValueError("of another kind")
+        return arguments_of_lines(header.settings)
+    except (ValueError, TypeError):
+        raise RecallError(
+            f"{folder / NAME}:1: is not the journal of a `recall membench run`; name the folder of one"
+        ) from None
+
+
+def _newest(record: Record) -> dict[str, Trial]:
+    """Return the trial of each question: of one that was asked or judged again the last one holds."""
+    return {trial.case_id: trial for trial in record.trials}
+
+
+class MembenchResult(NamedTuple):
+    """What a run came to so far: its trials, in the order of the dataset's questions, of which there are `total`.
+
+    `record` is its journal, with the trials that were taken again, None if nothing was asked yet.
+    """
+
+    trials: tuple[Trial, ...]
     total: int
+    record: Record | None = None
 
     @property
     def summary(self) -> MembenchSummary:
         """What all of them came to."""
-        return fold(self.lines, self.total)
+        return fold(self.trials, self.total)
 
     @property
-    def failed(self) -> tuple[QuestionLine, ...]:
+    def failed(self) -> tuple[Trial, ...]:
         """The first of its failures."""
-        return tuple(line for line in self.lines if line.error)[:SHOWN]
+        return tuple(filter(has_failed, self.trials))[:SHOWN]
 
 
 def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
@@ -148,6 +126,25 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
     )
 
 
+def header_of(folder: Path, bench: DatasetCases, arguments: Arguments) -> Header:
+    """Return the header of a run that begins now."""
+    now = datetime.now(UTC)
+    return Header(
+        run=folder.resolve().name,
+        date=now.date().isoformat(),
+        mode="all",
+        seed=arguments.seed,
+        started=now.isoformat(timespec="seconds"),
+        scheduled=False,
+        writes=False,
+        total=len(bench.entries),
+        picks=tuple((id, DATASET) for id in bench.entries),
+        questions=len(bench.entries),
+        settings=setting_lines(**plain(arguments)),
+        source_kind=DATASET,
+    )
+
+
 def go_on(
     bench: DatasetCases,
     client: Client,
@@ -158,36 +155,50 @@ def go_on(
     tell: Callable[[str], None],
     keeps_failed: bool = False,
 ) -> MembenchResult:
-    """Ask the questions that the journal in `folder` has no verdict on yet, and return what all of them came to.
+    """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
 
-    A question that failed is asked again, unless the run `keeps_failed` ones. `allowed` says that a memory may be
-    reset that is not empty; `tell` takes sentences for the caller. Raises RecallError, also for a run that
-    is stopped; what was asked is in the journal.
+    A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
+    `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller. Raises
+    RecallError, also for a run that is stopped; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing:
         tell(missing)
     total = len(bench.entries)
-    lines: dict[str, QuestionLine] = {}
-    with locked(folder / ".lock"):
-        for line in begun(folder, arguments):
-            lines[line.id] = line  # Of a question that was asked again the last one holds.
-        done = frozenset(id for id, line in lines.items() if keeps_failed or not line.error)
-        if lines:
-            tell(f"{folder}: {kept(lines.values(), total, keeps_failed)}")
-        if len(done) < total:
-            told = time.monotonic()
-            with _opened(client, allowed) as memory, MembenchJournal(folder, arguments) as journal:
-                try:
-                    for count, line in enumerate(ask_all(bench, memory, done), start=len(done) + 1):
-                        journal.add(line)
-                        lines[line.id] = line
-                        if time.monotonic() - told >= EVERY:
-                            told = time.monotonic()
-                            tell(f"{count:,} of {total:,} questions")
-                except KeyboardInterrupt:
-                    raise StoppedError(f"{folder}: stopped; the same command continues it") from None
-    return MembenchResult(tuple(lines[id] for id in bench.entries if id in lines), total)
+    record = begun(folder, arguments)
+    trials = {} if record is None else _newest(record)
+    done = frozenset(id for id, trial in trials.items() if keeps_failed or not has_failed(trial))
+    if trials:
+        tell(f"{folder}: {kept(trials.values(), total, keeps_failed)}")
+    if len(done) < total:
+        told = time.monotonic()
+        with (
+            _opened(client, allowed) as memory,
+            journal_of(folder, header_of(folder, bench, arguments)) as journal,
+            Driver(str(folder), in_a_row=None if keeps_failed else IN_A_ROW) as driver,
+        ):
+            questions = (_question(bench, memory, one) for id, one in bench.entries.items() if id not in done)
+            try:
+                for count, trial in enumerate(driver.ask(questions), start=len(done) + 1):
+                    journal.append(trial)
+                    trials[trial.case_id] = trial
+                    if time.monotonic() - told >= EVERY:
+                        told = time.monotonic()
+                        tell(f"{count:,} of {total:,} questions")
+            except KeyboardInterrupt:
+                raise StoppedError(f"{folder}: stopped; the same command continues it") from None
+            journal.end(0)
+        record = read_journal(folder)
+    return MembenchResult(tuple(unjudged(trials[id]) for id in bench.entries if id in trials), total, record)
+
+
+def unjudged(trial: Trial) -> Trial:
+    """Return the trial without what models have said of its answer: who is asked now decides on that."""
+    if not JUDGED.keys() & (trial.measures or {}).keys():
+        return trial
+    return trial._replace(
+        measures={name: value for name, value in (trial.measures or {}).items() if name not in JUDGED}
+    )
 
 
 @contextmanager
@@ -207,32 +218,32 @@ def _opened(client: Client, allowed: bool) -> Iterator[Memory]:
                 memory.reset()
 
 
-def ask_all(bench: DatasetCases, memory: Memory, done: frozenset[str]) -> Iterator[QuestionLine]:
-    """Yield what comes of each question that is not `done`, in the order of the dataset.
+def _question(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> Callable[[], Trial]:
+    return lambda: ask_question(bench, memory, entry)
 
-    A conversation is stored once for its questions. What breaks is a failure of its question, and the others
-    are asked all the same. Raises RecallError if the dataset cannot be read any more.
+
+def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> Trial:
+    """Ask a question of the dataset, and return its trial; what breaks is an error of this question.
+
+    A conversation is stored once for its questions. Raises RecallError if the dataset cannot be read any more.
     """
-    for id, entry in bench.entries.items():
-        if id not in done:
-            yield _asked(bench, memory, entry)
-
-
-def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> QuestionLine:
-    question = entry.question
+    case = bench.case(entry)
+    facts: dict[str, Any] = {"reason": DATASET, "where": f"{bench.name}:{bench.lines[case.id]}"}
     try:
-        answer = memory.ask(bench.case(entry))
+        answer = memory.ask(case)
     except CaseError as error:
-        return QuestionLine(id=question.id, category=question.category, error=one_line(str(error)))
-    values = bench.measured(entry, answer, whole=memory.whole)
-    stored = answer.usage.get("memory_store_seconds")
-    return QuestionLine(
-        id=question.id,
-        category=question.category,
-        values=values or {},
-        unjudged=UNJUDGED if values is None else "",
-        answer=answer.text if answer.usage.get(ANSWERED) else None,
-        seconds=answer.usage["memory_recall_seconds"],
-        ingest_seconds=stored,
-        units=None if stored is None else len(bench.units_of(entry)),
-    )
+        return no_verdict(case, error, **facts)
+    measures = bench.measured(entry, answer, whole=memory.whole)
+    seconds = answer.usage["memory_recall_seconds"]
+    known = {**facts, "measures": measures, "seconds": seconds}
+    if measures is None:
+        return trial_of(case, shortened(answer), Outcome.SKIPPED, error=UNJUDGED, **known)
+    try:
+        verdicts = judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing)
+    except CaseError as error:
+        return no_verdict(case, error, shortened(answer), **known)
+    return trial_of(case, shortened(answer), outcome_of(verdicts), verdicts=verdicts, **known)
+
+
+def _nothing(awaitable: object) -> object:
+    raise AssertionError("the judge of a dataset makes no call")

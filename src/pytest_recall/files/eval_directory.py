@@ -14,6 +14,9 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.find import find_files
 
 FOLDER = "_artifacts"
+BENCHES = "membench"
+"""The folder in it for runs of `recall membench`."""
+JOURNAL = "trials.jsonl"
 _WHY = "# What runs leave behind; nothing here belongs in git.\n"
 
 
@@ -62,9 +65,8 @@ class Artifacts:
             if len(runs) < 2:
                 raise RecallError(f"{self.folder}: no run before the latest; run `pytest -p recall` again first")
             return runs[-2]
-        named = Path(run)
-        for path in (self.folder / run, named.parent if named.name == "trials.jsonl" else named):
-            if (path / "trials.jsonl").is_file():
+        for path in (self.folder / run, self.folder / BENCHES / run, named_journal(run)):
+            if path is not None and (path / JOURNAL).is_file():
                 return path
         raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in runs])}")
 
@@ -72,6 +74,13 @@ class Artifacts:
         """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""
         self.make()
         write_text(self.folder / name, text)
+
+
+def named_journal(run: str) -> Path | None:
+    """Return the folder of the journal that is named by a path to either of them; None if there is none."""
+    named = Path(run)
+    folder = named.parent if named.name == JOURNAL else named
+    return folder if (folder / JOURNAL).is_file() else None
 
 
 def runs_in(folders: Iterable[Path]) -> list[Path]:

@@ -21,6 +21,7 @@ from pytest_recall.replay.player import LANE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import Shelf, limit, open_tape, player_of
+from pytest_recall.trials.drive import SpentError
 
 if TYPE_CHECKING:
     from pytest_recall.models.settings import Prices
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 
 
 Costs = list[float | None]
-
-
-class SpentError(BaseException):
-    """A call that must not begin, since the money is spent.
-
-    It is no `Exception`, so that no one takes it for what became of a question: that one was not asked.
-    """
 
 
 @dataclass(kw_only=True)

@@ -2,51 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from contextvars import copy_context
-from queue import Queue, SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from queue import Queue
+from typing import NamedTuple
 
 from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.memory.client import deadline
 from pytest_recall.memory.session import Memory
 from pytest_recall.trials.concurrency import TASKS, Tasks
+from pytest_recall.trials.drive import CallThread
 from pytest_recall.trials.trial import Passage
-
-Given = TypeVar("Given")
-
-
-class CallThread:
-    """A thread of its own. It does not keep the process alive: a call that never ends is left behind with it."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        threading.Thread(target=self._serve, name="recall-memory", daemon=True).start()
-
-    def submit(self, call: Callable[[], Given]) -> Future[Given]:
-        """Make the call once those before it are over, in a copy of this context; return where it will be told."""
-        future: Future[Given] = Future()
-        context = copy_context()
-        self._calls.put((future, lambda: context.run(call)))
-        return future
-
-    def close(self) -> None:
-        """Let the thread end, once what it was given is done."""
-        self._calls.put(None)
-
-    def _serve(self) -> None:
-        while (given := self._calls.get()) is not None:
-            future, call = given
-            try:
-                future.set_result(call())
-            except BaseException as error:  # The waiting thread raises it.
-                future.set_exception(error)
-
 
 GRACE = 10.0
 """Seconds that a memory gets to end what it was told to end."""

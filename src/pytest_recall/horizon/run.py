@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.horizon.ask import Asker, name_of, now
-from pytest_recall.horizon.calls import SpentError
 from pytest_recall.horizon.evaluation import Evaluation, summarize
 from pytest_recall.horizon.judge import PanelJudge
-from pytest_recall.horizon.memory import CallThread, StuckError, Subject
+from pytest_recall.horizon.memory import StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
 from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.published import checkpoint_line, summary_line
@@ -37,6 +36,7 @@ from pytest_recall.horizon.run_file import (
 )
 from pytest_recall.memory.session import Memory
 from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.drive import CallThread, SpentError
 
 IN_A_ROW = 5
 """Questions one after the other without points by which a run stops: whatever broke will not mend itself."""

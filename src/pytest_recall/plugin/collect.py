@@ -218,7 +218,7 @@ class CaseItem(pytest.Function):
         file = run.plan.files[self.path]
         if self.arm or file.reason != DATASET:
             return trial
-        return trial._replace(measured=memories.measured(file, trial, fixtures.get("memory")))
+        return trial._replace(measures=memories.measures(file, trial, fixtures.get("memory")))
 
     def _judge(self, name: str) -> Any:
         provided = self.getparent(CaseModule).provided  # type: ignore[union-attr]

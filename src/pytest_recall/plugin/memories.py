@@ -193,7 +193,7 @@ def _judgeable(case: Case, answer: Answer) -> Answer:
     return answer
 
 
-def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] | None:
+def measures(file: Source, trial: Trial, given: Any) -> dict[str, float | None] | None:
     """Return the metrics of an answer to a question of the dataset that `file` names, None where it cannot be judged.
 
     `given` is what the fixture `memory` gave; the window baselines of a context have no first k.
@@ -208,8 +208,8 @@ def measured(file: Source, trial: Trial, given: Any) -> dict[str, float | None] 
     found = file.measured(file.entries[trial.case_id], trial.answer, whole=whole)
     if found is None:
         return None
-    said = {f"{file.dataset.format}_judge": one.passed for one in trial.verdicts if one.judge == PAPER}
-    return {name: None if one is None else float(one) for name, one in (found | said).items()}
+    judged = [one.passed for one in trial.verdicts if one.judge == PAPER]
+    return found | {f"{file.dataset.format}_judge": None if one is None else float(one) for one in judged}
 
 
 def missing_metrics(files: Iterable[Source], datasets: Mapping[str, MembenchSummary]) -> list[str]:

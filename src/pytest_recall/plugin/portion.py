@@ -110,10 +110,11 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
 
 def settle(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | None) -> None:
     """Note in the plan what decides its verdicts. Raises RecallError where a run that goes on had something else."""
-    from pytest_recall.runs.resume import changes, settings
+    from pytest_recall.runs.resume import changes
+    from pytest_recall.trials.record import setting_lines
 
     option = config.option
-    plan.settings = settings(
+    plan.settings = setting_lines(
         rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"mode", "baselines"}),
         model=plan.context.model,
         judge=tuple(option.recall_judge or ()),

@@ -122,15 +122,6 @@ def rest_of(record: Record) -> Rest:
     return Rest(record.header, done, begun)
 
 
-def settings(**given: Any) -> tuple[str, ...]:
-    """Return what decides a verdict beside the case as lines `name: JSON`; those of a mapping one by one."""
-    lines = []
-    for name, value in given.items():
-        parts = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
-        lines += [f"{key}: {json.dumps(one, sort_keys=True)}" for key, one in parts.items() if one not in (None, ())]
-    return tuple(sorted(lines))
-
-
 def changes(before: Iterable[str], now: Iterable[str]) -> list[str]:
     """Return the names of the settings that are others now, without those that decide no verdict."""
     earlier, later = (dict(line.partition(": ")[::2] for line in lines) for lines in (before, now))

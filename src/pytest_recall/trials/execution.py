@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -60,20 +60,47 @@ def run_case(
         answer = ask(case, agent, wait, ends)
     seconds = clock() - start
     with asking("judge"):
-        decided = [judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
+        verdicts = judge_answer(case, answer, judges, thresholds=thresholds, wait=wait, ends=ends)
+    return trial_of(case, answer, outcome_of(verdicts), verdicts=verdicts, seconds=round(seconds, 6))
+
+
+def judge_answer(
+    case: Case,
+    answer: Answer,
+    judges: Mapping[str, JudgeFunction],
+    *,
+    thresholds: Mapping[str, float],
+    wait: Wait,
+    ends: Ends = (),
+) -> tuple[Verdict, ...]:
+    """Return what each judge of the case decides on an answer. Raises CaseError where one comes to no verdict."""
+    decided = [judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
     check_threshold(case, any(scored for _, scored in decided))
-    verdicts = tuple(verdict for verdict, _ in decided)
-    passed = all(verdict.passed for verdict in verdicts)
+    return tuple(verdict for verdict, _ in decided)
+
+
+def outcome_of(verdicts: Iterable[Verdict]) -> Outcome:
+    """Return what verdicts come to: all of them have to pass."""
+    return Outcome.PASSED if all(verdict.passed for verdict in verdicts) else Outcome.FAILED
+
+
+def trial_of(case: Case, answer: Answer | None, outcome: Outcome, **facts: Any) -> Trial:
+    """Return the trial of a case; `facts` are further fields of it."""
     return Trial(
         case_id=case.id,
-        outcome=Outcome.PASSED if passed else Outcome.FAILED,
+        outcome=outcome,
         scenario=case.scenario,
         dimension=case.dimension,
-        verdicts=verdicts,
         answer=answer,
-        seconds=round(seconds, 6),
         fingerprint=case.fingerprint,
+        **facts,
     )
+
+
+def no_verdict(case: Case, error: CaseError, answer: Answer | None = None, **facts: Any) -> Trial:
+    """Return the trial of a case that came to no verdict, with the answer if there was one."""
+    told = one_line(str(error), 300)
+    return trial_of(case, answer, Outcome.ERROR, stage=error.stage, error=told, **facts)
 
 
 def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:

@@ -8,7 +8,8 @@ that it was writing. A run that goes on writes a mark of that, and then further 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from time import monotonic
@@ -20,8 +21,9 @@ from pydantic_core import PydanticSerializationError, to_json
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.disk import check_link, read_text, write_bytes
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.replay.call import Call
-from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.record import Header, Record, Told
 from pytest_recall.trials.series import Rule
 from pytest_recall.trials.trial import Trial
 
@@ -30,7 +32,7 @@ try:
 except ImportError:  # Windows: nothing tells a run that goes on from one that was killed.
     fcntl = None  # type: ignore[assignment]
 
-NAME = "trials.jsonl"
+NAME = JOURNAL
 VERSION = 1
 _LONGEST_END = 65_536
 """Bytes from the end of a journal in which its last line is looked for, if that is an end mark."""
@@ -88,6 +90,10 @@ class Journal:
         """Write the calls that belong to no trial. Raises OSError."""
         self._write({"kind": "calls", "calls": [call.to_json() for call in calls]})
 
+    def told(self, told: Told) -> None:
+        """Write what a memory was told. Raises OSError."""
+        self._write({"kind": "told", **told._asdict()})
+
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
         self._write({"kind": "amend", "version": VERSION, **header._asdict()})
@@ -110,6 +116,45 @@ class Journal:
         self.close()
 
 
+def is_begun(folder: Path) -> bool:
+    """Whether the folder has a journal with a whole line: one that was cut off before it says nothing."""
+    path = folder / NAME
+    try:
+        with path.open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except OSError:
+        return False
+
+
+@contextmanager
+def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
+    """Begin a journal in the folder, or resume the one that is there. Raises OSError.
+
+    Raises RecallError if another process is writing it.
+    """
+    if is_begun(folder):
+        journal = Journal.continued(folder)
+        journal.resume(header.started, None, "", "")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / NAME).unlink(missing_ok=True)
+        journal = Journal(folder, header)
+    with journal:
+        yield journal
+
+
+def read_header(folder: Path) -> Header:
+    """Return the header of the run in `folder`, as it was begun. Raises RecallError for a line that is none."""
+    path = folder / NAME
+    try:
+        with path.open("rb") as file:
+            return _header(json.loads(file.readline()), path)
+    except OSError as error:
+        raise RecallError(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RecallError(f"{path}:1: not a journal line ({error!r}); restore the file or delete the run") from None
+
+
 def read_journal(folder: Path) -> Record:
     """Return the journal of the run in `folder`.
 
@@ -127,6 +172,8 @@ def read_journal(folder: Path) -> Record:
     exit_code: int | None = None
     why = ""
     also: tuple[str, ...] = ()
+    told: list[Told] = []
+    resumed: list[str] = []
     seconds: float | None = 0.0
     for number, line in enumerate(lines, start=1):
         try:
@@ -141,11 +188,14 @@ def read_journal(folder: Path) -> Record:
                 trials.append(trial)
             elif kind == "calls":
                 calls += map(Call.from_json, record["calls"])
+            elif kind == "told":
+                told.append(Told(**typed(Told, record)))
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
                 exit_code, why = None, ""
+                resumed.append(str(record["started"]))
                 beside = {key: record[key] for key in ("budget", "ledger", "early")}
                 header = header and header._replace(**typed(Header, beside))
             elif kind == "end":
@@ -159,7 +209,8 @@ def read_journal(folder: Path) -> Record:
             ) from None
     assert header is not None
     took_all = None if exit_code is None else seconds
-    return Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
+    every = Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
+    return every._replace(told=tuple(told), resumed=tuple(resumed))
 
 
 def is_cut_off(folder: Path) -> bool:

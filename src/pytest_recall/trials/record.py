@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
 
 from pytest_recall.replay.call import Call
 from pytest_recall.trials.trial import Trial
@@ -32,7 +33,8 @@ class Header(NamedTuple):
     cases that were not chosen `oldest` is the day of the oldest verdict, of `oldest_case`, and `overdue` of how many
     the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
     that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
-    and `branch` are git's; empty where there is no repository, or none of a name.
+    and `branch` are git's; empty where there is no repository, or none of a name. `source_kind` says what was asked:
+    the `cases` of an eval set, or the questions of a `dataset`.
     """
 
     run: str
@@ -87,6 +89,16 @@ class Header(NamedTuple):
     moved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     branch: str = ""
+    source_kind: str = "cases"
+
+
+class Told(NamedTuple):
+    """What a memory was told just before the questions of a checkpoint: so many `units`, in `seconds`, `at` a time."""
+
+    label: str
+    units: int
+    seconds: float
+    at: str
 
 
 class Record(NamedTuple):
@@ -95,7 +107,8 @@ class Record(NamedTuple):
     `exit_code` is pytest's, or None for a run that was cut off. `calls` are those that belong
     to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
     were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
-    `also` says what failed beside the cases, a test or a file each.
+    `also` says what failed beside the cases, a test or a file each. `told` is what a long-horizon run has told its
+    memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed.
     """
 
     header: Header
@@ -105,3 +118,14 @@ class Record(NamedTuple):
     why: str = ""
     seconds: float | None = None
     also: tuple[str, ...] = ()
+    told: tuple[Told, ...] = ()
+    resumed: tuple[str, ...] = ()
+
+
+def setting_lines(**given: Any) -> tuple[str, ...]:
+    """Return what decides a verdict beside the case as lines `name: JSON`; those of a mapping one by one."""
+    lines = []
+    for name, value in given.items():
+        parts = {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, dict) else {name: value}
+        lines += [f"{key}: {json.dumps(one, sort_keys=True)}" for key, one in parts.items() if one not in (None, ())]
+    return tuple(sorted(lines))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from pytest_recall.files.coerce import field_of, number_of, typed, values_of, well_formed
+from pytest_recall.files.coerce import field_of, number_of, typed, well_formed
 from pytest_recall.replay.call import Call
 from pytest_recall.schedule.row import Row
 
@@ -60,13 +60,14 @@ class Judgement(NamedTuple):
     """The votes of the primary judges, and the appellate's if it was asked, for the reason `cause`.
 
     An appeal that came to nothing is a vote with an `error`. `preflights` are those made
-    just before, by model.
+    just before, by model. `context` says whether the judges were shown excerpts of what a memory was told.
     """
 
     votes: tuple[Vote, ...] = ()
     appeal: Vote | None = None
     cause: str = ""
     preflights: Mapping[str, Preflight] = {}
+    context: bool = False
 
     @property
     def overturned(self) -> bool:
@@ -100,6 +101,8 @@ class Judgement(NamedTuple):
             plain |= {"appeal": self.appeal.to_json(), "cause": self.cause}
         if self.preflights:
             plain["preflights"] = {model: list(preflight) for model, preflight in self.preflights.items()}
+        if self.context:
+            plain["context"] = True
         return plain
 
     @classmethod
@@ -165,12 +168,14 @@ class Passage:
 class Answer:
     """What the agent answered: text, retrieved passages in rank order, usage by kind.
 
-    `usage` holds counts as the agent reports them (`input_tokens`, …); absent is unknown.
+    `usage` holds counts as the agent reports them (`input_tokens`, …); absent is unknown. `by` says whose words the
+    text is where that is known: the `memory`'s own, a `model`'s from what a memory found, or those `passages`.
     """
 
     text: str
     passages: tuple[Passage, ...] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +184,8 @@ class Verdict:
 
     A judge that only scores leaves `passed` None; the threshold then decides. Of a judge that
     asks a model, `model` is the selector of the one whose word stands, `version` tells its
-    prompts apart, and `judgement` has the votes.
+    prompts apart, and `judgement` has the votes. `panel` names all models that could decide, and `asked` is a
+    digest of what was put to them, both empty where the judge does not say so.
     """
 
     passed: bool | None
@@ -189,6 +195,8 @@ class Verdict:
     model: str = ""
     version: str = ""
     judgement: Judgement | None = None
+    panel: str = ""
+    asked: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty and unknown fields are left out."""
@@ -205,6 +213,20 @@ class Verdict:
         )
 
 
+class AtCheckpoint(NamedTuple):
+    """The checkpoint of a long-horizon run at which a question was asked; `day` is the last one that was told."""
+
+    label: str
+    day: int | None = None
+
+
+class TrialStep(NamedTuple):
+    """Something that was done for an answer, such as a `retrieval` or a `tool_call`, and what is known of it."""
+
+    kind: str
+    data: Mapping[str, Any]
+
+
 class Trial(NamedTuple):
     """One run of one case.
 
@@ -216,9 +238,11 @@ class Trial(NamedTuple):
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
     `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
     rubric asks for; its fail does not fail the run. `arm` is the baseline that was asked, empty for the agent
-    under test; the trial of a baseline grades no case. `measured` are the metrics of a dataset's question,
-    None for any other case and where the answer cannot be judged; a value that is None is a failure. `under` is
-    what a verdict was given under, as `trials.conditions` writes it.
+    under test; the trial of a baseline grades no case. `measures` are numbers by name, such as the metrics of
+    a dataset's question; a value that is None is a failure, and None for all of them says that nothing was measured.
+    `under` is what a verdict was given under, as `trials.conditions` writes it. `stage` says where an error came
+    from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
+    where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
     """
 
     case_id: str
@@ -243,8 +267,12 @@ class Trial(NamedTuple):
     rule: str = ""
     unproven: str = ""
     arm: str = ""
-    measured: Mapping[str, float | None] | None = None
+    measures: Mapping[str, float | None] | None = None
     under: str = ""
+    stage: str = ""
+    ended: str = ""
+    checkpoint: AtCheckpoint | None = None
+    steps: tuple[TrialStep, ...] = ()
 
     @property
     def note(self) -> str:
@@ -270,6 +298,8 @@ class Trial(NamedTuple):
                 answer["passages"] = [{"text": p.text} | _present(p, _PASSAGE) for p in self.answer.passages]
             if self.answer.usage:
                 answer["usage"] = dict(self.answer.usage)
+            if self.answer.by:
+                answer["by"] = self.answer.by
             plain["answer"] = answer
         if self.row is not None:
             plain["row"] = self.row.to_json()
@@ -277,8 +307,12 @@ class Trial(NamedTuple):
             plain["calls"] = [call.to_json() for call in self.calls]
         if not self.evidence:
             plain["evidence"] = False
-        if self.measured is not None:
-            plain["measured"] = dict(self.measured)
+        if self.measures is not None:
+            plain["measures"] = dict(self.measures)
+        if self.checkpoint is not None:
+            plain["checkpoint"] = self.checkpoint._asdict()
+        if self.steps:
+            plain["steps"] = [step._asdict() for step in self.steps]
         return plain
 
     @classmethod
@@ -298,10 +332,13 @@ class Trial(NamedTuple):
                 text=typed(Answer, answer)["text"],
                 passages=tuple(Passage(**typed(Passage, p)) for p in answer.get("passages", ())),
                 usage=dict(answer.get("usage", {})),
+                by=typed(Answer, answer).get("by", ""),
             ),
             row=Row.from_json(plain["row"]) if "row" in plain else None,
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
-            measured=None if "measured" not in plain else values_of(plain["measured"]),
+            measures=None if "measures" not in plain else _measures(plain["measures"]),
+            checkpoint=AtCheckpoint(**typed(AtCheckpoint, plain["checkpoint"])) if "checkpoint" in plain else None,
+            steps=tuple(TrialStep(str(one["kind"]), dict(one["data"])) for one in plain.get("steps", ())),
         )
 
     def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
@@ -309,7 +346,9 @@ class Trial(NamedTuple):
         return self._replace(row=row, attempt=attempt, **facts)
 
 
-_STRUCTURED = frozenset({"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat", "measured"})
+_STRUCTURED = frozenset(
+    {"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat", "measures", "checkpoint", "steps"}
+)
 _PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
@@ -317,6 +356,26 @@ _PASSAGE = tuple(f.name for f in fields(Passage))
 
 def _present(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     return {n: v for n in names if (v := getattr(value, n)) not in (None, "")}
+
+
+def _measures(plain: Mapping[str, Any]) -> dict[str, float | None]:
+    from pytest_recall.metrics.measures import measures_of  # most runs have none, and it brings the metrics
+
+    return measures_of(plain)
+
+
+PASSAGES = 50
+"""Passages of an answer of a memory that a journal keeps."""
+SNIPPET = 300
+"""Characters of each of them that it keeps: a memory may hand out all that it was told, for every question."""
+
+
+def shortened(answer: Answer) -> Answer:
+    """Return the answer of a memory as a journal keeps it: its own words, and the beginnings of its passages."""
+    passages = tuple(replace(one, text=one.text[:SNIPPET]) for one in answer.passages[:PASSAGES])
+    # Without an answer of its own its text is that of the passages.
+    text = answer.text if answer.usage.get(ANSWERED, 1) else answer.text[:SNIPPET]
+    return replace(answer, text=text, passages=passages)
 
 
 def passage_of(given: Any) -> Passage | None:
