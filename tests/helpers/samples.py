@@ -16,7 +16,18 @@ from pytest_recall.cases.case import Case
 from pytest_recall.replay.call import KINDS, Call, Tokens
 from pytest_recall.schedule.row import Row
 from pytest_recall.trials.record import Header
-from pytest_recall.trials.trial import Answer, Judgement, Outcome, Passage, Preflight, Trial, Verdict, Vote
+from pytest_recall.trials.trial import (
+    Answer,
+    AtCheckpoint,
+    Judgement,
+    Outcome,
+    Passage,
+    Preflight,
+    Trial,
+    TrialStep,
+    Verdict,
+    Vote,
+)
 
 TODAY = date(2026, 3, 10)
 # A slow machine is not a failed property.
@@ -135,6 +146,7 @@ answers = st.builds(
     text=texts,
     passages=st.lists(passages, max_size=3).map(tuple),
     usage=st.dictionaries(some_text, st.integers(0, 10**6) | st.floats(0, 10), max_size=3),
+    by=texts,
 )
 votes = st.builds(
     Vote,
@@ -150,11 +162,12 @@ votes = st.builds(
     error=texts,
 )
 judgements = st.builds(
-    lambda votes, appeal, cause, preflights: Judgement(votes, appeal, cause if appeal else "", preflights),
+    lambda votes, appeal, cause, *more: Judgement(votes, appeal, cause if appeal else "", *more),
     st.lists(votes, max_size=3).map(tuple),
     st.none() | votes,
     some_text,
     st.dictionaries(some_text, st.builds(Preflight, *[st.integers(0, 9)] * 3), max_size=2),
+    st.booleans(),
 )
 verdicts = st.builds(
     Verdict,
@@ -165,6 +178,8 @@ verdicts = st.builds(
     model=texts,
     version=texts,
     judgement=st.none() | judgements,
+    panel=texts,
+    asked=texts,
 )
 counts = st.none() | st.integers(0, 10**6)
 calls = st.builds(
@@ -201,4 +216,10 @@ trials = st.builds(
     rule=st.just(""),
     arm=st.just(""),
     measures=st.none() | st.dictionaries(texts, st.none() | st.floats(0, 1), max_size=3),
+    stage=texts,
+    ended=texts,
+    checkpoint=st.none() | st.builds(AtCheckpoint, label=some_text, day=st.none() | st.integers(1, 1000)),
+    steps=st.lists(st.builds(TrialStep, some_text, st.dictionaries(some_text, texts, max_size=2)), max_size=2).map(
+        tuple
+    ),
 )
