@@ -34,8 +34,7 @@ def sample() -> PublishedRun:
     )
     third = run.stops[2]
     one, *others = third.evaluations
-    one = replace(
-        one,
+    one = one.with_facts(
         points=Points(1, 1, 0, "It names the wrong berth."),
         primary=Points(0, 0, 0, "Nothing of this was said."),
         retrieval=({"path": "day-0001/principal", "snippet": "The ferry moved to berth nine.", "score": 1.5},),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_recall.horizon.evaluation import Evaluation, Points
+from pytest_recall.horizon.evaluation import CheckpointTrial, Points, checkpoint_trial
 from pytest_recall.horizon.question import BenchQuestion
 
 PERFECT = Points(3, 2, 1, "All of it.")
@@ -31,7 +31,7 @@ def boundary(id: str = "b1", expected: str = "refuse", **more: Any) -> BenchQues
     return question(id, **{**given, **more})
 
 
-def evaluation(points: Points | None = PERFECT, **more: Any) -> Evaluation:
+def evaluation(points: Points | None = PERFECT, **more: Any) -> CheckpointTrial:
     """Return an evaluation of a question, at the checkpoint 3d."""
     plain: dict[str, Any] = {
         "timestamp": "2026-01-01T00:00:00.000Z",
@@ -43,4 +43,4 @@ def evaluation(points: Points | None = PERFECT, **more: Any) -> Evaluation:
         "day": 3,
         "seconds": 0.25,
     }
-    return Evaluation(**{**plain, **more})
+    return checkpoint_trial(**{**plain, **more})

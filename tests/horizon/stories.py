@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_recall.horizon.evaluation import Evaluation, Points
+from pytest_recall.horizon.evaluation import CheckpointTrial, Points, checkpoint_trial
 from pytest_recall.horizon.question import BenchQuestion
 
 
@@ -21,10 +21,10 @@ def question(id: str, *days: int, category: str = "factual-recall", **more: Any)
     )
 
 
-def evaluation(asked: BenchQuestion, *points: int, **more: Any) -> Evaluation:
+def evaluation(asked: BenchQuestion, *points: int, **more: Any) -> CheckpointTrial:
     """Return an evaluation with these points, or without any."""
     given: dict[str, Any] = {"timestamp": "2026-01-01T00:00:00.000Z", "persona": "assistant", "answer": "This."}
     if points:
         correctness, completeness, hallucination = points
         given["points"] = Points(correctness, completeness, hallucination)
-    return Evaluation(**{**given, **more}, question=asked)
+    return checkpoint_trial(**{**given, **more}, question=asked)

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.horizon.ask import SNIPPET, Asker
+from pytest_recall.horizon.ask import Asker
 from pytest_recall.horizon.calls import Counted
-from pytest_recall.horizon.evaluation import Points
+from pytest_recall.horizon.evaluation import CheckpointTrial, Points
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.published import question_line
-from pytest_recall.horizon.question import Checkpoint, Range
+from pytest_recall.horizon.question import BenchQuestion, Checkpoint, Range
 from pytest_recall.judges.judge_call import Undecided
 from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.session import Memory
 from pytest_recall.models.model import Reply
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.trial import Passage
+from pytest_recall.trials.trial import SNIPPET, Passage, Verdict
 from tests.helpers.scripted import Scripted
 from tests.horizon.questions import boundary, question
 from tests.horizon.test_memory import Kept
@@ -48,7 +48,7 @@ class Fixed:
         self.heard.append((answer, last_day))
         if isinstance(self.given, Exception):
             raise self.given
-        return JudgedPoints(self.given)
+        return JudgedPoints(self.given, Verdict(passed=not self.given.fails))
 
 
 @contextmanager
@@ -68,10 +68,15 @@ def asker(judge: RunJudge, answerer: Counted | None = None, kept: Kept | None = 
             )
 
 
+def asked_by(asker: Asker, asked: BenchQuestion) -> CheckpointTrial:
+    """Ask the question, and return it with its trial."""
+    return CheckpointTrial(asked, asker.ask(asked, AT))
+
+
 def test_it_is_asked_from_its_session_on_the_last_day_that_was_told() -> None:
     kept, judge = Finding(), Fixed(Points(3, 2, 1))
     with asker(judge, kept=kept) as found:
-        one = found.evaluate(boundary(query_session="board"), AT)
+        one = asked_by(found, boundary(query_session="board"))
     assert kept.contexts[0].to_json() == {"session": "board", "date": "2024-01-03", "checkpoint": "3d"}
     assert (one.checkpoint, one.day, one.timestamp, one.answered_by) == ("3d", 3, "now", "passages")
     assert judge.heard == [("# session: principal\n\n" + "x" * 2 * SNIPPET + "\n\ny", 3)]
@@ -79,7 +84,7 @@ def test_it_is_asked_from_its_session_on_the_last_day_that_was_told() -> None:
 
 def test_what_was_found_is_written_down_in_json_and_not_all_of_it() -> None:
     with asker(Fixed(Points(3, 2, 1))) as found:
-        one = found.evaluate(question(), AT)
+        one = asked_by(found, question())
     assert one.retrieval == (
         {"path": "day-0001/principal", "score": None, "snippet": "x" * SNIPPET},
         {"path": None, "score": None, "snippet": "y"},
@@ -89,7 +94,7 @@ def test_what_was_found_is_written_down_in_json_and_not_all_of_it() -> None:
 
 def test_a_judge_that_comes_to_nothing_leaves_the_answer_without_points() -> None:
     with asker(Fixed(Undecided("the reply is prose"))) as found:
-        one = found.evaluate(question(), AT)
+        one = asked_by(found, question())
     assert (one.failure, one.error, one.points) == ("judge", "the reply is prose", None)
     assert one.answer
 
@@ -97,7 +102,7 @@ def test_a_judge_that_comes_to_nothing_leaves_the_answer_without_points() -> Non
 @pytest.mark.parametrize("reply", [Reply(text="", stop="refused"), Reply(text=" ", stop="refused")])
 def test_a_provider_that_refuses_has_not_answered(reply: Reply) -> None:
     with asker(Fixed(Points(3, 2, 1)), Counted(Scripted(reply))) as found:
-        one = found.evaluate(question(), AT)
+        one = asked_by(found, question())
     assert (one.failure, one.points) == ("answer", None)
     assert "refused to answer" in one.error
 
@@ -105,7 +110,7 @@ def test_a_provider_that_refuses_has_not_answered(reply: Reply) -> None:
 def test_a_model_that_answers_is_told_what_was_found() -> None:
     reader = Scripted("1074 \ud800")
     with asker(Fixed(Points(3, 2, 1)), Counted(reader)) as found:
-        one = found.evaluate(question(), AT)
+        one = asked_by(found, question())
     assert one.answered_by == "model"
     one.answer.encode()
     assert "[day-0001/principal]" in reader.asks[0].messages[0].content

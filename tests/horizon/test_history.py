@@ -72,7 +72,7 @@ def test_questions_of_several_personas_are_told_apart() -> None:
     one = run_of({10: [Asked(id="a", score=RIGHT)]})
     (stop,) = one.stops
     (asked,) = stop.evaluations
-    other = replace(stop, persona="other", evaluations=(replace(asked, persona="other"),))
+    other = replace(stop, persona="other", evaluations=(asked.with_facts(persona="other"),))
     assert [one.id for one in histories(replace(one, stops=(stop, other)))] == ["other/a", "someone/a"]
 
 

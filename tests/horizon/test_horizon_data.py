@@ -61,7 +61,7 @@ def test_passages_of_any_shape_are_shown() -> None:
     run = run_of({10: [Asked(id="a", score=RIGHT)]})
     (stop,) = run.stops
     retrieval = ({"path": "d1", "snippet": "x", "score": 0.5}, {"id": "n7", "text": "y"}, {"rank": 1}, {"score": "?"})
-    stop = replace(stop, evaluations=(replace(stop.evaluations[0], retrieval=retrieval, usd=0.25),))
+    stop = replace(stop, evaluations=(stop.evaluations[0].with_facts(retrieval=retrieval, usd=0.25),))
     found = questions(histories(replace(run, stops=(stop,))), LABELS)
     asked = found["questions"][0]["asked"][0]
     shown = [(told(found["texts"], number), source, score) for number, source, score in asked["passages"]]

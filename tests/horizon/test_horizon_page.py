@@ -100,7 +100,7 @@ def test_what_is_missing_is_said_at_the_top() -> None:
 def test_a_cost_that_is_not_known_is_not_nothing() -> None:
     run = run_of({10: [Asked(id="a", score=RIGHT)], 20: [Asked(id="a", score=RIGHT)]})
     paid, unknown = run.stops
-    paid = replace(paid, evaluations=(replace(paid.evaluations[0], usd=0.125),))
+    paid = replace(paid, evaluations=(paid.evaluations[0].with_facts(usd=0.125),))
     text = page(replace(run, stops=(paid, unknown)), JOURNAL)
     rows = re.findall(r'<tr><th scope="row">(\d+d) \*</th>.*<td class="n">([^<]*)</td></tr>', text)
     assert rows == [("10d", "$0.1250"), ("20d", "unknown")]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.question import Checkpoint, Range
 from pytest_recall.horizon.result import Reached
 from pytest_recall.horizon.run_text import run_lines
 from tests.horizon.questions import MADE_UP, PERFECT, boundary, evaluation
 
 
-def told(*evaluations: Evaluation, lexical: bool = False) -> list[str]:
+def told(*evaluations: CheckpointTrial, lexical: bool = False) -> list[str]:
     asked = tuple(one.question for one in evaluations)
     checkpoint = Checkpoint(1, Range("3d", 3), 3, asked, len(asked), 0, 0, Counter[str]())
     found = run_lines("mine on clerk", [Reached(checkpoint, evaluations)], "out", lexical=lexical)

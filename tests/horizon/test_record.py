@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.evaluation import FAILURES, Evaluation, Points
+from pytest_recall.horizon.evaluation import FAILURES, CheckpointTrial, Points
 from pytest_recall.horizon.published import evaluation_of, failure_line, qa_result, question_line, result_of
 from tests.horizon.questions import MADE_UP, PERFECT, boundary, evaluation, question
 
@@ -19,7 +19,7 @@ _points = st.builds(Points, st.integers(0, 3), st.integers(0, 2), st.integers(0,
 
 
 @st.composite
-def _evaluations(draw: st.DrawFn) -> Evaluation:
+def _evaluations(draw: st.DrawFn) -> CheckpointTrial:
     failure = draw(st.sampled_from([None, *FAILURES]))
     points = draw(_points) if failure is None else None
     primary = draw(st.none() | _points) if points is not None else None
@@ -40,7 +40,7 @@ def _evaluations(draw: st.DrawFn) -> Evaluation:
 
 
 @given(_evaluations())
-def test_a_line_gives_back_its_evaluation(one: Evaluation) -> None:
+def test_a_line_gives_back_its_evaluation(one: CheckpointTrial) -> None:
     assert evaluation_of(json.loads(json.dumps(question_line(one)))) == one
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from pytest_recall.horizon.evaluation import Evaluation, Points
+from pytest_recall.horizon.evaluation import CheckpointTrial, Points
 from pytest_recall.horizon.regrade import SHARE, VERDICTS, Regrade, audited, items, problem
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
 
 ALL = Points(3, 2, 1)
 
 
-def one(score: tuple[int, int, int] | None) -> Evaluation:
+def one(score: tuple[int, int, int] | None) -> CheckpointTrial:
     """Return an evaluation with these points."""
     return run_of({10: [Asked(id="a", score=score)]}).evaluations[0]
 

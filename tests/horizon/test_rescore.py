@@ -91,7 +91,7 @@ def test_lines_of_progress_are_compared_too() -> None:
 def test_points_in_the_lines_of_questions_must_be_those_of_the_result() -> None:
     run = written(SMALL)
     lines = run.evaluations
-    missing, other = lines[1], replace(lines[0], points=lines[1].points)
+    missing, other = lines[1], lines[0].with_facts(points=lines[1].points)
     found = rescore(run, (), [other, *lines[2:]])
     assert [one.place for one in found.differences] == [
         "questions.jsonl: 10d q001, score",
@@ -104,7 +104,7 @@ def test_points_in_the_lines_of_questions_must_be_those_of_the_result() -> None:
 
 def test_of_a_question_that_was_asked_again_the_last_line_counts() -> None:
     run = written(SMALL)
-    first = replace(run.evaluations[0], points=None, failure="memory")
+    first = run.evaluations[0].with_facts(points=None, failure="memory")
     assert rescore(run, (), [first, *run.evaluations]).differences == ()
 
 

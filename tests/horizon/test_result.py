@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.published import summary_line
 from pytest_recall.horizon.question import Checkpoint, Range
@@ -25,7 +25,7 @@ CONFIGURATION = Configuration(
 )
 
 
-def reached(*evaluations: Evaluation) -> Reached:
+def reached(*evaluations: CheckpointTrial) -> Reached:
     asked = tuple(one.question for one in evaluations)
     eligible = Counter[str](one.category for one in asked)
     return Reached(Checkpoint(1, Range("3d", 3), 3, asked, len(asked), 0, 0, eligible), evaluations)

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.models.waiting import Break
+from pytest_recall.trials.journal import read_journal
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
 from tests.models.endpoint import endpoint, failure
@@ -186,8 +187,8 @@ def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "down.txt").write_text("")
     assert main(RUN) == 2
     assert capsys.readouterr().err.endswith(
-        "recall: out: stopped: 5 questions in a row have no points, the last one by the memory (memory answer:"
-        " ConnectionError: down); mend that, and the same command continues it\n"
+        "recall: out: stopped: 5 questions in a row came to no verdict, the last one because of `memory answer:"
+        " ConnectionError: down`; fix it and rerun the same command to resume\n"
     )
     assert [one["failure"] for one in lines()] == ["memory"] * 5
     (tmp_path / "down.txt").unlink()
@@ -229,8 +230,10 @@ def test_another_configuration_is_refused(tmp_path: Path, capsys: pytest.Capture
 def test_a_run_that_has_asked_nothing_is_none(tmp_path: Path) -> None:
     write_project(tmp_path)
     (tmp_path / "out").mkdir()
-    (tmp_path / "out/progress.jsonl").write_text('{"type": "header", "timestamp": "now", "seed": 7}\n')
     ran()
+    journal = tmp_path / "out/trials.jsonl"
+    journal.write_text(journal.read_text().splitlines(keepends=True)[0])
+    ran("--seed", "7")
     assert [one["type"] for one in lines("progress.jsonl")].count("header") == 1
 
 
@@ -250,17 +253,45 @@ def test_a_finished_run_is_told_without_asking_anybody(tmp_path: Path) -> None:
     assert Path("asked.txt").read_text() == before
 
 
-@pytest.mark.parametrize("cut", [1, 2, 3])
-def test_what_a_killed_run_had_no_time_to_say_is_said(tmp_path: Path, cut: int) -> None:
-    write_project(tmp_path)
-    first = ran()
-    path = tmp_path / "out/progress.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-cut]))
-    (tmp_path / "out/result.json").unlink()
-    again = ran()
-    assert timeless(again) == timeless(first)
-    told = [one.get("range", {}).get("label", one["type"]) for one in lines("progress.jsonl")]
-    assert [one for one in told if one != "resume"] == ["header", "3d", "6d", "9d", "12d", "summary"]
+EXPORTS = ("progress.jsonl", "questions.jsonl", "failures.jsonl", "result.json")
+
+
+@pytest.mark.parametrize("gone", [("progress.jsonl",), ("questions.jsonl", "failures.jsonl"), EXPORTS])
+def test_what_a_killed_run_had_no_time_to_write_is_written_from_its_journal(
+    tmp_path: Path, gone: tuple[str, ...]
+) -> None:
+    models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate")}
+    write_project(tmp_path, "null", models=models)
+    ran()
+    before = {name: (tmp_path / "out" / name).read_text() for name in EXPORTS}
+    journal = tmp_path / "out/trials.jsonl"
+    *rest, end = journal.read_text().splitlines(keepends=True)
+    assert json.loads(end)["kind"] == "end"
+    journal.write_text("".join(rest))
+    for name in gone:
+        (tmp_path / "out" / name).unlink()
+    ran()
+    for name in EXPORTS[1:]:
+        assert (tmp_path / "out" / name).read_text() == before[name]
+    told = [line for line in (tmp_path / "out/progress.jsonl").read_text().splitlines() if '"resume"' not in line]
+    assert told == before["progress.jsonl"].splitlines()
+
+
+def test_the_journal_is_one_that_other_commands_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path, models={"judge": MINE("judge"), "appellateJudge": MINE("appellate")})
+    ran("--ranges", "3", "6")
+    assert main([*RUN[:-1], "other", "--memory", "null", "--ranges", "3", "6"]) == 0
+    capsys.readouterr()
+    assert main(["score", "out"]) == 0
+    assert "3 failed, 9 passed" in capsys.readouterr().out
+    assert main(["compare", "out", "other", "--fail-on", "never"]) == 0
+    assert "12 cases with a verdict in both" in capsys.readouterr().out
+    assert main(["cost", "out", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["total"]["calls"] == len(asked("judge"))
+    record = read_journal(tmp_path / "out")
+    assert [one.label for one in record.told] == ["3d", "6d"]
+    assert record.trials[0].case_id.startswith("3d/")
+    assert record.trials[0].measures == {"correctness": 3.0, "completeness": 2.0, "hallucination": 1.0}
 
 
 KILLS = 6
@@ -302,8 +333,8 @@ def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
     memory = resolve("sqlite-fts:mine.db")
     memory.store("left over", {"id": "1"})
     memory.close()
-    rows = (tmp_path / "out/questions.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "out/questions.jsonl").write_text("".join(rows[:-1]))
+    rows = (tmp_path / "out/trials.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "out/trials.jsonl").write_text("".join(rows[:-2]))
     assert main([*RUN, "--ranges", "3"]) == 2
     assert "holds 1 units that are not this run's" in capsys.readouterr().err
     (tmp_path / "out/.memory-filled").touch()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.horizon.evaluation import Evaluation, Quartiles, quartiles, summarize
+from pytest_recall.horizon.evaluation import CheckpointTrial, Quartiles, quartiles, summarize
 from tests.horizon.stories import evaluation, question
 
 
@@ -60,7 +60,7 @@ def test_published_checkpoints_come_to_the_same(run: str) -> None:
             assert (mean or 0) == pytest.approx(published["difficultyScores"][name]["mean"], abs=1e-12)
 
 
-def _evaluation(given: dict[str, object]) -> Evaluation:
+def _evaluation(given: dict[str, object]) -> CheckpointTrial:
     qa, score = given["qa"], given["score"]
     assert isinstance(qa, dict)
     assert isinstance(score, dict)

@@ -41,6 +41,8 @@ def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester, 
         f"{FILE}:1",
     )
     assert trial.verdicts[0].score == 1
+    assert trial.measures == {"correctness": 3.0, "completeness": 2.0, "hallucination": 1.0}
+    assert trial.checkpoint == ("3d", 3)
     leak = trials["12d/q016"]
     assert (leak.dimension, leak.outcome.value) == ("information-boundary", "failed")
     assert "gives away" in leak.note

@@ -30,9 +30,10 @@ The memory is told the days once, up to one checkpoint after the other, and aske
 answer is judged; a memory that only finds passages is answered for by `answer`, a model, and without one the
 passages stand as the answer. Without a judge the points come from the reference's words (`lexical`).
 
-Each answer is written down as it is judged, in eval/_artifacts/bench or in --out: questions.jsonl,
-failures.jsonl, progress.jsonl, result.json. The same command goes on where one was stopped: what has points
-is not asked again, what broke is. A folder with a run of another configuration is refused.
+Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
+files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json. The same command
+resumes a run that was stopped: what has points is not asked again, what broke is. A folder with a run of
+another configuration is refused. `recall cost`, `compare` and `audit` read the journal as they do any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
@@ -85,7 +86,10 @@ def add(commands: Commands) -> None:
     parser.add_argument("--k", type=int, metavar="K", help="how many passages it is asked for")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the run is written down")
     parser.add_argument(
-        "--resume", type=Path, metavar="DIR", help="go on with the run there, or in the folder of a progress.jsonl"
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="resume the run in this folder, or in that of a trials.jsonl",
     )
     parser.add_argument(
         "--memory-reset", action="store_true", help="allow to reset a memory that is not empty, or does not say so"
@@ -130,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
 def _go(args: argparse.Namespace, parts: Parts) -> int:
     from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.judge import PanelJudge
-    from pytest_recall.horizon.run import Going
+    from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_text import run_lines, unasked
     from pytest_recall.trials.cost_text import budget_line
 
@@ -141,9 +145,9 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
     if args.skip_preflight and args.replay is not None:
         raise RecallError("--skip-preflight has no effect with --replay, which tries no judge; remove it")
     folder = _folder(args, parts)
-    going = Going(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=say)
+    asked = BenchRun(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=say)
     try:
-        outcome = going.go()
+        outcome = asked.run()
     finally:
         if parts.calls.spent is not None:
             say(budget_line(*parts.calls.spent))
@@ -261,11 +265,12 @@ def _folder(args: argparse.Namespace, parts: Parts) -> Path:
     """Return the folder of the run: the one that is named, or that of runs of this configuration."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import find_place
-    from pytest_recall.horizon.run_file import PROGRESS, header_of
+    from pytest_recall.horizon.run_file import PROGRESS
+    from pytest_recall.trials.journal import NAME, is_begun
 
     if args.resume is not None:
-        folder: Path = args.resume.parent if args.resume.name == PROGRESS else args.resume
-        if header_of(folder) is None:
+        folder: Path = args.resume.parent if args.resume.name in (NAME, PROGRESS) else args.resume
+        if not is_begun(folder):
             raise RecallError(f"--resume: {folder} holds no run; give --out to begin one there")
         return folder
     if args.out is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.horizon.disclosure import boundaries
-from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, result_of, summary_fields
 
 _ABOUT = (
@@ -126,7 +126,7 @@ def _total(stops: Sequence[Stop], name: str) -> float | None:
     return round(sum(known), 3) if len(known) == len(found) else None
 
 
-def usd(every: Sequence[Evaluation]) -> float | None:
+def usd(every: Sequence[CheckpointTrial]) -> float | None:
     """Return what all of it cost; None if the price of something is not known."""
     known = [one.usd for one in every if one.usd is not None]
     return round(sum(known), 6) if len(known) == len(every) else None

@@ -1,31 +1,32 @@
-"""Ask: one question of a checkpoint, put to the memory, answered and judged, as one evaluation."""
+"""Ask one question of a checkpoint: put it to the memory, answer it if a model does that, and judge the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
+from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
 from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
-from pytest_recall.horizon.calls import Counted, QuestionCalls, counting
-from pytest_recall.horizon.evaluation import Evaluation, Failure
+from pytest_recall.horizon.calls import Counted, QuestionCalls, counting, source_of
+from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, measures_of_points, outcome_of
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
-from pytest_recall.horizon.memory import LateError, MemoryReply, Subject
+from pytest_recall.horizon.memory import MemoryReply, Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.models.model import Ask, Message, Model
-from pytest_recall.trials.trial import Passage
+from pytest_recall.schedule.boxes import PROFILE
+from pytest_recall.trials.execution import no_verdict, trial_of
+from pytest_recall.trials.trial import Answer, AtCheckpoint, Passage, Trial, shortened
 
-SNIPPET = 300
-"""Characters of a passage that are written down."""
-SHOWN = 50
-"""Passages that are written down."""
-AnsweredBy = Literal["memory", "model", "passages"]
+_UNFIT = re.compile(r"[^\w.\-/+@=]")
+"""What the id of a case has not."""
 
 
 def now() -> str:
@@ -50,8 +51,8 @@ class Asker:
     clock: Callable[[], str] = now
     about: Callable[[str], AbstractContextManager[QuestionCalls]] = lambda name: counting()
 
-    def evaluate(self, question: BenchQuestion, checkpoint: Checkpoint) -> Evaluation:
-        """Return what comes of the question. What breaks is a failure of it.
+    def ask(self, question: BenchQuestion, checkpoint: Checkpoint) -> Trial:
+        """Return the trial of the question. What breaks is an error of it.
 
         Raises StuckError, and SpentError for one that cannot be paid for.
         """
@@ -60,47 +61,40 @@ class Asker:
             date=self.calendar.date_of(checkpoint.days).isoformat(),
             checkpoint=checkpoint.range.label,
         )
+        case = case_of(self.persona, question, checkpoint)
         facts: dict[str, Any] = {
-            "persona": self.persona,
-            "question": question,
-            "checkpoint": checkpoint.range.label,
-            "day": checkpoint.days,
+            "reason": PROFILE,
+            "scenario": self.persona,
+            "checkpoint": AtCheckpoint(checkpoint.range.label, checkpoint.days),
         }
         with self.about(name_of(question, checkpoint)) as sheet:
 
-            def lost(failure: Failure, error: Exception, answer: str = "") -> Evaluation:
-                told = one_line(str(error), 300)
-                return Evaluation(
-                    **facts, timestamp=self.clock(), answer=answer, failure=failure, error=told, usd=sheet.total
-                )
+            def ended(trial: Trial) -> Trial:
+                source = source_of(sheet.calls)
+                return trial._replace(**facts, ended=self.clock(), calls=tuple(sheet.calls), source=source)
+
+            def lost(stage: str, error: Exception, answer: Answer | None = None) -> Trial:
+                return ended(no_verdict(case, CaseError(stage, str(error)), answer)._replace(error=told(error)))
 
             try:
                 found = self.subject.ask(question.question, MAX_LIMIT if self.whole else self.k, context)
-            except LateError as error:
-                return lost("timeout", error)
             except CaseError as error:
-                return lost("memory", error)
-            facts |= {"seconds": round(found.seconds, 6), "retrieval": _retrieval(found.passages)}
+                return ended(no_verdict(case, error))
+            facts["seconds"] = round(found.seconds, 6)
+            passages = Answer(text="", passages=found.passages)
             try:
-                answer, answered_by = self._answer(question, found, context)
+                text, by = self._answer(question, found, context)
             except RecallError as error:
-                return lost("answer", error)
-            facts["answered_by"] = answered_by
+                return lost("answer", error, shortened(passages))
+            answer = shortened(Answer(text=text, passages=found.passages, by=by))
             try:
-                judged: JudgedPoints = self.judge.judge(question, answer, checkpoint.days)
+                judged: JudgedPoints = self.judge.judge(question, text, checkpoint.days)
             except (RecallError, ValueError) as error:
                 return lost("judge", error, answer)
             sheet.whole = True
-            return Evaluation(
-                **facts,
-                timestamp=self.clock(),
-                answer=answer,
-                points=judged.points,
-                primary=judged.primary,
-                appealed=judged.primary is not None,
-                context=judged.context,
-                usd=sheet.total,
-            )
+            points, verdict = judged
+            measures = measures_of_points(points)
+            return ended(trial_of(case, answer, outcome_of(points), verdicts=(verdict,), measures=measures))
 
     def _answer(self, question: BenchQuestion, found: MemoryReply, context: QueryContext) -> tuple[str, AnsweredBy]:
         """Return the memory's own answer, or a model's from what it found, or that; and whose it is."""
@@ -134,6 +128,39 @@ def reply_of(model: Model, ask: Ask) -> str:
     return well_formed(reply.text)
 
 
-def _retrieval(passages: tuple[Passage, ...]) -> tuple[dict[str, Any], ...]:
-    """Return what was found as lines have it; of many long texts the first ones, and their beginnings."""
-    return tuple({"path": one.source, "score": one.score, "snippet": one.text[:SNIPPET]} for one in passages[:SHOWN])
+def case_id(persona: str, question: BenchQuestion, checkpoint: Checkpoint) -> str:
+    """Return the id of the case that asks the question at the checkpoint, like `18d/q007`."""
+    short = _UNFIT.sub("-", question.id.removeprefix(f"{persona}-"))
+    return f"{_UNFIT.sub('-', checkpoint.range.label)}/{short}"
+
+
+def planned(persona: str, checkpoints: Iterable[Checkpoint], name: str) -> dict[str, tuple[BenchQuestion, Checkpoint]]:
+    """Return what is asked at which checkpoint, by the ids of the cases, in the order in which it is asked.
+
+    Raises RecallError, which begins with `name`, for two questions with one id.
+    """
+    found: dict[str, tuple[BenchQuestion, Checkpoint]] = {}
+    for checkpoint in checkpoints:
+        for question in checkpoint.asked:
+            id = case_id(persona, question, checkpoint)
+            if id in found:
+                raise RecallError(f"{name}: {id!r} is asked twice; give the questions ids that differ by letters")
+            found[id] = (question, checkpoint)
+    return found
+
+
+def case_of(persona: str, question: BenchQuestion, checkpoint: Checkpoint) -> Case:
+    """Return the case that asks the question at the checkpoint."""
+    return Case(
+        id=case_id(persona, question, checkpoint),
+        scenario=persona if re.fullmatch(NAME_PATTERN, persona) else "persona",
+        dimension=question.category,
+        input=question.question,
+        expected=question.answer,
+        judges=(JudgeCall(name=JUDGE),),
+    )
+
+
+def told(error: Exception) -> str:
+    """Return an error as a line has it."""
+    return one_line(str(error), 300)

@@ -12,7 +12,7 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.json_lines import Appended, as_lines, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.corpus import Corpus
-from pytest_recall.horizon.evaluation import Evaluation, Points
+from pytest_recall.horizon.evaluation import CheckpointTrial, Points
 from pytest_recall.horizon.published import PublishedRun, Stop, points_of
 from pytest_recall.horizon.questioning import evidence
 from pytest_recall.horizon.regrade import AuditItem, Key, Regrade, items, key, problem
@@ -208,7 +208,7 @@ def _read(path: Path) -> list[tuple[int, dict[str, Any]]]:
     return [(line, plain) for line, plain, _ in rows]
 
 
-def _regrade(plain: Mapping[str, Any], one: Evaluation | None, label: str) -> Regrade | None:
+def _regrade(plain: Mapping[str, Any], one: CheckpointTrial | None, label: str) -> Regrade | None:
     """Return what an item says; None if it has no verdict. Raises ValueError."""
     if one is None:
         raise ValueError(f"questionId: {plain.get('questionId')!r} was not asked at {label}; restore the line")
@@ -236,7 +236,7 @@ def _corrected(value: Any) -> Points:
         raise ValueError(f"{error}; write {shape}, or null") from None
 
 
-def _same(one: Evaluation, plain: Mapping[str, Any]) -> bool:
+def _same(one: CheckpointTrial, plain: Mapping[str, Any]) -> bool:
     """Whether an item is of the answer and the points that the run has."""
     points = None if one.points is None else one.points.composite
     return plain.get("systemAnswer") == one.answer and plain.get("composite") == points

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from pytest_recall.cases.settings import Rubric
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.model import Ask, Model, Reply, parse
-from pytest_recall.models.prices import list_price, price_of_reply
+from pytest_recall.models.prices import call_of_reply, list_price
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
-from pytest_recall.replay.call import Kind, Tokens
+from pytest_recall.replay.call import Call, Kind, Tokens
 from pytest_recall.replay.player import LANE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
@@ -28,28 +28,19 @@ if TYPE_CHECKING:
     from pytest_recall.replay.tape import Tape
 
 
-Costs = list[float | None]
-
-
 @dataclass(kw_only=True)
 class QuestionCalls:
-    """The calls about one question: the cost of each, None if it is not known, and where they are recorded.
+    """The calls about one question, with what each cost, and where they are recorded.
 
     `closed` says why no call may begin, if that is so; `whole` is for the caller that knows that the question is done.
     """
 
-    costs: Costs = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     prices: Mapping[str, Prices] = field(default_factory=dict)
     tape: Tape | None = None
     lane: CaseContext | None = None
     closed: Callable[[], str] = str
     whole: bool = False
-
-    @property
-    def total(self) -> float | None:
-        """The sum in US dollars; None if one of them is not known."""
-        known = [cost for cost in self.costs if cost is not None]
-        return sum(known) if len(known) == len(self.costs) else None
 
     def ask(self, model: Model, kind: Kind, ask: Ask) -> Reply:
         """Return the reply. Raises ModelError, RecallError for a call that is not recorded, and SpentError."""
@@ -58,10 +49,8 @@ class QuestionCalls:
         with self._asking(kind):
             reply = model.ask(ask)
         # What calls no upstream, such as an object that the user wrote, is asked also where others are replayed.
-        if len(made) > before and all(one.source == "replayed" for one in made[before:]):
-            self.costs.append(0.0)
-        else:
-            self.costs.append(price_of_reply(model, reply, self.prices))
+        source = "replayed" if len(made) > before and all(one.source == "replayed" for one in made[before:]) else "live"
+        self.calls.append(call_of_reply(model, reply, source, self.prices)._replace(kind=kind))
         return reply
 
     @contextmanager
@@ -81,6 +70,12 @@ class QuestionCalls:
             raise RecallError(str(error)) from None
         finally:
             LANE.reset(token)
+
+
+def source_of(calls: Sequence[Call]) -> str:
+    """Return where the answer of a trial with these calls came from."""
+    sources = {call.source for call in calls} or {"live"}
+    return sources.pop() if len(sources) == 1 else "mixed"
 
 
 _SHEET: ContextVar[QuestionCalls | None] = ContextVar("recall_horizon_sheet", default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, get_args
 
-from pytest_recall.horizon.evaluation import Evaluation, Points
+from pytest_recall.horizon.evaluation import CheckpointTrial, Points
 from pytest_recall.horizon.question import Disclosure
 from pytest_recall.metrics.abstention import abstains, refuses
 
@@ -47,7 +47,7 @@ class Boundaries(NamedTuple):
 class Crossing(NamedTuple):
     """A scored answer to a boundary question; `expected` is the right behaviour."""
 
-    evaluation: Evaluation
+    evaluation: CheckpointTrial
     points: Points
     expected: Disclosure
 
@@ -68,7 +68,7 @@ class Crossing(NamedTuple):
         return self.points.correctness == 0 and self.points.completeness == 0 and (refuses(said) or abstains(said))
 
 
-def crossings(evaluations: Iterable[Evaluation]) -> list[Crossing]:
+def crossings(evaluations: Iterable[CheckpointTrial]) -> list[Crossing]:
     """Return the scored answers to boundary questions that say which behaviour is right."""
     return [
         Crossing(one, one.points, one.question.expected_disclosure)
@@ -77,7 +77,7 @@ def crossings(evaluations: Iterable[Evaluation]) -> list[Crossing]:
     ]
 
 
-def boundaries(evaluations: Iterable[Evaluation]) -> Boundaries | None:
+def boundaries(evaluations: Iterable[CheckpointTrial]) -> Boundaries | None:
     """Return what the boundary questions among them came to; None if none of them was scored."""
     found = crossings(evaluations)
     if not found:

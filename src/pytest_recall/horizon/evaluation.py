@@ -1,13 +1,26 @@
-"""One question asked at one checkpoint, and what all of them come to."""
+"""Read the points of questions about a persona from their trials, and summarize a checkpoint."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES, BenchQuestion
+from pytest_recall.replay.call import Call
+from pytest_recall.trials.trial import (
+    Answer,
+    AtCheckpoint,
+    Judgement,
+    Outcome,
+    Trial,
+    TrialStep,
+    Verdict,
+    Vote,
+)
 
 Failure = Literal["memory", "timeout", "answer", "judge"]
 """Why there are no points: the memory broke, it took too long, the model that answers from what it found could not
@@ -55,35 +68,242 @@ class Points(NamedTuple):
         return cls(**found, reasoning=str(plain.get("reasoning") or ""))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """What one question came to at one checkpoint.
+JUDGE = "horizon"
+"""The judge of questions about a persona."""
+_STAGES: Mapping[Failure, str] = {"memory": "memory", "timeout": "memory timeout", "answer": "answer", "judge": "judge"}
+_RETRIEVAL, _TOOL_CALL = "retrieval", "tool_call"
 
-    `points` are None where `failure` says why there are none, `error` in words. `primary` are those of the
-    first judge where another was asked, which `appealed` says. `checkpoint` is the label, `day` the last day
-    that was told; None in published lines, which do not say. `seconds` is the memory's own time. `retrieval`
-    are what it found, `tool_calls` what it called, as it reported them. `context` says whether the judge saw
-    excerpts of the memory; `usd` is what it cost, None if that is not known. `answered_by` says whose words the
-    answer is: the memory's own, a model's from what it found, or what it found; empty in published lines.
+
+@dataclass(frozen=True)
+class CheckpointTrial:
+    """A question about a persona, and its trial at a checkpoint.
+
+    What the published files say of it is read from the trial: its points are in `measures`, those of the first judge
+    where another was asked are a vote, and why there are none is the stage of its error.
     """
 
-    timestamp: str
-    persona: str
     question: BenchQuestion
-    answer: str
-    points: Points | None = None
-    primary: Points | None = None
-    appealed: bool = False
-    failure: Failure | None = None
-    error: str = ""
-    checkpoint: str | None = None
-    day: int | None = None
-    seconds: float | None = None
-    retrieval: tuple[Mapping[str, Any], ...] = ()
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
-    context: bool = False
-    usd: float | None = None
-    answered_by: AnsweredBy | Literal[""] = ""
+    trial: Trial
+
+    @property
+    def timestamp(self) -> str:
+        """When it was answered, in ISO 8601."""
+        return self.trial.ended
+
+    @property
+    def persona(self) -> str:
+        """The persona's id."""
+        return self.trial.scenario
+
+    @property
+    def answer(self) -> str:
+        """The answer; empty where there is none."""
+        return "" if self.trial.answer is None else self.trial.answer.text
+
+    @cached_property
+    def points(self) -> Points | None:
+        """The points; None where `failure` says why there are none."""
+        measures = self.trial.measures or {}
+        found = {name: int(value) for name in RANGES if (value := measures.get(name)) is not None}
+        if self.trial.outcome is Outcome.ERROR or len(found) < len(RANGES):
+            return None
+        return Points(**found, reasoning=self._reasoning())
+
+    @cached_property
+    def primary(self) -> Points | None:
+        """The points of the first judge, where another was asked."""
+        judgement = self._judgement
+        if judgement is None or judgement.appeal is None or not judgement.votes:
+            return None
+        return points_of_vote(judgement.votes[0])
+
+    @property
+    def appealed(self) -> bool:
+        """Whether another judge was asked."""
+        return self._judgement is not None and self._judgement.appeal is not None
+
+    @property
+    def context(self) -> bool:
+        """Whether the judge saw excerpts of what the memory was told."""
+        return self._judgement is not None and self._judgement.context
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there are no points."""
+        stage = self.trial.stage
+        if self.trial.outcome is not Outcome.ERROR or not stage:
+            return None
+        if stage == _STAGES["timeout"]:
+            return "timeout"
+        kind = stage.partition(" ")[0]
+        return kind if kind in FAILURES else "memory"
+
+    @property
+    def error(self) -> str:
+        """The same in words."""
+        return self.trial.error
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The label of the checkpoint; None in published lines, which do not say it."""
+        return None if self.trial.checkpoint is None else self.trial.checkpoint.label
+
+    @property
+    def day(self) -> int | None:
+        """The last day that was told; None if that is not said."""
+        return None if self.trial.checkpoint is None else self.trial.checkpoint.day
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the memory took; None if that is not known."""
+        return self.trial.seconds
+
+    @property
+    def retrieval(self) -> tuple[Mapping[str, Any], ...]:
+        """What the memory found, as lines have it."""
+        if found := self._steps(_RETRIEVAL):
+            return found
+        passages = () if self.trial.answer is None else self.trial.answer.passages
+        return tuple({"path": one.source, "score": one.score, "snippet": one.text} for one in passages)
+
+    @property
+    def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
+        """What the memory called, as it reported that."""
+        return self._steps(_TOOL_CALL)
+
+    @property
+    def usd(self) -> float | None:
+        """What it cost in US dollars; None if the price of a call is not known. What was replayed cost nothing."""
+        costs = [0.0 if call.source == "replayed" else call.cost for call in self.trial.calls]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+    @property
+    def answered_by(self) -> AnsweredBy | Literal[""]:
+        """Whose words the answer is; empty in published lines, which do not say it."""
+        by = "" if self.trial.answer is None else self.trial.answer.by
+        return by if by in ANSWERED_BY else ""
+
+    @property
+    def _judgement(self) -> Judgement | None:
+        return self.trial.verdicts[0].judgement if self.trial.verdicts else None
+
+    def _reasoning(self) -> str:
+        judgement = self._judgement
+        if judgement is None or not judgement.every:
+            return _words(self.trial.verdicts[0].reason) if self.trial.verdicts else ""
+        return _words(judgement.every[-1].reason)
+
+    def _steps(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        return tuple(step.data for step in self.trial.steps if step.kind == kind)
+
+    def with_facts(self, **facts: Any) -> CheckpointTrial:
+        """Return it with other facts, by the names of `checkpoint_trial`."""
+        return checkpoint_trial(**{name: getattr(self, name) for name in _FACTS} | facts)
+
+
+def checkpoint_trial(
+    *,
+    timestamp: str,
+    persona: str,
+    question: BenchQuestion,
+    answer: str,
+    points: Points | None = None,
+    primary: Points | None = None,
+    appealed: bool = False,
+    failure: Failure | None = None,
+    error: str = "",
+    checkpoint: str | None = None,
+    day: int | None = None,
+    seconds: float | None = None,
+    retrieval: Iterable[Mapping[str, Any]] = (),
+    tool_calls: Iterable[Mapping[str, Any]] = (),
+    context: bool = False,
+    usd: float | None = None,
+    answered_by: AnsweredBy | Literal[""] = "",
+) -> CheckpointTrial:
+    """Return the trial that a published line tells of, by whichever program."""
+    appealed = appealed or primary is not None
+    votes = tuple(vote_of(one) for one in (primary if appealed else points,) if one is not None)
+    appeal = None
+    if appealed:
+        appeal = Vote(error=error or "no points") if points is None else vote_of(points)
+    verdict = Verdict(
+        passed=None if points is None else not points.fails,
+        score=None if points is None else points.composite / MOST,
+        reason="" if points is None else _told(points),
+        judge=JUDGE,
+        judgement=Judgement(votes=votes, appeal=appeal, cause="failed" if appealed else "", context=context),
+    )
+    trial = Trial(
+        case_id=question.id if checkpoint is None else f"{checkpoint}/{question.id}",
+        outcome=outcome_of(points),
+        scenario=persona,
+        dimension=question.category,
+        verdicts=(verdict,),
+        answer=Answer(text=answer, by=answered_by),
+        error=error,
+        stage="" if failure is None else _STAGES[failure],
+        seconds=seconds,
+        # Of what was asked for it only the sum is known, if that is.
+        calls=(Call("judge", "live", cost=usd),),
+        measures=None if points is None else measures_of_points(points),
+        ended=timestamp,
+        checkpoint=None if checkpoint is None else AtCheckpoint(checkpoint, day),
+        steps=(
+            *(TrialStep(_RETRIEVAL, found) for found in retrieval),
+            *(TrialStep(_TOOL_CALL, call) for call in tool_calls),
+        ),
+    )
+    return CheckpointTrial(question, trial)
+
+
+_FACTS = tuple(name for name in checkpoint_trial.__annotations__ if name != "return")
+
+
+def outcome_of(points: Points | None) -> Outcome:
+    """Return the outcome of a trial with these points: it fails where a stronger judge would be asked."""
+    if points is None:
+        return Outcome.ERROR
+    return Outcome.FAILED if points.fails else Outcome.PASSED
+
+
+def measures_of_points(points: Points) -> dict[str, float | None]:
+    """Return the points as measures of a trial."""
+    return {name: float(getattr(points, name)) for name in RANGES}
+
+
+def vote_of(points: Points) -> Vote:
+    """Return the points as a judge's vote."""
+    scores = {name: getattr(points, name) for name in RANGES}
+    return Vote(passed=not points.fails, score=points.composite / MOST, reason=_told(points), scores=scores)
+
+
+def points_of_vote(vote: Vote) -> Points | None:
+    """Return a vote's points, with its words but without the sum that they begin with; None if it has none."""
+    if not vote.scores:
+        return None
+    return Points.from_json({**vote.scores, "reasoning": _words(vote.reason)})
+
+
+def points_of_verdict(verdict: Verdict) -> Points | None:
+    """Return the points of the vote that stands; None if there is none."""
+    if verdict.judgement is None or not verdict.judgement.every:
+        return None
+    return points_of_vote(verdict.judgement.every[-1])
+
+
+def _told(points: Points) -> str:
+    return f"{points.composite} of {MOST}: {points.reasoning}" if points.reasoning else ""
+
+
+def _words(reason: str) -> str:
+    """Return a judge's words without the sum that they begin with."""
+    found = _SUM.match(reason)
+    return reason if found is None else reason[found.end() :]
+
+
+_SUM = re.compile(rf"[0-{MOST}] of {MOST}: ")
 
 
 class CategoryScore(NamedTuple):
@@ -114,7 +334,7 @@ class CheckpointSummary(NamedTuple):
 
 
 def summarize(
-    evaluations: Iterable[Evaluation], eligible: Mapping[str, int] | None = None, *, measured: bool = True
+    evaluations: Iterable[CheckpointTrial], eligible: Mapping[str, int] | None = None, *, measured: bool = True
 ) -> CheckpointSummary:
     """Return what evaluations come to; `eligible` counts the questions that were possible, by category."""
     every = list(evaluations)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
+from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit
-from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.answering import joined
-from pytest_recall.horizon.ask import asked_with, reply_of
+from pytest_recall.horizon.ask import asked_with, case_of, planned, reply_of
+from pytest_recall.horizon.evaluation import Points, measures_of_points
 from pytest_recall.horizon.judge import DayTexts, LexicalJudge, PanelJudge
 from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units
 from pytest_recall.horizon.profile_file import Given, read_profile, settings_of
@@ -23,11 +23,7 @@ from pytest_recall.horizon.result import LEXICAL
 from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model import Model
 from pytest_recall.schedule.boxes import PROFILE
-from pytest_recall.trials.trial import ANSWERED, Answer, Verdict
-
-JUDGE = "horizon"
-"""The judge of these cases; the file brings it along."""
-_UNFIT = re.compile(r"[^\w.\-/+@=]")
+from pytest_recall.trials.trial import ANSWERED, Answer, AtCheckpoint, Trial, Verdict
 
 
 class ProfileCases:
@@ -50,16 +46,8 @@ class ProfileCases:
         persona = corpus.persona
         self._checkpoints = checkpoints_of(self.settings)
         self._digest = _digest_of(self.settings.corpus.texts(), self.settings.run.unit)
-        self._scenario = persona.id if re.fullmatch(NAME_PATTERN, persona.id) else "persona"
-        self._prefix = f"{persona.id}-"
-        self._asked: dict[str, tuple[BenchQuestion, Checkpoint]] = {}
-        for checkpoint in self._checkpoints:
-            for question in checkpoint.asked:
-                short = _UNFIT.sub("-", question.id.removeprefix(self._prefix))
-                id = f"{_UNFIT.sub('-', checkpoint.range.label)}/{short}"
-                if id in self._asked:
-                    raise RecallError(f"{name}: {id!r} is asked twice; give the questions ids that differ by letters")
-                self._asked[id] = (question, checkpoint)
+        self._persona = persona.id
+        self._asked = planned(persona.id, self._checkpoints, name)
         self.lines = dict.fromkeys(self._asked, 1)
         self._cases: dict[str, Case] = {}
 
@@ -77,14 +65,7 @@ class ProfileCases:
         if id not in self._cases:
             question, checkpoint = self._asked[id]
             when = self.settings.corpus.calendar.date_of(checkpoint.days).isoformat()
-            case = Case(
-                id=id,
-                scenario=self._scenario,
-                dimension=question.category,
-                input=question.question,
-                expected=question.answer,
-                judges=(JudgeCall(name=JUDGE),),
-            )
+            case = case_of(self._persona, question, checkpoint)
             self._cases[id] = case.model_copy(
                 update={
                     "memory": Haystack.staged(self._stages(checkpoint)),
@@ -148,12 +129,24 @@ class PointsJudge:
         self._asked = asked
         self._judge = judge
         self._preflight = preflight
+        self._points: dict[tuple[str, str], Points] = {}
         self._lock = Lock()
 
     def __call__(self, answer: Answer, case: Case) -> Verdict:
         """Return the verdict: it passes with four points, unless it is wrong or made up. Raises RecallError."""
         question, checkpoint = self._asked[case.id]
-        return self._judge.verdict(question, answer.text, checkpoint.days)
+        points, verdict = self._judge.judge(question, answer.text, checkpoint.days)
+        self._points[case.id, answer.text] = points
+        return verdict
+
+    def facts(self, trial: Trial) -> dict[str, Any]:
+        """Return what a trial has beside its verdict: the points of its answer as measures, and its checkpoint."""
+        _, checkpoint = self._asked[trial.case_id]
+        points = self._points[trial.case_id, "" if trial.answer is None else trial.answer.text]
+        return {
+            "measures": measures_of_points(points),
+            "checkpoint": AtCheckpoint(checkpoint.range.label, checkpoint.days),
+        }
 
     def ready(self) -> None:
         """Put the known answers to each model, once. Raises RecallError for one that must not judge."""

@@ -1,21 +1,22 @@
-"""Judge of a run: points for an answer, by a model or by the words of the reference."""
+"""Give points for an answer to a question about a persona, by models or by the words of the reference."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.disclosure import BOUNDARY
-from pytest_recall.horizon.evaluation import MOST, Points
+from pytest_recall.horizon.evaluation import JUDGE, MOST, Points, points_of_verdict
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Disclosure
 from pytest_recall.horizon.questioning import excerpts, forbidden_excerpts, window_days
 from pytest_recall.judges import memory_judge, preflight
 from pytest_recall.judges.judge_call import Undecided, version_of
 from pytest_recall.judges.panel import Panel
-from pytest_recall.trials.trial import Answer, Verdict, Vote
+from pytest_recall.trials.trial import Answer, Verdict
 
 READS = 24_000
 """Characters of excerpts that a judge is shown, and as many of what must not come out."""
@@ -26,14 +27,10 @@ PROMPTS = version_of("horizon", dict(memory_judge.VARIANTS), READS)
 
 
 class JudgedPoints(NamedTuple):
-    """Points of an answer, with those of the first judge if another one was asked.
-
-    `context` says whether the judge saw excerpts of the days.
-    """
+    """The points of an answer, and the verdict that says who gave them, after which others."""
 
     points: Points
-    primary: Points | None = None
-    context: bool = False
+    verdict: Verdict
 
 
 class RunJudge(Protocol):
@@ -80,17 +77,15 @@ class LexicalJudge:
         found = memory_judge.points(
             answer, question.answer, question=question.question, disclosure=disclosure, forbidden=forbidden
         )
-        return JudgedPoints(Points(found.correctness, found.completeness, found.hallucination, found.reason))
-
-    def verdict(self, question: BenchQuestion, answer: str, last_day: int) -> Verdict:
-        """Return the same as a verdict."""
-        points = self.judge(question, answer, last_day).points
-        return Verdict(
+        points = Points(found.correctness, found.completeness, found.hallucination, found.reason)
+        verdict = Verdict(
             passed=not points.fails,
             score=points.composite / MOST,
             reason=f"{points.composite} of {MOST}: {points.reasoning}",
+            judge=JUDGE,
             version=memory_judge.VERSION,
         )
+        return JudgedPoints(points, verdict)
 
 
 class PanelJudge:
@@ -146,20 +141,11 @@ class PanelJudge:
     def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
         """Return the points: the appellate judge's where the first ones were too few. Raises Undecided."""
         asked = self.inquiry(question, answer, last_day)
-        judgement = self._panel.decide(asked, question.id, "memory").judgement
-        if judgement is None or not judgement.votes:
+        verdict = self._panel.decide(asked, question.id, "memory")
+        points = points_of_verdict(verdict)
+        if verdict.judgement is None or points is None:
             raise Undecided("the panel gave no votes; look at its judges")
         context = any(part.name.startswith("EXCERPT") for part in asked.parts)
-        first = _points(judgement.votes[0])
-        if judgement.appeal is None:
-            return JudgedPoints(first, context=context)
-        return JudgedPoints(_points(judgement.appeal), primary=first, context=context)
-
-    def verdict(self, question: BenchQuestion, answer: str, last_day: int) -> Verdict:
-        """Return the panel's verdict. Raises Undecided."""
-        return self._panel.decide(self.inquiry(question, answer, last_day), question.id, "memory")
-
-
-def _points(vote: Vote) -> Points:
-    """Return a vote's points, with its words but without the sum that they begin with."""
-    return Points.from_json({**vote.scores, "reasoning": vote.reason.partition(": ")[2] or vote.reason})
+        return JudgedPoints(
+            points, replace(verdict, judge=JUDGE, judgement=verdict.judgement._replace(context=context))
+        )

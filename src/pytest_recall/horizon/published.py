@@ -9,7 +9,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_recall.horizon.disclosure import Boundaries
-from pytest_recall.horizon.evaluation import ANSWERED_BY, FAILURES, CheckpointSummary, Evaluation, Points, summarize
+from pytest_recall.horizon.evaluation import (
+    ANSWERED_BY,
+    FAILURES,
+    CheckpointSummary,
+    CheckpointTrial,
+    Points,
+    checkpoint_trial,
+    summarize,
+)
 from pytest_recall.horizon.question import BenchQuestion
 
 Plain = dict[str, Any]
@@ -45,7 +53,7 @@ def _qa(question: BenchQuestion, answer: str) -> Plain:
     return plain
 
 
-def question_line(one: Evaluation) -> Plain:
+def question_line(one: CheckpointTrial) -> Plain:
     """Return the line of `questions.jsonl`: the published fields, and ours: where it was asked, and what failed."""
     plain: Plain = {
         "timestamp": one.timestamp,
@@ -180,7 +188,7 @@ def disclosure_fields(found: Boundaries | None, *, measured: bool) -> Plain:
     }
 
 
-def result_of(evaluation: Evaluation) -> Plain:
+def result_of(evaluation: CheckpointTrial) -> Plain:
     """Return an evaluation as `result.json` has it: of a scored answer the published fields, else what failed."""
     plain: Plain = {"qa": qa_result(evaluation.question), "systemAnswer": evaluation.answer}
     if evaluation.points is not None:
@@ -228,7 +236,7 @@ class Stop:
     persona: str
     label: str
     days: int
-    evaluations: tuple[Evaluation, ...] = ()
+    evaluations: tuple[CheckpointTrial, ...] = ()
     eligible: Mapping[str, int] | None = None
     finished: str = ""
     written: Mapping[str, Any] | None = None
@@ -268,7 +276,7 @@ class PublishedRun:
     written: Mapping[str, Any] | None = None
 
     @property
-    def evaluations(self) -> list[Evaluation]:
+    def evaluations(self) -> list[CheckpointTrial]:
         """Every evaluation, checkpoint by checkpoint."""
         return [one for stop in self.stops for one in stop.evaluations]
 
@@ -307,7 +315,7 @@ def question_of(plain: Mapping[str, Any]) -> BenchQuestion:
 
 def evaluation_of(
     plain: Mapping[str, Any], persona: str = "", label: str | None = None, day: int | None = None
-) -> Evaluation:
+) -> CheckpointTrial:
     """Return the evaluation in a line of `questions.jsonl`, or in one of `questionResults`.
 
     The persona, the checkpoint's label and its day are given where the line does not say them. Raises ValueError.
@@ -337,7 +345,7 @@ def evaluation_of(
         raise ValueError(f"answeredBy: {answered_by!r} is unknown; it is one of {', '.join(ANSWERED_BY)}")
     if not isinstance(label, str | None) or not isinstance(day, int | None):
         raise ValueError(f"checkpoint: {label!r} is no label, or {day!r} no day")
-    return Evaluation(
+    return checkpoint_trial(
         timestamp=str(plain.get("timestamp") or ""),
         persona=str(plain.get("personaId") or persona),
         question=question_of(asked),

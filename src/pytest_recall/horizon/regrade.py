@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pytest_recall.files.errors import nearest
 from pytest_recall.horizon.aggregates import aggregates, cells, counts
 from pytest_recall.horizon.disclosure import boundaries
-from pytest_recall.horizon.evaluation import MOST, Evaluation, Points
+from pytest_recall.horizon.evaluation import MOST, CheckpointTrial, Points
 from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, summary_fields
 from pytest_recall.horizon.question import plain
 from pytest_recall.metrics.clustered import Clustered, Stratum, stratified_share
@@ -43,14 +43,14 @@ Key = tuple[str, str, str]
 class AuditItem(NamedTuple):
     """An evaluation to look at again, and why."""
 
-    evaluation: Evaluation
+    evaluation: CheckpointTrial
     why: Why
 
 
 class Regrade(NamedTuple):
     """What someone said of an evaluation; `corrected` are the points that it should have got, None if unsaid."""
 
-    evaluation: Evaluation
+    evaluation: CheckpointTrial
     verdict: Verdict
     cause: str = ""
     corrected: Points | None = None
@@ -111,7 +111,7 @@ class Audited(NamedTuple):
     checkpoints: tuple[Logged, ...]
 
 
-def key(one: Evaluation) -> Key:
+def key(one: CheckpointTrial) -> Key:
     """Return which evaluation it is."""
     return one.persona, one.checkpoint or "", one.question.id
 
@@ -131,7 +131,7 @@ def items(stop: Stop, seed: int) -> list[AuditItem]:
     ]
 
 
-def problem(one: Evaluation, verdict: str, cause: str, corrected: Points | None) -> str:
+def problem(one: CheckpointTrial, verdict: str, cause: str, corrected: Points | None) -> str:
     """Return what is wrong with a verdict on an evaluation, empty if nothing is."""
     if verdict not in VERDICTS:
         return f"verdict: `{verdict}` is unknown{nearest(verdict, VERDICTS)}"
@@ -207,7 +207,7 @@ def _logged(stop: Stop, known: Mapping[Key, Regrade]) -> Logged:
     )
 
 
-def _points(one: Evaluation, known: Mapping[Key, Regrade]) -> Points | None:
+def _points(one: CheckpointTrial, known: Mapping[Key, Regrade]) -> Points | None:
     """Return the points that an answer has after the audit; None if it is left out."""
     found = known.get(key(one))
     if found is None or found.verdict in ("system-failure", "judge-right"):
@@ -229,7 +229,7 @@ def _verdicts(found: Iterable[Regrade]) -> dict[str, int]:
     return {name: counts[name] for name in get_args(Verdict)}
 
 
-def _estimated(strata: Iterable[Sequence[Evaluation]], known: Mapping[Key, Regrade]) -> float | None:
+def _estimated(strata: Iterable[Sequence[CheckpointTrial]], known: Mapping[Key, Regrade]) -> float | None:
     """Return the mean of all answers, by what those that were looked at got in each stratum."""
     total = size = 0.0
     for those in strata:
@@ -243,7 +243,7 @@ def _estimated(strata: Iterable[Sequence[Evaluation]], known: Mapping[Key, Regra
     return total / size if size else None
 
 
-def _stratum(those: Sequence[Evaluation], known: Mapping[Key, Regrade]) -> Stratum:
+def _stratum(those: Sequence[CheckpointTrial], known: Mapping[Key, Regrade]) -> Stratum:
     """Return how many answers there are, without those to questions that are known to be defective."""
     found = [known[key(one)] for one in those if key(one) in known]
     sound = [one for one in found if one.verdict != "qa-defect"]
@@ -286,7 +286,7 @@ class Rescored(NamedTuple):
 
 
 def rescore(
-    run: PublishedRun, progress: Sequence[Mapping[str, Any]] = (), lines: Sequence[Evaluation] | None = None
+    run: PublishedRun, progress: Sequence[Mapping[str, Any]] = (), lines: Sequence[CheckpointTrial] | None = None
 ) -> Rescored:
     """Return what is written in `result.json`, and in the lines of `progress`, beside what the answers come to.
 
@@ -381,7 +381,7 @@ def _same(written: Any, computed: Any) -> bool:
     return bool(written == computed)
 
 
-def _answers(run: PublishedRun, lines: Iterable[Evaluation]) -> Iterator[Difference]:
+def _answers(run: PublishedRun, lines: Iterable[CheckpointTrial]) -> Iterator[Difference]:
     """Yield the points of each line, beside those in the result. Of several lines of a question the last counts."""
     last = {(one.persona, one.checkpoint, one.question.id): one for one in lines}
     for stop in run.stops:
@@ -395,5 +395,5 @@ def _answers(run: PublishedRun, lines: Iterable[Evaluation]) -> Iterator[Differe
             yield Difference(f"questions.jsonl: {label} {id}, score", _told(line), None)
 
 
-def _told(one: Evaluation) -> list[int] | str | None:
+def _told(one: CheckpointTrial) -> list[int] | str | None:
     return list(one.points[:3]) if one.points is not None else one.failure

@@ -10,10 +10,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from pytest_recall.horizon.aggregates import result_json
-from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import Checkpoint
+from pytest_recall.trials.record import setting_lines
 
 LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
 """Published names of what a person may say of a memory, for display alone."""
@@ -95,6 +96,24 @@ class Configuration:
             "hashes": dict(self.hashes),
         }
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Return what the header of a journal says of it: all that decides an outcome, a line each."""
+        plain = self.header("")
+        return setting_lines(**{name: value for name, value in plain.items() if name not in ("type", "timestamp")})
+
+
+def header_of_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of a journal by the names of `progress.jsonl`. Raises ValueError for what is none."""
+    found: dict[str, Any] = {}
+    for name, _, value in (line.partition(": ") for line in settings):
+        group, _, inner = name.partition(".")
+        if inner:
+            found.setdefault(group, {})[inner] = json.loads(value)
+        else:
+            found[name] = json.loads(value)
+    return found
+
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Return what two headers differ in, in words.
@@ -125,7 +144,7 @@ class Reached(NamedTuple):
     """A checkpoint all of whose questions were asked, and what came of each, in the order in which they are asked."""
 
     checkpoint: Checkpoint
-    evaluations: Sequence[Evaluation]
+    evaluations: Sequence[CheckpointTrial]
 
 
 def result(
@@ -176,7 +195,7 @@ def result(
     return result_json(run)
 
 
-def query_ms(evaluations: Sequence[Evaluation]) -> float:
+def query_ms(evaluations: Sequence[CheckpointTrial]) -> float:
     """Return how long the memory took for all of them, in milliseconds."""
     return round(1000 * sum(one.seconds or 0 for one in evaluations), 3)
 

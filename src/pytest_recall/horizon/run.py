@@ -1,20 +1,20 @@
-"""Run: the days of a persona are told to a memory, and at each checkpoint questions are asked and judged."""
+"""Tell a memory the days of a persona, and ask it questions at each checkpoint."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
-from pytest_recall.horizon.ask import Asker, name_of, now
-from pytest_recall.horizon.evaluation import Evaluation, summarize
+from pytest_recall.horizon.ask import Asker, name_of, now, planned
+from pytest_recall.horizon.evaluation import CheckpointTrial, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.memory import StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
@@ -22,24 +22,15 @@ from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
-from pytest_recall.horizon.run_file import (
-    FILLED,
-    RESULT,
-    Done,
-    RunFiles,
-    check_same,
-    evaluations,
-    is_over,
-    reached_lines,
-    starts,
-    write_result,
-)
+from pytest_recall.horizon.run_file import FILLED, PERSONA, RESULT, RunFiles, begun, write_result
 from pytest_recall.memory.session import Memory
+from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.drive import CallThread, SpentError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
+from pytest_recall.trials.record import Header, Record, Told
 
-IN_A_ROW = 5
-"""Questions one after the other without points by which a run stops: whatever broke will not mend itself."""
+Done = dict[tuple[str, str], CheckpointTrial]
+"""The newest trial of a question at a checkpoint, by the label and the question's id."""
 
 
 class BenchOutcome(NamedTuple):
@@ -61,8 +52,12 @@ class BenchOutcome(NamedTuple):
         return sum(one.points is None for reached in self.reached for one in reached.evaluations)
 
 
-class Going:
-    """A run in a folder, begun or gone on with. `allowed` says that a memory may be reset that is not empty."""
+class BenchRun:
+    """A run in a folder, begun or resumed. `allowed` says that a memory may be reset that is not empty.
+
+    Its journal is `trials.jsonl`; the published files beside it are written from that. Raises RecallError for two
+    questions with one id.
+    """
 
     def __init__(self, parts: Parts, folder: Path, *, allowed: bool, preflight: bool, tell: Callable[[str], None]):
         self._parts = parts
@@ -70,54 +65,100 @@ class Going:
         self._allowed = allowed
         self._preflight = preflight
         self._tell = tell
+        self._planned = planned(parts.configuration.persona, parts.checkpoints, str(parts.corpus.path))
         self._done: Done = {}
         self._ingest_ms: dict[str, float | None] = {}
-        self._failed_in_a_row = 0
+        self._new_days: dict[str, int] = {}
+        self._starts: list[str] = []
         self._stopped = ""
 
-    def go(self) -> BenchOutcome:
+    def run(self) -> BenchOutcome:
         """Ask what has not been answered yet, as far as it can be paid for, and return what all of it came to.
 
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
         """
         try:
             with locked(self._folder / ".lock", f"{self._folder}: another run is at it; wait, or name another --out"):
-                return self._go()
+                return self._run()
         except KeyboardInterrupt:
             raise StoppedError(f"{self._folder}: stopped; the same command continues it") from None
 
-    def _go(self) -> BenchOutcome:
+    def _run(self) -> BenchOutcome:
         parts = self._parts
-        header = parts.configuration.header(now())
-        if check_same(self._folder, header):
-            known = {one.id: one for one in parts.questions}
-            self._done = {key: _lean(one) for key, one in evaluations(self._folder, known).items()}
+        header = self._header(now())
+        record = begun(self._folder, parts.configuration)
+        before = [] if record is None else self._trials_of(record)
+        self._done = {(one.checkpoint or "", one.question.id): _lean(one) for one in before}
+        for told in () if record is None else record.told:
+            self._ingest_ms[told.label] = round(1000 * told.seconds, 3)
+            self._new_days[told.label] = told.units
+        self._starts = [header.started] if record is None else [record.header.started, *record.resumed, header.started]
         open_ = {one.place: self._open(one) for one in parts.checkpoints}
         left = sum(map(len, open_.values()))
         total = sum(len(one.asked) for one in parts.checkpoints)
         if left < total:
             self._tell(f"{self._folder}: {total - left:,} of {total:,} questions are answered")
-        self._ingest_ms = {label: one["ingestMs"] for label, one in reached_lines(self._folder).items()}
         with parts.calls.listening(parts.configuration.recordings) if parts.models else nullcontext():
             self._say_unrecorded(open_)
             if left:
                 self._look()
-            if left or not is_over(self._folder):
-                with RunFiles(self._folder, header) as files:
-                    if left and not self._stopped:
-                        self._work(files, open_, left)
-                    whole = self._whole()
-                    for checkpoint in whole:
-                        # A run that was killed just after the last answer of a checkpoint has not said so.
-                        if checkpoint.range.label not in self._ingest_ms:
-                            self._reach(files, checkpoint, None)
-                    outcome = self._outcome(whole)
-                    if not outcome.unasked:
-                        files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
+            if left or record is None or record.exit_code != 0:
+                outcome = self._asked(header, before, open_, left)
             else:
+                self._starts.pop()  # Nothing is asked, so that it is not resumed.
                 outcome = self._outcome(parts.checkpoints)
         write_result(self._folder / RESULT, outcome.result)
         return outcome
+
+    def _asked(
+        self, header: Header, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int
+    ) -> BenchOutcome:
+        """Ask what is open, write down what it comes to, and return that."""
+        said = self._whole()
+        lines = [self._parts.configuration.header(self._starts[0]), *map(self._line, said)]
+        lines += [{"type": "resume", "timestamp": start} for start in self._starts[1:]]
+        with RunFiles(self._folder, header, lines, before) as files:
+            if left and not self._stopped:
+                self._work(files, open_, left)
+            whole = self._whole()
+            for checkpoint in whole:
+                # A run that was killed just after the last answer of a checkpoint has not said so.
+                if checkpoint not in said and checkpoint.range.label not in files.said:
+                    self._reach(files, checkpoint)
+            outcome = self._outcome(whole)
+            if outcome.unasked:
+                files.journal.end(2, outcome.stopped)
+            else:
+                files.tell(summary_line(outcome.result["timestamp"], outcome.result["metadata"]))
+                files.journal.end(0)
+        return outcome
+
+    def _header(self, started: str) -> Header:
+        """Return the header of the journal of a run that begins now."""
+        configuration = self._parts.configuration
+        return Header(
+            run=self._folder.resolve().name,
+            date=started[:10],
+            mode="all",
+            seed=str(configuration.run.seed),
+            started=started,
+            scheduled=False,
+            writes=False,
+            total=len(self._planned),
+            picks=tuple((id, PROFILE) for id in self._planned),
+            questions=len(self._planned),
+            settings=configuration.settings,
+            source_kind=PERSONA,
+        )
+
+    def _trials_of(self, record: Record) -> list[CheckpointTrial]:
+        """Return the trials of the journal with their questions. Raises RecallError for one that is not planned."""
+        found = []
+        for trial in record.trials:
+            if trial.case_id not in self._planned:
+                raise RecallError(f"{self._folder}: {trial.case_id!r} is no question of this run; name another --out")
+            found.append(CheckpointTrial(self._planned[trial.case_id][0], trial))
+        return found
 
     def _say_unrecorded(self, open_: Mapping[int, Sequence[BenchQuestion]]) -> None:
         """Say of how many answered questions there is no recording, if there is to be one."""
@@ -160,8 +201,17 @@ class Going:
         parts = self._parts
         last = max(place for place, questions in open_.items() if questions)
         progress = PassProgress("asked", left)
+        free = parts.calls.mode == "replay"
         try:
-            with self._opened() as subject, _lanes(parts.settings.run.parallelism) as lanes:
+            with (
+                self._opened() as subject,
+                Driver(
+                    str(self._folder),
+                    threads=parts.settings.run.parallelism,
+                    closed=parts.calls.closed,
+                    in_a_row=None if free else IN_A_ROW,
+                ) as driver,
+            ):
                 asker = Asker(
                     persona=parts.configuration.persona,
                     calendar=parts.corpus.calendar,
@@ -174,22 +224,22 @@ class Going:
                 )
                 told = 0
                 for checkpoint in parts.checkpoints[:last]:
-                    if self._stopped:
-                        break
-                    # A run that goes on tells all days again, with the same stops: a memory that works on what it
+                    # A run that is resumed tells all days again, with the same stops: a memory that works on what it
                     # was told at each of them is as it would have been.
-                    new, ingest_ms = self._ingest(subject, told, checkpoint)
+                    self._ingest(files, subject, told, checkpoint, new=bool(open_[checkpoint.place]))
                     told = checkpoint.days
-                    if not open_[checkpoint.place] and checkpoint.range.label in self._ingest_ms:
+                    if not open_[checkpoint.place]:
                         continue
-                    for one in self._evaluated(asker, checkpoint, open_[checkpoint.place], lanes):
+                    questions = (partial(asker.ask, one, checkpoint) for one in open_[checkpoint.place])
+                    for trial in driver.ask(questions):
+                        one = CheckpointTrial(self._planned[trial.case_id][0], trial)
                         files.add(one)
                         self._done[checkpoint.range.label, one.question.id] = _lean(one)
                         progress.step()
-                        self._count(one)
-                    if not self._stopped:
-                        self._ingest_ms[checkpoint.range.label] = ingest_ms
-                        self._reach(files, checkpoint, new)
+                    if driver.stopped:
+                        self._stopped = driver.stopped
+                        break
+                    self._reach(files, checkpoint)
         except StuckError as error:
             raise RecallError(f"{self._folder}: stopped: {error}; then the same command continues it") from None
         except CaseError as error:
@@ -219,76 +269,46 @@ class Going:
                 subject.reset()
                 filled.unlink(missing_ok=True)
 
-    def _ingest(self, subject: Subject, told: int, checkpoint: Checkpoint) -> tuple[int, float]:
-        """Tell the days after `told`, up to the checkpoint's; return how many, and how long it took in milliseconds."""
+    def _ingest(self, files: RunFiles, subject: Subject, told: int, checkpoint: Checkpoint, *, new: bool) -> None:
+        """Tell the days after `told`, up to the checkpoint's; what that took is noted where it is `new`, or unknown."""
         parts = self._parts
-        new = [day for day in parts.days if told < day <= checkpoint.days]
+        days = [day for day in parts.days if told < day <= checkpoint.days]
         start = time.perf_counter()
-        for day in new:
+        for day in days:
             subject.tell(day_units(parts.corpus, day, parts.settings.run.unit))
         subject.finalize()
-        return len(new), round(1000 * (time.perf_counter() - start), 3)
+        seconds = round(time.perf_counter() - start, 6)
+        label = checkpoint.range.label
+        if new or label not in self._ingest_ms:
+            files.journal.told(Told(label, len(days), seconds, now()))
+            self._ingest_ms[label] = round(1000 * seconds, 3)
+            self._new_days[label] = len(days)
 
-    def _evaluated(
-        self, asker: Asker, checkpoint: Checkpoint, questions: Sequence[BenchQuestion], lanes: Sequence[CallThread]
-    ) -> Iterator[Evaluation]:
-        """Yield what comes of each question, as it comes; with one lane, in the order in which they are asked.
+    def _reach(self, files: RunFiles, checkpoint: Checkpoint) -> None:
+        """Write down what a checkpoint came to."""
+        files.tell(self._line(checkpoint))
+        files.said.add(checkpoint.range.label)
+        write_result(self._folder / RESULT, self._outcome(self._parts.checkpoints[: checkpoint.place]).result)
 
-        Once the money is spent no other one is begun, and what had begun comes to its end if it can.
-        """
-        waiting = iter(questions)
-        running: dict[Future[Evaluation], CallThread] = {}
-
-        def begin(lane: CallThread) -> None:
-            question = next(waiting, None)
-            if question is not None and not self._stopped:
-                self._stopped = self._parts.calls.closed()
-            if question is not None and not self._stopped:
-                running[lane.submit(lambda: asker.evaluate(question, checkpoint))] = lane
-
-        for lane in lanes:
-            begin(lane)
-        while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                lane = running.pop(future)
-                try:
-                    one = future.result()
-                except SpentError as error:
-                    self._stopped = str(error)
-                    continue
-                yield one
-                begin(lane)
-
-    def _count(self, one: Evaluation) -> None:
-        """Raise RecallError after too many questions in a row without points, unless all that is lost is free."""
-        if self._parts.calls.mode == "replay":
-            return
-        self._failed_in_a_row = self._failed_in_a_row + 1 if one.points is None else 0
-        if self._failed_in_a_row >= IN_A_ROW:
-            raise RecallError(
-                f"{self._folder}: stopped: {IN_A_ROW} questions in a row have no points, the last one by the"
-                f" {one.failure} ({one.error}); mend that, and the same command continues it"
-            )
-
-    def _reach(self, files: RunFiles, checkpoint: Checkpoint, new: int | None) -> None:
-        """Write down what a checkpoint came to; `new` days were told for it, None if that is not known any more."""
+    def _line(self, checkpoint: Checkpoint) -> dict[str, Any]:
+        """Return the line of `progress.jsonl` on a checkpoint all of whose questions were asked."""
         parts = self._parts
         (reached,) = self._reached([checkpoint])
         summary = summarize(reached.evaluations, checkpoint.eligible, measured=parts.configuration.measured)
+        label = checkpoint.range.label
         more = {
             "appealed": summary.appealed,
-            "ingestMs": self._ingest_ms.setdefault(checkpoint.range.label, None),
+            "ingestMs": self._ingest_ms.get(label),
             "queryMs": query_ms(reached.evaluations),
-            "newDaysIngested": new,
+            "newDaysIngested": self._new_days.get(label),
             "newQuestionCount": checkpoint.fresh,
             "historicalEvaluated": checkpoint.sampled,
             "historicalAvailable": checkpoint.available,
         }
         persona, total = parts.configuration.persona, len(parts.checkpoints)
-        range, days = checkpoint.range._asdict(), checkpoint.days
-        files.tell(checkpoint_line(now(), persona, checkpoint.place, total, range, days, summary, more))
-        write_result(self._folder / RESULT, self._outcome(parts.checkpoints[: checkpoint.place]).result)
+        ended = max((one.timestamp for one in reached.evaluations), default=self._starts[-1])
+        range = checkpoint.range._asdict()
+        return checkpoint_line(ended, persona, checkpoint.place, total, range, checkpoint.days, summary, more)
 
     def _reached(self, checkpoints: Sequence[Checkpoint]) -> tuple[Reached, ...]:
         """Return the checkpoints with what came of their questions, in the order in which they are asked."""
@@ -308,7 +328,7 @@ class Going:
             timestamp=max(stamps, default=""),
             pairs=len(self._parts.questions),
             ingest_ms=self._ingest_ms,
-            duration_ms=duration(starts(self._folder), stamps),
+            duration_ms=duration(self._starts, stamps),
             unasked=unasked,
             stopped=self._stopped,
         )
@@ -316,16 +336,7 @@ class Going:
         return BenchOutcome(plain, reached, unasked, beside, self._stopped)
 
 
-@contextmanager
-def _lanes(count: int) -> Iterator[list[CallThread]]:
-    lanes = [CallThread() for _ in range(count)]
-    try:
-        yield lanes
-    finally:
-        for lane in lanes:
-            lane.close()
-
-
-def _lean(one: Evaluation) -> Evaluation:
-    """Return the evaluation without what only the journal keeps."""
-    return replace(one, retrieval=(), tool_calls=())
+def _lean(one: CheckpointTrial) -> CheckpointTrial:
+    """Return the trial without what only the journal keeps."""
+    answer = one.trial.answer
+    return replace(one, trial=one.trial._replace(steps=(), answer=answer and replace(answer, passages=())))

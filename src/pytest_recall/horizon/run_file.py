@@ -1,30 +1,31 @@
-"""The files of a long-horizon run: its folder, its journal and its progress."""
+"""Write the published files of a long-horizon run from its journal, and read those of any program."""
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.json_lines import Appended, appended, objects
+from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
-from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
-from pytest_recall.horizon.question import BenchQuestion
-from pytest_recall.horizon.result import differences
+from pytest_recall.horizon.result import Configuration, differences, header_of_settings
+from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal
+from pytest_recall.trials.record import Header, Record
 
 QUESTIONS = "questions.jsonl"
 FAILURES = "failures.jsonl"
 PROGRESS = "progress.jsonl"
 RESULT = "result.json"
 FILES = (RESULT, PROGRESS, QUESTIONS)
-"""What the folder of a run holds; of one that goes on, the last two."""
+"""What the folder of a run holds beside its journal."""
 
 
 def run_folder(named: str) -> Path | None:
@@ -37,71 +38,28 @@ def run_folder(named: str) -> Path | None:
 FILLED = ".memory-filled"
 """Is there while the memory holds what this run has told it, so that the one that goes on may empty it."""
 
-Done = dict[tuple[str, str], Evaluation]
-"""The newest evaluation of a question at a checkpoint, by the label and the id."""
+PERSONA = "persona"
+"""What the header of a journal says that its questions are about."""
 
 
-def header_of(folder: Path) -> Mapping[str, Any] | None:
-    """Return the header of the run in `folder`, None if there is none. Raises RecallError."""
-    for _, record in appended(folder / PROGRESS):
-        if isinstance(record, dict) and record.get("type") == "header":
-            return record
-    if any(appended(folder / QUESTIONS)):
-        raise RecallError(f"{folder / PROGRESS}: has no header; name another folder, or delete this one")
-    return None
-
-
-def check_same(folder: Path, header: Mapping[str, Any]) -> bool:
-    """Return whether `folder` has a run, which is of the same configuration. Raises RecallError if it is another.
+def begun(folder: Path, configuration: Configuration) -> Record | None:
+    """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
 
     One that has asked nothing yet is none.
     """
-    there = header_of(folder)
-    if there is None or not any(appended(folder / QUESTIONS)):
-        return False
-    # What JSON makes of it: a tuple is a list there.
-    if changed := differences(there, json.loads(json.dumps(header))):
+    if not is_begun(folder):
+        if (folder / QUESTIONS).is_file():
+            raise RecallError(f"{folder}: has {QUESTIONS}, and no {NAME} to resume; name another --out")
+        return None
+    record = read_journal(folder)
+    if record.header.source_kind != PERSONA:
+        raise RecallError(f"{folder}: holds a run of another kind; name another --out")
+    if not record.trials:
+        (folder / NAME).unlink()
+        return None
+    if changed := differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings)):
         raise RecallError(f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or ask the same")
-    return True
-
-
-def evaluations(folder: Path, known: Mapping[str, BenchQuestion]) -> Done:
-    """Return what the journal in `folder` has, the newest of each. Raises RecallError for a line that is none."""
-    found: Done = {}
-    path = folder / QUESTIONS
-    for number, record in appended(path):
-        try:
-            one = evaluation_of(record if isinstance(record, dict) else {})
-        except ValueError as error:
-            raise RecallError(f"{path}:{number}: {error}; delete the line to ask again") from None
-        if one.checkpoint is None:
-            raise RecallError(f"{path}:{number}: does not say its checkpoint; such a run cannot be gone on with")
-        if (question := known.get(one.question.id)) is None:
-            told = f"qa.id: {one.question.id!r} is unknown"
-            raise RecallError(f"{path}:{number}: {told}; delete the line to ask again")
-        # A line does not have all of a question.
-        found[one.checkpoint, one.question.id] = replace(one, question=question)
-    return found
-
-
-def reached_lines(folder: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the newest line of each checkpoint that was reached, by its label."""
-    found = (record for _, record in appended(folder / PROGRESS))
-    return {one["range"]["label"]: one for one in found if one.get("type") == "checkpoint"}
-
-
-def is_over(folder: Path) -> bool:
-    """Whether the last thing that a run has said is its summary."""
-    last = None
-    for _, record in appended(folder / PROGRESS):
-        last = record
-    return last is not None and last.get("type") == "summary"
-
-
-def starts(folder: Path) -> list[str]:
-    """Return when the run was begun, and each time when it was gone on with."""
-    found = (record for _, record in appended(folder / PROGRESS))
-    return [one["timestamp"] for one in found if one.get("type") in ("header", "resume")]
+    return record
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
@@ -110,29 +68,37 @@ def write_result(path: Path, result: Mapping[str, Any]) -> None:
 
 
 class RunFiles:
-    """The files of a run that are written as it goes; a context manager. Raises OSError."""
+    """The journal of a run, and the published files that are written from it as it goes; a context manager.
 
-    def __init__(self, folder: Path, header: Mapping[str, Any]) -> None:
+    `progress` are the lines that `progress.jsonl` begins with, `before` the trials that the journal has. Raises
+    OSError, and RecallError if another process is writing the journal.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        header: Header,
+        progress: Iterable[Mapping[str, Any]],
+        before: Iterable[CheckpointTrial],
+    ) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        again = check_same(folder, header)
-        if again:
-            self._begin_failures()
-        else:
-            (folder / PROGRESS).unlink(missing_ok=True)
-        self._progress = Appended(folder / PROGRESS)
-        self._questions = Appended(folder / QUESTIONS)
-        self._failures = Appended(folder / FAILURES)
-        self._progress.append({"type": "resume", "timestamp": header["timestamp"]} if again else header)
+        self.said: set[str] = set()
+        """The checkpoints whose lines this process has added."""
+        with ExitStack() as stack:
+            self.journal = stack.enter_context(journal_of(folder, header))
+            # Written again: a run may have been killed after a line of the journal and before theirs.
+            written = [question_line(one) for one in before]
+            failed = [line for one in written if (line := failure_line(one)) is not None]
+            for name, lines in ((PROGRESS, progress), (QUESTIONS, written), (FAILURES, failed)):
+                write_text(folder / name, "".join(f"{json.dumps(line)}\n" for line in lines))
+            self._progress, self._questions, self._failures = (
+                stack.enter_context(Appended(folder / name)) for name in (PROGRESS, QUESTIONS, FAILURES)
+            )
+            self._stack = stack.pop_all()
 
-    def _begin_failures(self) -> None:
-        """Write `failures.jsonl` again from the journal: a run may have been killed between the two lines."""
-        lines = [json.dumps(line) for _, one in appended(self.folder / QUESTIONS) if (line := failure_line(one))]
-        if lines:
-            write_text(self.folder / FAILURES, "\n".join([*lines, ""]))
-
-    def add(self, one: Evaluation) -> None:
-        """Write an evaluation down."""
+    def add(self, one: CheckpointTrial) -> None:
+        """Write a trial down."""
+        self.journal.append(one.trial)
         line = question_line(one)
         self._questions.append(line)
         if (failure := failure_line(line)) is not None:
@@ -148,8 +114,7 @@ class RunFiles:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file in (self._progress, self._questions, self._failures):
-            file.__exit__(kind, error, trace)
+        self._stack.close()
 
 
 class Lines(NamedTuple):
@@ -161,7 +126,7 @@ class Lines(NamedTuple):
     header: Mapping[str, Any]
     checkpoints: tuple[Mapping[str, Any], ...]
     summary: Mapping[str, Any]
-    questions: tuple[Evaluation, ...] | None
+    questions: tuple[CheckpointTrial, ...] | None
     written: tuple[Mapping[str, Any], ...] | None
 
     @property
@@ -209,7 +174,7 @@ def places_of(lines: Lines) -> list[tuple[str, str] | None]:
         stops.sort(key=lambda stop: stop[0])
     known = {(persona, label) for persona, stops in ends.items() for _, label in stops}
 
-    def place(one: Evaluation) -> tuple[str, str] | None:
+    def place(one: CheckpointTrial) -> tuple[str, str] | None:
         if lines.labelled:
             named = (one.persona, str(one.checkpoint))
             return named if named in known else None
@@ -220,10 +185,10 @@ def places_of(lines: Lines) -> list[tuple[str, str] | None]:
     return [place(one) for one in lines.questions or ()]
 
 
-def _questions(path: Path) -> tuple[tuple[Mapping[str, Any], Evaluation], ...] | None:
+def _questions(path: Path) -> tuple[tuple[Mapping[str, Any], CheckpointTrial], ...] | None:
     if not path.is_file():
         return None
-    found, problems = list[tuple[Mapping[str, Any], Evaluation]](), list[str]()
+    found, problems = list[tuple[Mapping[str, Any], CheckpointTrial]](), list[str]()
     for line, plain, problem in objects(text_of(path)):
         if problem:
             continue  # A killed run began it, and the one that went on ended it.

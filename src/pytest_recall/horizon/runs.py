@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import objects, strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
-from pytest_recall.horizon.evaluation import Evaluation
+from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.merge import BESIDE
 from pytest_recall.horizon.published import PublishedRun, Stop, evaluation_of, is_measured
 from pytest_recall.horizon.run_file import (
@@ -68,7 +68,7 @@ def rebuild(lines: Lines, name: str) -> Rebuilt:
     Each answer goes to the checkpoint that it names, or else to the first one that ended at its time or later.
     """
     places = [(str(one.get("personaId")), str(one["range"]["label"])) for one in lines.checkpoints]
-    parts: dict[tuple[str, str], list[Evaluation]] = {place: [] for place in places}
+    parts: dict[tuple[str, str], list[CheckpointTrial]] = {place: [] for place in places}
     orphans = 0
     for one, found in zip(lines.questions or (), places_of(lines), strict=True):
         if found is None:
@@ -85,7 +85,7 @@ def rebuild(lines: Lines, name: str) -> Rebuilt:
                 persona=place[0],
                 label=label,
                 days=days,
-                evaluations=tuple(replace(one, checkpoint=label, day=days) for one in last.values()),
+                evaluations=tuple(one.with_facts(checkpoint=label, day=days) for one in last.values()),
                 eligible=_eligible(plain),
                 finished=str(plain.get("timestamp") or ""),
                 written=plain,
@@ -186,8 +186,7 @@ def _enriched(
             line = known.pop((stop.persona, stop.label, one.question.id), None)
             appeal = appeals.get((stop.persona, one.question.id, one.answer), {})
             if line is not None and line.answer == one.answer:
-                one = replace(
-                    one,
+                one = one.with_facts(
                     timestamp=line.timestamp,
                     retrieval=line.retrieval,
                     tool_calls=line.tool_calls,
@@ -199,10 +198,10 @@ def _enriched(
                     answered_by=line.answered_by,
                 )
             elif one.appealed and isinstance(appeal.get("retrieval"), list):
-                one = replace(one, retrieval=tuple(got for got in appeal["retrieval"] if isinstance(got, dict)))
+                one = one.with_facts(retrieval=tuple(got for got in appeal["retrieval"] if isinstance(got, dict)))
             found.append(one)
         missing = [key for key, one in known.items() if key[:2] == (stop.persona, stop.label) and one.points is None]
-        found += [replace(known.pop(key), checkpoint=stop.label, day=stop.days) for key in missing]
+        found += [known.pop(key).with_facts(checkpoint=stop.label, day=stop.days) for key in missing]
         stops.append(replace(stop, evaluations=tuple(found)))
     return replace(run, stops=tuple(stops))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from pytest_recall.horizon.disclosure import crossings
-from pytest_recall.horizon.evaluation import MOST, Evaluation, Failure, Points, Quartiles, quartiles
+from pytest_recall.horizon.evaluation import MOST, CheckpointTrial, Failure, Points, Quartiles, quartiles
 from pytest_recall.horizon.published import TIMED_OUT, PublishedRun
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, clustered_slope
@@ -161,7 +161,7 @@ def report(run: PublishedRun) -> RunStatistics:
     )
 
 
-def scores(evaluations: Iterable[Evaluation], *, measured: bool = True) -> PointMeans:
+def scores(evaluations: Iterable[CheckpointTrial], *, measured: bool = True) -> PointMeans:
     """Return what some evaluations come to, without those that have no points."""
     scored = _scored(evaluations)
 
@@ -179,7 +179,7 @@ def scores(evaluations: Iterable[Evaluation], *, measured: bool = True) -> Point
     )
 
 
-def appeals(evaluations: Iterable[Evaluation]) -> Appeals:
+def appeals(evaluations: Iterable[CheckpointTrial]) -> Appeals:
     """Return what the second judge changed."""
     asked = [one for one in evaluations if one.appealed]
     known = [(one.primary, one.points) for one in asked if one.primary is not None and one.points is not None]
@@ -193,7 +193,7 @@ def appeals(evaluations: Iterable[Evaluation]) -> Appeals:
     )
 
 
-def repeatability(evaluations: Iterable[Evaluation]) -> Repeatability:
+def repeatability(evaluations: Iterable[CheckpointTrial]) -> Repeatability:
     """Return how often the same answer to the same question got other points."""
     groups: dict[tuple[str, str, str], list[Points]] = {}
     for one, points in _scored(evaluations):
@@ -206,7 +206,7 @@ def repeatability(evaluations: Iterable[Evaluation]) -> Repeatability:
     )
 
 
-def disclosures(evaluations: Iterable[Evaluation]) -> Disclosures | None:
+def disclosures(evaluations: Iterable[CheckpointTrial]) -> Disclosures | None:
     """Return the rates of boundary questions, by what `disclosure.crossings` finds; None where none came to points."""
     found = crossings(evaluations)
     if not found:
@@ -244,7 +244,7 @@ def pairing(first: PublishedRun, second: PublishedRun) -> Pairing:
     )
 
 
-def pairs_of(first: PublishedRun, second: PublishedRun) -> tuple[list[tuple[Evaluation, Evaluation]], int]:
+def pairs_of(first: PublishedRun, second: PublishedRun) -> tuple[list[tuple[CheckpointTrial, CheckpointTrial]], int]:
     """Return what both runs were asked after the same day and gave points for, and how many of these are left out.
 
     Those are left out whose question or reference is another one by now.
@@ -263,12 +263,12 @@ def pairs_of(first: PublishedRun, second: PublishedRun) -> tuple[list[tuple[Eval
     return pairs, changed
 
 
-def key(one: Evaluation) -> tuple[str, str]:
+def key(one: CheckpointTrial) -> tuple[str, str]:
     """Return which question it is: the persona's id and its own."""
     return one.persona, one.question.id
 
 
-def _scored(evaluations: Iterable[Evaluation]) -> list[tuple[Evaluation, Points]]:
+def _scored(evaluations: Iterable[CheckpointTrial]) -> list[tuple[CheckpointTrial, Points]]:
     return [(one, one.points) for one in evaluations if one.points is not None]
 
 
@@ -290,7 +290,7 @@ class AskedQuestion(NamedTuple):
     question after the same day.
     """
 
-    evaluation: Evaluation
+    evaluation: CheckpointTrial
     label: str
     kinds: tuple[str, ...]
     judge: str
@@ -346,7 +346,7 @@ def histories(run: PublishedRun, base: PublishedRun | None = None) -> list[Quest
     return sorted(every, key=_urgency)
 
 
-def _kinds(one: Evaluation, measured: bool) -> Iterable[str]:
+def _kinds(one: CheckpointTrial, measured: bool) -> Iterable[str]:
     points = one.points
     if points is None:
         yield NO_POINTS
@@ -369,7 +369,7 @@ def _kinds(one: Evaluation, measured: bool) -> Iterable[str]:
         yield "never answered"
 
 
-def _judge(run: PublishedRun, one: Evaluation) -> str:
+def _judge(run: PublishedRun, one: CheckpointTrial) -> str:
     name = "appellateJudgeModel" if one.appealed else "judgeModel"
     return "" if one.points is None else str(run.about.get(name) or "")
 

@@ -21,7 +21,7 @@ from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.runs.collection import TOLD_IN
 from pytest_recall.runs.plan import check_names
-from pytest_recall.schedule.boxes import DATASET
+from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.baselines import Baseline, item_name
 from pytest_recall.trials.execution import PREFLIGHT, run_case
 from pytest_recall.trials.series import rule_of
@@ -216,6 +216,8 @@ class CaseItem(pytest.Function):
             asking=self.config.stash[DECK].player.asking,
         )
         file = run.plan.files[self.path]
+        if not self.arm and file.reason == PROFILE:
+            return profiles.with_points(trial, self.getparent(CaseModule).provided)  # type: ignore[union-attr]
         if self.arm or file.reason != DATASET:
             return trial
         return trial._replace(measures=memories.measures(file, trial, fixtures.get("memory")))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_recall.models.model import Model
     from pytest_recall.replay.call import Kind
     from pytest_recall.runs.sources import Source
-    from pytest_recall.trials.trial import Answer
+    from pytest_recall.trials.trial import Answer, Trial
 
 
 def read_source(config: pytest.Config, path: Path, name: str) -> Source:
@@ -48,7 +48,7 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     source = source_of(config, path)
     if source is None:
         return {}
-    from pytest_recall.horizon.items import JUDGE
+    from pytest_recall.horizon.evaluation import JUDGE
     from pytest_recall.plugin.judging import is_asked_today
     from pytest_recall.replay import tape
 
@@ -60,6 +60,13 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     )
     judge.ready = tape.known_answers()(judge.ready)  # type: ignore[method-assign]
     return {JUDGE: judge}
+
+
+def with_points(trial: Trial, judges: Mapping[str, PointsJudge]) -> Trial:
+    """Return the trial of a profile's case with its points and its checkpoint."""
+    from pytest_recall.horizon.evaluation import JUDGE
+
+    return trial._replace(**judges[JUDGE].facts(trial))
 
 
 def agent_of(config: pytest.Config, path: Path, case: Case, memory: Memory) -> Callable[[Any], Answer] | None:
