@@ -29,7 +29,7 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
     walls, ingests = [], []
     for number in range(rounds):
         out = ["--out", str(folder / str(number)), "--json"]
-        sample = run([sys.executable, "-m", "pytest_recall", "membench", "run", str(data), *out], folder)
+        sample = run([sys.executable, "-m", "pytest_recall", "memory", "run", str(data), *out], folder)
         found = json.loads(sample.output)
         if found["all"]["n"] != 1_986 or found["ingest"]["conversations"] != 10 or found["ingest"]["units"] != 5_882:
             raise MeasureError(f"not each conversation was stored once: {found['all']['n']}, {found['ingest']}")

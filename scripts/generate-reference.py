@@ -97,9 +97,8 @@ def pytest_options() -> Recorder:
 def commands() -> list[Recorder]:
     """Return the commands of `recall`, each with its arguments."""
     recorder = Recorder()
-    for name in sorted(cli.COMMANDS):
-        cli.module(name).add(recorder)
-    return list(_flat(recorder.commands))
+    cli.add_commands(recorder)
+    return list(_flat(sorted(recorder.commands, key=lambda one: one.name)))
 
 
 def _flat(found: Iterable[Recorder], above: str = "") -> Iterator[Recorder]:
@@ -226,7 +225,7 @@ def schema_part() -> Iterator[str]:
     for what, title in (("cases", "A case file"), ("rubric", "The rubric"), ("dataset", "A file that names a dataset")):
         built_in = schema_of(what)
         parts = built_in.get("$defs", {})
-        yield from (f"## {title}: `recall schema {what}`", "")
+        yield from (f"## {title}: `recall check --schema {what}`", "")
         for name, part in (("", built_in), *sorted(parts.items())):
             if "properties" not in part:
                 continue

@@ -6,8 +6,8 @@
 
 Real are git with its branches and merges, every `pytest -p recall eval`, the state and the way to it, and the model,
 an HTTP server on loopback. Made up are the calendar, what breaks and when, and which verdicts are wrong, as
-`recall simulate` has it; both live through the same events. A case that breaks by itself gets a wrong answer from
-the server; a bad pull request adds to a prompt what spoils the answers to some cases of what it touches.
+`recall schedule simulate` has it; both live through the same events. A case that breaks by itself gets a wrong answer
+from the server; a bad pull request adds to a prompt what spoils the answers to some cases of what it touches.
 
 Exit code 1: a merge conflicted, the state is not what all merged runs come to, or a night ran more than it may.
 With the state in rows a merged row may differ in rare orders of verdicts; that is counted, and what is wrong is a row
@@ -61,7 +61,7 @@ def main() -> int:
         type=int,
         default=KEEP_DAYS,
         metavar="N",
-        help=f"days of events that `recall fold` leaves (default: {KEEP_DAYS}); in few days it folds nothing else",
+        help=f"days of events that `recall state fold` leaves (default: {KEEP_DAYS}); in few days it folds no others",
     )
     parser.add_argument("--seed", type=int, default=0, help="another seed is another world (default: 0)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="make the repository here, and leave it")

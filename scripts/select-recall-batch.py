@@ -11,7 +11,7 @@ the box says after how many days it is due again: 1, 3, 7, 14 or 30. What a run 
     all      everything
 
 With `policy: lottery` in rubric.yaml, a pull request and a night take a fixed number of cases instead. What a change
-touches is nothing that this script knows; `recall select` does.
+touches is nothing that this script knows; `recall schedule select` does.
 
 `pytest -p recall eval` takes the same slice and runs it; a test holds the two together.
 """

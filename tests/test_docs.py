@@ -387,8 +387,8 @@ def test_every_option_and_setting_is_documented() -> None:
 def test_every_command_is_documented() -> None:
     script = [sys.executable, "-m", "pytest_recall", "--help"]
     printed = subprocess.run(script, capture_output=True, text=True, check=True)
-    found = set(re.findall(r"^    ([a-z]+) ", printed.stdout, re.MULTILINE))
-    assert {"init", "select", "status", "score", "apply"} <= found
+    found = set(re.findall(r"^    ([a-z]+)\b", printed.stdout, re.MULTILINE))
+    assert {"init", "schedule", "status", "score", "state", "cassettes"} <= found
     page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     assert [name for name in sorted(found) if f"## `recall {name}`" not in page] == []
 

@@ -41,7 +41,7 @@ NOT_RUN = {
     "docs/schedule.md: oldest verdict:": "explains the lines of a longer run",
     "docs/how-to/keep-evals-apart.md: ====": "tests/plugin/test_several.py holds these lines",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
-    "docs/how-to/keep-state-from-conflicting.md: recall state --at origin/main > base.yaml": "needs a remote",
+    "docs/how-to/keep-state-from-conflicting.md: recall state show --at origin/main > base.yaml": "needs a remote",
     "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --persona": MEMORY,
     "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --apply": MEMORY,
     "docs/how-to/long-horizon-generate.md: ferry-office/": PICTURE,
@@ -53,21 +53,21 @@ NOT_RUN = {
     "docs/how-to/read-the-report.md: pip install": "installs",
     "docs/how-to/read-the-report.md: recall view --open": "serves until it is stopped",
     "docs/how-to/record-and-replay.md: pytest -p recall eval --record": PAID,
-    "docs/how-to/record-and-replay.md: recall cassette list": "lists commands; some want files of others",
+    "docs/how-to/record-and-replay.md: recall cassettes list": "lists commands; some want files of others",
     "docs/how-to/recover-a-killed-run.md: partial: 3 of 12 chosen cases not run": SHOWN,
     "docs/how-to/run-by-batch.md: pytest -p recall eval --recall-mode nightly --batch": PAID,
-    "docs/how-to/run-in-ci.md: recall push --branch main": HOST,
+    "docs/how-to/run-in-ci.md: recall ci push --branch main": HOST,
     "docs/how-to/run-in-ci.md: recall: 12 of 88 cases": SHOWN,
     "docs/how-to/run-in-ci.md: pytest -p recall eval --replay": "has nothing recorded on that page",
     "docs/how-to/run-in-ci.md: set -e": HOST,
     "docs/tutorial.md: export OPENAI_BASE_URL": "says where the reader's model is; the tests have one",
     "docs/how-to/shard-a-run.md: pytest -p recall eval --recall-shard 2/4": "stands above the runs that the page makes",
-    "docs/how-to/simulate-a-schedule.md: recall backtest": "wants runs on record; with a table it is run below",
+    "docs/how-to/simulate-a-schedule.md: recall schedule backtest": "wants runs on record; a table is run below",
     "docs/how-to/simulate-a-schedule.md: scripts/rehearse-schedule.py": "takes five minutes; .ci/run has a short one",
     "docs/how-to/simulate-a-schedule.md: rehearsed     simulated    5 other worlds": "took five minutes",
-    "docs/how-to/wire-into-github.md: recall post comment": HOST,
-    "docs/how-to/wire-into-github.md: recall post issue": HOST,
-    "docs/how-to/wire-into-github.md: recall post status --commit": HOST,
+    "docs/how-to/wire-into-github.md: recall ci post comment": HOST,
+    "docs/how-to/wire-into-github.md: recall ci post issue": HOST,
+    "docs/how-to/wire-into-github.md: recall ci post status --commit": HOST,
     "docs/how-to/wire-into-github.md: export GITHUB_TOKEN=…": HOST,
     "docs/reference/datasets.md: pip install": "installs",
     "docs/reference/memory-protocols.md: PROGRAM ARGS reset --yes": "is a pattern",
@@ -210,7 +210,7 @@ def properties(schema: dict[str, Any]) -> Iterator[str]:
 
 def test_every_command_and_each_of_its_options_is_in_the_reference() -> None:
     everything = commands()
-    assert {"init", "cassette import", "bench run", "post status"} <= set(everything)
+    assert {"init", "cassettes import", "bench run", "ci post status"} <= set(everything)
     missing = [name for name in everything if not section(name)]
     missing += [f"{name} {one}" for name in everything for one in arguments(name) if one not in described(name)]
     assert missing == []
@@ -231,7 +231,7 @@ def test_every_fixture_is_in_the_reference() -> None:
 @pytest.mark.parametrize("what", ["cases", "rubric", "dataset"])
 def test_every_field_of_a_schema_is_in_the_reference(what: str) -> None:
     page = (REFERENCE / "schemas.md").read_text(encoding="utf-8")
-    part = page.partition(f"`recall schema {what}`")[2].partition("\n## ")[0]
+    part = page.partition(f"`recall check --schema {what}`")[2].partition("\n## ")[0]
     names = list(properties(schema_of(what)))
     assert names
     assert [name for name in names if f"| `{name}` |" not in part] == []

@@ -37,7 +37,7 @@ class Merged:
             self._waiting.append(record)
 
     def settle(self, today: date) -> None:
-        """Do what `recall fold` does on a day."""
+        """Do what `recall state fold` does on a day."""
         until = (today - timedelta(days=self._keep_days)).isoformat()
         old = [record for record in self._waiting if record.header.date <= until]
         self._waiting = [record for record in self._waiting if record.header.date > until]
@@ -82,7 +82,7 @@ class Rehearsal(Simulation):
         self._repository = repository
         self._upstream = upstream
         self._merged = Merged(keep_days)
-        self._fold = ("fold", "--keep-days", str(keep_days))
+        self._fold = ("state", "fold", "--keep-days", str(keep_days))
         self._records: dict[int, Record | None] = {}
         self._tags = {case_id: tag for tag, ids in world.tags.items() for case_id in ids}
         self._notes: dict[int, str] = {}

@@ -151,11 +151,11 @@ class Repository:
     def merge(self, branch: str) -> bool:
         """Merge a branch into main, and delete it; return whether there was no conflict. Raises StepFailedError.
 
-        A conflict in the state is resolved as its reader would: by `recall resolve`.
+        A conflict in the state is resolved as its reader would: by `recall state resolve`.
         """
         done = self._run("git", "merge", "-q", "--no-ff", "--no-edit", branch, ok=(0, 1))
         if done.returncode:
-            self.recall("resolve")
+            self.recall("state", "resolve")
             self.commit(f"Merge {branch}")
         self.git("branch", "-q", "-D", branch)
         return done.returncode == 0

@@ -1,4 +1,4 @@
-"""`recall apply`: a run that was killed is folded in, exactly once."""
+"""`recall state apply`: a run that was killed is folded in, exactly once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def kill(folder: Path, *, trials: int, rest: int = 0) -> Path:
 def test_a_killed_run_is_folded_in_once(ran: Path) -> None:
     whole = state_of(ran).text
     run = kill(ran, trials=4, rest=9)
-    done = recall(ran, "apply", "latest")
+    done = recall(ran, "state", "apply", "latest")
     assert done == (0, f"{run.name}: 4 finished trials; 2 rows of eval/recall.yaml changed\n", "")
     assert state_of(ran).text == whole
     rows = state_of(ran).rows
@@ -44,14 +44,14 @@ def test_a_killed_run_is_folded_in_once(ran: Path) -> None:
     assert (rows["later"], rows["gone"]) == (ROWS["later"], ROWS["gone"])
     assert "crash" not in rows
     before = files(ran)
-    assert recall(ran, "apply", "latest") == (0, f"{run.name}: already in eval/recall.yaml\n", "")
-    assert recall(ran, "apply", run.name).code == 0
+    assert recall(ran, "state", "apply", "latest") == (0, f"{run.name}: already in eval/recall.yaml\n", "")
+    assert recall(ran, "state", "apply", run.name).code == 0
     assert files(ran) == before
 
 
 def test_a_run_that_ended_is_in_the_state_already(ran: Path, inside: Recall) -> None:
     before = files(ran)
-    assert inside(ran, "apply", "latest").out == f"{run_of(ran).name}: already in eval/recall.yaml\n"
+    assert inside(ran, "state", "apply", "latest").out == f"{run_of(ran).name}: already in eval/recall.yaml\n"
     assert files(ran) == before
 
 
@@ -60,20 +60,20 @@ def test_only_finished_trials_count(ran: Path, trials: int, rest: int, inside: R
     run = kill(ran, trials=trials, rest=rest)
     lines = (run / "trials.jsonl").read_text(encoding="utf-8").splitlines()[1 : 1 + trials]
     verdicts = {trial["case_id"] for trial in map(json.loads, lines) if trial["outcome"] in ("passed", "failed")}
-    done = inside(ran, "apply", "latest")
+    done = inside(ran, "state", "apply", "latest")
     assert done.code == 0
     first, *more = done.out.splitlines()
     assert first.startswith(f"{run.name}: {trials} finished trial")
     assert more == [f"not finished, and left as before: {4 - trials} chosen case{'s' * (trials != 3)}"]
     after = state_of(ran).rows
     assert {case_id for case_id, row in after.items() if row != ROWS.get(case_id)} == verdicts
-    assert inside(ran, "apply", "latest").out == f"{run.name}: already in eval/recall.yaml\n"
+    assert inside(ran, "state", "apply", "latest").out == f"{run.name}: already in eval/recall.yaml\n"
     assert state_of(ran).rows == after
 
 
 def test_scorecard_of_a_killed_run(ran: Path, inside: Recall) -> None:
     run = kill(ran, trials=2)
-    inside(ran, "apply", "latest")
+    inside(ran, "state", "apply", "latest")
     card = json.loads((run / "scorecard.json").read_text(encoding="utf-8"))
     assert (card["complete"], card["exit_code"], len(card["not_run"])) == (False, None, 2)
     assert "(cut off before its end)" in inside(ran, "score").out
@@ -84,7 +84,7 @@ def test_a_run_that_was_cut_off_before_it_began(ran: Path, inside: Recall) -> No
     run = kill(ran, trials=0)
     before = state_of(ran).text
     (run / "trials.jsonl").write_bytes((run / "trials.jsonl").read_bytes()[:40])
-    done = inside(ran, "apply", run.name)
+    done = inside(ran, "state", "apply", run.name)
     assert (done.code, done.out) == (2, "")
     assert "the run was cut off before it began, and nothing is lost" in done.err
     assert state_of(ran).text == before
@@ -95,7 +95,7 @@ def test_rows_that_others_have_changed_since_are_kept(ran: Path, inside: Recall)
     theirs = ROWS["later"]._replace(box=5, last_pr="99")
     state = state_of(ran)
     (ran / "eval" / "recall.yaml").write_text(state.updated({"later": theirs}), encoding="utf-8")
-    inside(ran, "apply", "latest")
+    inside(ran, "state", "apply", "latest")
     assert state_of(ran).rows["later"] == theirs
     assert state_of(ran).rows["right"].box == 3
 
@@ -103,7 +103,7 @@ def test_rows_that_others_have_changed_since_are_kept(ran: Path, inside: Recall)
 def test_a_killed_first_run_makes_the_state(ran: Path, inside: Recall) -> None:
     kill(ran, trials=4)
     (ran / "eval" / "recall.yaml").unlink()
-    assert inside(ran, "apply", "latest").code == 0
+    assert inside(ran, "state", "apply", "latest").code == 0
     assert {case_id: row.box for case_id, row in state_of(ran).rows.items()} == {"right": 1, "worse": 1}
 
 
@@ -111,17 +111,17 @@ def test_chosen_by_hand_is_refused(project: Path) -> None:
     run_evals(project, "eval/cases.yaml::worse")
     run = run_of(project)
     before = files(project)
-    done = recall(project, "apply", "latest")
+    done = recall(project, "state", "apply", "latest")
     assert done == (
         2,
         "",
         f"recall: {run.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it\n",
     )
     assert files(project) == before
-    done = recall(project, "apply", "latest", "--explicit")
+    done = recall(project, "state", "apply", "latest", "--explicit")
     assert done.out == f"{run.name}: 1 finished trial; 1 row of eval/recall.yaml changed\n"
     assert state_of(project).rows["worse"].box == 1
-    assert recall(project, "apply", "latest", "--explicit").out == f"{run.name}: already in eval/recall.yaml\n"
+    assert recall(project, "state", "apply", "latest", "--explicit").out == f"{run.name}: already in eval/recall.yaml\n"
 
 
 @pytest.mark.parametrize(
@@ -131,18 +131,18 @@ def test_a_broken_state_is_left_alone(ran: Path, text: str, inside: Recall) -> N
     run = kill(ran, trials=4)
     (ran / "eval" / "recall.yaml").write_text(text, encoding="utf-8")
     before = files(ran)
-    done = inside(ran, "apply", "latest")
+    done = inside(ran, "state", "apply", "latest")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: eval/recall.yaml")
     assert files(ran) == before
     (ran / "eval" / "recall.yaml").write_text(State({}, "").updated(ROWS), encoding="utf-8")
-    assert inside(ran, "apply", "latest").out.startswith(f"{run.name}: 4 finished trials; 2 rows")
+    assert inside(ran, "state", "apply", "latest").out.startswith(f"{run.name}: 4 finished trials; 2 rows")
 
 
 def test_a_mark_that_cannot_be_read(ran: Path, inside: Recall) -> None:
     (run_of(ran) / "applied.json").write_text("{", encoding="utf-8")
     before = files(ran)
-    done = inside(ran, "apply", "latest")
+    done = inside(ran, "state", "apply", "latest")
     assert (done.code, done.out) == (2, "")
     assert "applied.json: not readable; delete it if the run is not in the state yet" in done.err
     assert files(ran) == before
@@ -151,7 +151,7 @@ def test_a_mark_that_cannot_be_read(ran: Path, inside: Recall) -> None:
 def test_two_at_once_fold_it_in_once(ran: Path) -> None:
     whole = state_of(ran).text
     run = kill(ran, trials=4)
-    command = [sys.executable, "-m", "pytest_recall", "apply", "latest"]
+    command = [sys.executable, "-m", "pytest_recall", "state", "apply", "latest"]
     processes = [
         subprocess.Popen(command, cwd=ran, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]

@@ -1,4 +1,4 @@
-"""`recall audit`: verdicts for a second look, and what a run comes to after it."""
+"""`recall judges audit`: verdicts for a second look, and what a run comes to after it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ CASES = (
         "turns", input=None, turns=["right", {"user": "right?", "assistant": "yes"}, "right"], judges=[{"rubric": "r"}]
     ),
 )
+
+AUDIT = ("judges", "audit", "latest")
 
 
 @pytest.fixture(name="checkout")
@@ -43,14 +45,14 @@ def grade(checkout: Checkout, *given: Any) -> pytest.RunResult:
         one if isinstance(one, str) else json.dumps({"id": one[0], "grade": one[1], "why": "seen"}) for one in given
     ]
     (checkout.path / "graded.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    return checkout.recall("audit", "latest", "--import", "graded.jsonl")
+    return checkout.recall(*AUDIT, "--import", "graded.jsonl")
 
 
 class TestExport:
     """What is handed out to be graded."""
 
     def test_what_deserves_a_second_look_with_all_that_it_takes(self, checkout: Checkout) -> None:
-        head, items = exported(checkout.recall_apart("audit", "latest"))
+        head, items = exported(checkout.recall_apart(*AUDIT))
         assert head["audit"] == checkout.artifacts.runs()[-1].name
         assert (head["items"], list(head["grades"])) == (
             3,
@@ -76,25 +78,25 @@ class TestExport:
         ],
     )
     def test_only_some(self, checkout: Checkout, options: tuple[str, ...], wanted: list[str]) -> None:
-        _, items = exported(checkout.recall("audit", "latest", *options))
+        _, items = exported(checkout.recall(*AUDIT, *options))
         assert [item["id"] for item in items] == wanted
 
     def test_a_seed_draws_the_same_ones_again(self, checkout: Checkout) -> None:
         drawn = {
-            seed: exported(checkout.recall("audit", "latest", "--only", "passes", "--sample", "1", "--seed", seed))[1]
+            seed: exported(checkout.recall(*AUDIT, "--only", "passes", "--sample", "1", "--seed", seed))[1]
             for seed in "123456"
         }
-        again = exported(checkout.recall("audit", "latest", "--only", "passes", "--sample", "1", "--seed", "3"))[1]
+        again = exported(checkout.recall(*AUDIT, "--only", "passes", "--sample", "1", "--seed", "3"))[1]
         assert again == drawn["3"]
         assert len({items[0]["id"] for items in drawn.values()}) == 2
 
     def test_a_case_that_has_changed_since_has_no_question(self, checkout: Checkout) -> None:
         Project().with_cases(asks("bad", "something else")).at(checkout.pytester)
-        _, items = exported(checkout.recall("audit", "latest"))
+        _, items = exported(checkout.recall(*AUDIT))
         assert [item["question"] for item in items] == [None] * 3
 
     def test_into_a_file(self, checkout: Checkout) -> None:
-        result = checkout.recall("audit", "latest", "--out", "x.jsonl")
+        result = checkout.recall(*AUDIT, "--out", "x.jsonl")
         assert result.outlines == ["x.jsonl: 3 items to grade"]
         assert len((checkout.path / "x.jsonl").read_text().splitlines()) == 4
 
@@ -108,7 +110,7 @@ class TestExport:
         ],
     )
     def test_what_has_no_effect_is_refused(self, checkout: Checkout, options: tuple[str, ...], sentence: str) -> None:
-        result = checkout.recall("audit", "latest", *options)
+        result = checkout.recall(*AUDIT, *options)
         assert result.ret == 2
         result.stderr.fnmatch_lines([sentence])
 
@@ -127,7 +129,7 @@ class TestImport:
         result.stdout.fnmatch_lines(["graded.jsonl: 3 grades, 3 of them new", *numbers])
         result.stdout.fnmatch_lines(["  rubric, *: false passes 0 of 1, false fails 1 of 1"])
         checkout.recall("score").stdout.fnmatch_lines(numbers)
-        told = json.loads("\n".join(checkout.recall("score", "--format", "json").outlines))["regraded"]
+        told = json.loads("\n".join(checkout.recall("score", "--json").outlines))["regraded"]
         assert told["as_judged"] == {"passed": 2, "failed": 2}
         assert told["as_regraded"] == {"passed": 3, "failed": 0, "case_defects": 1}
         for folder in (checkout.artifacts.folder, checkout.artifacts.runs()[-1]):
@@ -142,19 +144,19 @@ class TestImport:
         grade(checkout, ("bad", "system_failure")).stdout.fnmatch_lines(["graded.jsonl: 1 grade, 0 of them new"])
         lines = (checkout.artifacts.runs()[-1] / "grades.jsonl").read_text().splitlines()
         assert [json.loads(line)["grade"] for line in lines] == ["judge_false_negative", "system_failure"]
-        _, items = exported(checkout.recall("audit", "latest", "--only", "fails"))
+        _, items = exported(checkout.recall(*AUDIT, "--only", "fails"))
         assert (items[0]["grade"], items[0]["why"]) == ("system_failure", "seen")
 
     def test_an_older_run_does_not_become_the_newest(self, checkout: Checkout) -> None:
         checkout.run("eval", "--recall-mode", "all")
         newest = (checkout.artifacts.folder / "scorecard.json").read_bytes()
         (checkout.path / "graded.jsonl").write_text(json.dumps({"id": "bad", "grade": "system_failure", "why": ""}))
-        assert checkout.recall("audit", "previous", "--import", "graded.jsonl").ret == 0
+        assert checkout.recall("judges", "audit", "previous", "--import", "graded.jsonl").ret == 0
         assert (checkout.artifacts.folder / "scorecard.json").read_bytes() == newest
 
     def test_an_export_that_nobody_filled_in_grades_nothing(self, checkout: Checkout) -> None:
-        checkout.recall("audit", "latest", "--out", "x.jsonl")
-        result = checkout.recall("audit", "latest", "--import", "x.jsonl")
+        checkout.recall(*AUDIT, "--out", "x.jsonl")
+        result = checkout.recall(*AUDIT, "--import", "x.jsonl")
         assert result.outlines == ["x.jsonl: 0 grades, 0 of them new", "nothing is graded yet"]
 
     @pytest.mark.parametrize(
@@ -186,21 +188,21 @@ class TestLabels:
 
     def test_what_is_graded_calibrates_the_judge_that_judged(self, checkout: Checkout) -> None:
         grade(checkout, ("bad", "judge_false_negative"), ("good", "agree"), ("code", "system_failure"))
-        result = checkout.recall("audit", "latest", "--to-labels", "labels.jsonl")
+        result = checkout.recall(*AUDIT, "--to-labels", "labels.jsonl")
         assert result.outlines == [
             "labels.jsonl: 2 labels added",
             "1 graded case without a label: at fault, changed since the run, or of no model's judge",
         ]
-        again = checkout.recall("audit", "latest", "--to-labels", "labels.jsonl")
+        again = checkout.recall(*AUDIT, "--to-labels", "labels.jsonl")
         assert again.outlines[0] == "labels.jsonl: 0 labels added, 2 were there"
-        found = json.loads("\n".join(checkout.recall("judge", "calibrate", "labels.jsonl", "--json").outlines))
+        found = json.loads("\n".join(checkout.recall("judges", "calibrate", "labels.jsonl", "--json").outlines))
         (judge,) = found["judges"]
         (version,) = {v.version for trial in checkout.journal().trials for v in trial.verdicts if v.model}
         assert (judge["version"], judge["n"], judge["false_fails"]["count"]) == (version, 2, 1)
 
     def test_in_one_go_with_the_import(self, checkout: Checkout) -> None:
         (checkout.path / "g.jsonl").write_text(json.dumps({"id": "turns", "grade": "agree", "why": "y"}))
-        result = checkout.recall("audit", "latest", "--import", "g.jsonl", "--to-labels", "l.jsonl")
+        result = checkout.recall(*AUDIT, "--import", "g.jsonl", "--to-labels", "l.jsonl")
         assert result.outlines[-1] == "l.jsonl: 1 label added"
         told = json.loads((checkout.path / "l.jsonl").read_text())
         assert (told["label"], told["judge"], told["arguments"], told["note"]) == (
@@ -215,6 +217,6 @@ class TestLabels:
         checkout = judged(case("a", input="right", judges=both)).at(pytester)
         checkout.run("eval")
         grade(checkout, ("a", "agree"))
-        checkout.recall("audit", "latest", "--to-labels", "l.jsonl")
+        checkout.recall(*AUDIT, "--to-labels", "l.jsonl")
         told = [json.loads(line) for line in Path(checkout.path / "l.jsonl").read_text().splitlines()]
         assert [(one["id"].rpartition("/")[2], one["judge"]) for one in told] == [("1", "rubric"), ("2", "memory")]

@@ -1,4 +1,4 @@
-"""`recall backtest`: what the schedules would have seen of the runs on record."""
+"""`recall schedule backtest`: what the schedules would have seen of the runs on record."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tests.cli.samples import DATE, files, python, recall
 from tests.cli.test_score import artifacts
 
 IDS = ("right", "worse", "crash", "skipped", "later")
+
+BACKTEST = ("schedule", "backtest")
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def table(project: Path) -> Path:
 
 def test_a_table_of_full_runs_leaves_nothing_unknown(table: Path) -> None:
     before = files(table)
-    done = recall(table, "backtest", "--verdicts", "table.jsonl", "--usd", "0.5", "--nightly", "1", "--slice", "2")
+    done = recall(table, *BACKTEST, "--verdicts", "table.jsonl", "--usd", "0.5", "--nightly", "1", "--slice", "2")
     assert done.code == 0
     assert done.err == "recall: literal done\nrecall: lottery done\n"
     head, *lines = done.out.splitlines()
@@ -54,7 +56,7 @@ def test_a_table_of_full_runs_leaves_nothing_unknown(table: Path) -> None:
 
 
 def test_as_json(table: Path, inside: Recall) -> None:
-    plain = json.loads(inside(table, "backtest", "--verdicts", "table.jsonl", "--json").out)
+    plain = json.loads(inside(table, *BACKTEST, "--verdicts", "table.jsonl", "--json").out)
     assert (plain["version"], plain["cases"], plain["never_run"], plain["gone"]) == (1, 5, 0, 1)
     assert (plain["first"], plain["last"]) == ("2026-03-10", "2026-03-29")
     assert list(plain["schedules"]) == ["as it was", "literal", "lottery"]
@@ -68,7 +70,7 @@ def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
         options = ("-q", "-p", "recall", "-p", "no:cacheprovider", "--recall-mode", "all")
         on = (date.fromisoformat(DATE) + timedelta(days=day)).isoformat()
         assert python(project, "-m", "pytest", *options, "--recall-date", on, "eval").code == 1
-    done = recall(project, "backtest", "--nightly", "5")
+    done = recall(project, *BACKTEST, "--nightly", "5")
     assert done.code == 0, done.err
     assert "6 runs on record from 2026-03-10 to 2026-03-16, of which 0 of pull requests" in done.out
     assert "2 cases of the case files in no run, and left out." in done.out, "those that crash or skip have no verdict"
@@ -76,7 +78,7 @@ def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
 
     # The same runs from elsewhere.
     shutil.move(artifacts(project), tmp_path / "elsewhere")
-    assert recall(project, "backtest", "--nightly", "5", "--runs", str(tmp_path / "elsewhere")).out == done.out
+    assert recall(project, *BACKTEST, "--nightly", "5", "--runs", str(tmp_path / "elsewhere")).out == done.out
 
 
 def test_what_no_run_has_run_is_said_to_be_unknown(table: Path, inside: Recall) -> None:
@@ -84,7 +86,7 @@ def test_what_no_run_has_run_is_said_to_be_unknown(table: Path, inside: Recall) 
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     # After the first run, each has run one case that no one would choose so often.
     path.write_text("".join(lines[:6] + [line for line in lines[6:] if "later" in line]), encoding="utf-8")
-    done = inside(table, "backtest", "--verdicts", "table.jsonl")
+    done = inside(table, *BACKTEST, "--verdicts", "table.jsonl")
     assert "of what lottery would have run: too little to judge it by. Give --verdicts" in done.out
 
 
@@ -92,12 +94,12 @@ def test_no_run_on_the_main_branch_is_said(table: Path, inside: Recall) -> None:
     path = table / "table.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(line for line in lines if '"pr"' in line), encoding="utf-8")
-    done = inside(table, "backtest", "--verdicts", "table.jsonl")
+    done = inside(table, *BACKTEST, "--verdicts", "table.jsonl")
     assert "No run on the main branch is on record, so that no schedule has a night." in done.out
 
 
 def test_too_little_history_is_one_sentence(ran: Path, inside: Recall) -> None:
-    done = inside(ran, "backtest")
+    done = inside(ran, *BACKTEST)
     assert done == (
         2,
         "",
@@ -107,10 +109,10 @@ def test_too_little_history_is_one_sentence(ran: Path, inside: Recall) -> None:
 
 
 def test_what_is_not_there_is_named(project: Path, inside: Recall) -> None:
-    done = inside(project, "backtest", "--runs", "nowhere")
+    done = inside(project, *BACKTEST, "--runs", "nowhere")
     assert done == (
         2,
         "",
         "recall: --runs: nowhere: no such directory; give a folder of runs, such as eval/_artifacts\n",
     )
-    assert inside(project, "backtest", "--verdicts", "no.jsonl").err.startswith("recall: no.jsonl: cannot be read")
+    assert inside(project, *BACKTEST, "--verdicts", "no.jsonl").err.startswith("recall: no.jsonl: cannot be read")

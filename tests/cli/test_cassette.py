@@ -1,4 +1,4 @@
-"""`recall cassette list`, `show` and `verify`: what is recorded, and whether it is whole."""
+"""`recall cassettes list`, `show` and `verify`: what is recorded, and whether it is whole."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.cli.samples import DATE, files, recall
 from tests.cli.shelves import cassette, library
 from tests.replay.recordings import call, draft, request, response, write
 
-LIST = ("cassette", "list", "--date", DATE)
-SHOW = ("cassette", "show", "--date", DATE)
-VERIFY = ("cassette", "verify")
+LIST = ("cassettes", "list", "--date", DATE)
+SHOW = ("cassettes", "show", "--date", DATE)
+VERIFY = ("cassettes", "verify")
 
 
 # list
@@ -128,7 +128,7 @@ def test_list_of_damaged_files(project: Path, inside: Recall) -> None:
     (path.parent / "folder.ndjson").mkdir()
     done = inside(project, *LIST)
     assert done.code == 0
-    assert done.out.count("damaged; `recall cassette verify` says where") == 3
+    assert done.out.count("damaged; `recall cassettes verify` says where") == 3
     assert done.out.splitlines()[-1].startswith("3 cassettes, 0 calls, ")
     assert done.out.splitlines()[-1].endswith("; 3 damaged")
     (*_, last) = json.loads(inside(project, *LIST, "--json").out)["cassettes"]
@@ -201,7 +201,7 @@ def test_verify_names_every_file_and_line(project: Path) -> None:
         f"ended.ndjson:3: has no end mark, so that its recording was cut off; {again}",
         "folder.ndjson: cannot be read (Is a directory); check that it is there and readable",
         "future.ndjson:1: version 2 is not known to this pytest-recall; upgrade it",
-        "lore.ndjson:1: not a cassette; import it with `recall cassette import`, or record it again",
+        "lore.ndjson:1: not a cassette; import it with `recall cassettes import`, or record it again",
         "nobody.ndjson:1: does not say whose recording it is; record it again",
         "other.ndjson:1: is the recording of `right`, which belongs in eval/cassettes/loans/right.ndjson;"
         " move it there, or record it again",
@@ -236,7 +236,7 @@ def test_verify_under_other_rules(project: Path, inside: Recall) -> None:
 
 @pytest.mark.parametrize("command", ["list", "show x", "verify", "scan", "prune"])
 def test_no_eval_directory(tmp_path: Path, command: str, inside: Recall) -> None:
-    done = inside(tmp_path, "cassette", *command.split())
+    done = inside(tmp_path, "cassettes", *command.split())
     assert done == (2, "", "recall: eval: no such directory; run `recall init`, or give --dir\n")
 
 
@@ -255,10 +255,10 @@ def test_no_eval_directory(tmp_path: Path, command: str, inside: Recall) -> None
     ],
 )
 def test_help(project: Path, arguments: list[str], words: list[str], inside: Recall) -> None:
-    done = inside(project, "cassette", *arguments, "--help")
+    done = inside(project, "cassettes", *arguments, "--help")
     assert done.code == 0
     assert all(word in done.out for word in words)
 
 
 def test_a_command_is_needed(project: Path, inside: Recall) -> None:
-    assert inside(project, "cassette").code == 2
+    assert inside(project, "cassettes").code == 2

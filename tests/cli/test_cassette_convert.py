@@ -1,4 +1,4 @@
-"""`recall cassette import` and `export`: recordings of other tools become cassettes, and go back."""
+"""`recall cassettes import` and `export`: recordings of other tools become cassettes, and go back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def recorded(path: Path) -> Cassette:
 
 def test_a_recording_of_vcrpy_becomes_the_cassette_of_a_case(project: Path, inside: Recall) -> None:
     export_vcr([call("one?"), call("two?", 1)], project / "right.yaml")
-    done = inside(project, "cassette", "import", "right.yaml")
+    done = inside(project, "cassettes", "import", "right.yaml")
     assert done == (0, "eval/cassettes/loans/right.ndjson: 2 calls, recorded on 2026-03-01\n", "")
     cassette = recorded(project / "eval/cassettes/loans/right.ndjson")
     assert cassette.header["case"] == "right"
@@ -57,7 +57,7 @@ def test_a_recording_of_vcrpy_becomes_the_cassette_of_a_case(project: Path, insi
 
 def test_what_was_imported_is_served(project: Path, inside: Recall) -> None:
     export_vcr([call()], project / "right.yaml")
-    assert inside(project, "cassette", "import", "right.yaml").code == 0
+    assert inside(project, "cassettes", "import", "right.yaml").code == 0
     cassette = recorded(project / "eval/cassettes/loans/right.ndjson")
     tape = Tape("right", "replay", Rules(), Redactor({}), "record it", cassette)
     served = tape.serve(call().request, "agent")
@@ -68,32 +68,32 @@ def test_what_was_imported_is_served(project: Path, inside: Recall) -> None:
 
 def test_the_case_and_its_scenario_can_be_named(project: Path, inside: Recall) -> None:
     export_vcr([call()], project / "old.json")
-    assert inside(project, "cassette", "import", "old.json", "--case", "crash").code == 0
+    assert inside(project, "cassettes", "import", "old.json", "--case", "crash").code == 0
     assert (project / "eval/cassettes/trouble/crash.ndjson").exists()
     given = ("--case", "tests/test_it.py::test_one", "--scenario", "marked")
-    assert inside(project, "cassette", "import", "old.json", *given).code == 0
+    assert inside(project, "cassettes", "import", "old.json", *given).code == 0
     (path,) = (project / "eval/cassettes/marked").iterdir()
     assert recorded(path).header["case"] == "tests/test_it.py::test_one"
 
 
 def test_a_folder_that_is_not_there_is_made(project: Path, inside: Recall) -> None:
     export_vcr([call()], project / "right.yaml")
-    done = inside(project, "cassette", "import", "right.yaml", "--cassettes", "eval/new/ones")
+    done = inside(project, "cassettes", "import", "right.yaml", "--cassettes", "eval/new/ones")
     assert done == (0, "eval/new/ones/loans/right.ndjson: 1 call, recorded on 2026-03-01\n", "")
     assert len(recorded(project / "eval/new/ones/loans/right.ndjson")) == 1
 
 
 def test_a_case_is_exported_by_its_id(project: Path, inside: Recall) -> None:
     cassette(project)
-    done = inside(project, "cassette", "export", "right", "out.yaml")
+    done = inside(project, "cassettes", "export", "right", "out.yaml")
     assert done == (0, "out.yaml: 1 call\n", "")
-    done = inside(project, "cassette", "export", "rihgt", "other.yaml")
+    done = inside(project, "cassettes", "export", "rihgt", "other.yaml")
     assert done == (2, "", "recall: no cassette of 'rihgt'; did you mean `right`?\n")
 
 
 def test_lore(project: Path, inside: Recall) -> None:
     (project / "right.ndjson").write_text(lore(0, 1), encoding="utf-8")
-    done = inside(project, "cassette", "import", "right.ndjson", "--url", URL)
+    done = inside(project, "cassettes", "import", "right.ndjson", "--url", URL)
     assert done == (0, "eval/cassettes/loans/right.ndjson: 2 calls, recorded on 2026-03-01\n", "")
     urls = {exchange.request.url for exchange in recorded(project / "eval/cassettes/loans/right.ndjson").exchanges()}
     assert urls == {URL}
@@ -102,7 +102,7 @@ def test_lore(project: Path, inside: Recall) -> None:
 def test_a_session_of_lore_that_ends_early_is_told(project: Path, inside: Recall) -> None:
     answer = {"content": [{"type": "tool_use", "id": "t1", "name": "bash", "input": {}}]}
     (project / "right.ndjson").write_text(lore(0).replace('"response": {}', f'"response": {json.dumps(answer)}'))
-    done = inside(project, "cassette", "import", "right.ndjson")
+    done = inside(project, "cassettes", "import", "right.ndjson")
     assert (done.code, done.out) == (0, "eval/cassettes/loans/right.ndjson: 1 call, recorded on 2026-03-01\n")
     assert done.err == (
         "recall: note: right.ndjson:1: asks for the tool `bash`, and no later call answers it;"
@@ -120,7 +120,7 @@ def test_a_folder(project: Path, inside: Recall) -> None:
     export_vcr([call()], old / "more" / "crash.json")
     (old / "nobody.ndjson").write_text(lore(0), encoding="utf-8")
     (old / "README.md").write_text("Recordings.\n", encoding="utf-8")
-    done = inside(project, "cassette", "import", "old")
+    done = inside(project, "cassettes", "import", "old")
     assert (done.code, done.out) == (1, "2 of 5 files imported, 2 calls; 3 refused\n")
     first, second, third = done.err.splitlines()
     assert first.startswith("recall: old/nobody.ndjson: no case file has `nobody`; known: crash, later, right")
@@ -144,14 +144,14 @@ def test_the_exit_code_of_a_folder(
 ) -> None:
     (project / "old").mkdir()
     export_vcr([call()], project / "old" / "test_it[one].yaml")
-    assert inside(project, "cassette", "import", "old", *options)[:2] == (code, said)
+    assert inside(project, "cassettes", "import", "old", *options)[:2] == (code, said)
 
 
 def test_a_folder_is_no_case_and_may_be_empty(project: Path, inside: Recall) -> None:
     (project / "old").mkdir()
-    done = inside(project, "cassette", "import", "old", "--case", "right")
+    done = inside(project, "cassettes", "import", "old", "--case", "right")
     assert (done.code, done.err) == (2, "recall: --case: old is a folder; give the file that is of this case\n")
-    done = inside(project, "cassette", "import", "old")
+    done = inside(project, "cassettes", "import", "old")
     assert (done.code, done.err[:32]) == (2, "recall: old: holds no recordings")
 
 
@@ -160,7 +160,7 @@ def test_without_a_date_the_file_says_when(project: Path, inside: Recall) -> Non
     export_vcr([call(headers=JSON)], source)
     when = datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC).timestamp()
     os.utime(source, (when, when))
-    assert inside(project, "cassette", "import", "right.yaml").out.endswith("recorded on 2026-02-03\n")
+    assert inside(project, "cassettes", "import", "right.yaml").out.endswith("recorded on 2026-02-03\n")
 
 
 def test_known_secrets_are_replaced(project: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_known_secrets_are_replaced(project: Path, inside: Recall, monkeypatch: 
     leaking = call("is it aVerySecretValue?", url=f"{URL}?key=other", chunks=(b'{"text":"aVerySecretValue"}',))
     request = leaking.request._replace(headers=(*JSON, ("authorization", "Bearer aVerySecretValue")))
     export_vcr([leaking._replace(request=request)], project / "right.yaml")
-    assert inside(project, "cassette", "import", "right.yaml").code == 0
+    assert inside(project, "cassettes", "import", "right.yaml").code == 0
     path = project / "eval/cassettes/loans/right.ndjson"
     assert b"aVerySecretValue" not in path.read_bytes()
     (kept,) = recorded(path).exchanges()
@@ -181,7 +181,7 @@ def test_what_looks_like_a_key_is_not_written(project: Path, inside: Recall) -> 
     key = "sk-" + "aB3dE5gH7jK9mN1pQ2rS4tU6"
     export_vcr([call(), call(f"mine is {key}", 1)], project / "right.yaml")
     before = files(project)
-    done = inside(project, "cassette", "import", "right.yaml")
+    done = inside(project, "cassettes", "import", "right.yaml")
     assert done.code == 2
     assert done.err.startswith("recall: right.yaml: call 2 holds what looks like an OpenAI key (sk-aB…, 27 characters)")
     assert key not in done.err
@@ -202,7 +202,7 @@ def test_what_looks_like_a_key_is_not_written(project: Path, inside: Recall) -> 
 def test_what_is_refused_leaves_nothing(project: Path, inside: Recall, name: str, text: str, said: str) -> None:
     (project / name).write_text(text, encoding="utf-8")
     before = files(project)
-    done = inside(project, "cassette", "import", name)
+    done = inside(project, "cassettes", "import", name)
     assert done.code == 2
     assert done.err.startswith(f"recall: {said}")
     assert files(project) == before
@@ -210,9 +210,9 @@ def test_what_is_refused_leaves_nothing(project: Path, inside: Recall, name: str
 
 def test_a_cassette_is_not_overwritten(project: Path, inside: Recall) -> None:
     export_vcr([call()], project / "right.yaml")
-    assert inside(project, "cassette", "import", "right.yaml").code == 0
+    assert inside(project, "cassettes", "import", "right.yaml").code == 0
     before = files(project)
-    done = inside(project, "cassette", "import", "right.yaml")
+    done = inside(project, "cassettes", "import", "right.yaml")
     assert (done.code, done.err) == (
         2,
         "recall: right.yaml: eval/cassettes/loans/right.ndjson is there already; remove it first\n",
@@ -224,7 +224,7 @@ def test_a_cassette_is_not_overwritten(project: Path, inside: Recall) -> None:
 def test_export_and_import_again(project: Path, inside: Recall, target: str) -> None:
     path = project / "eval/cassettes/loans/right.ndjson"
     write_cassette(path, {"case": "right"}, [call("one?"), call("two?", 1)], Rules())
-    done = inside(project, "cassette", "export", "eval/cassettes/loans/right.ndjson", target)
+    done = inside(project, "cassettes", "export", "eval/cassettes/loans/right.ndjson", target)
     assert done == (0, f"{target}: 2 calls\n", "")
     assert import_vcr(project / target) == [call("one?"), call("two?", 1)]
 
@@ -232,7 +232,7 @@ def test_export_and_import_again(project: Path, inside: Recall, target: str) -> 
 def test_export_overwrites_nothing(project: Path, inside: Recall) -> None:
     write_cassette(project / "right.ndjson", {}, [call()], Rules())
     (project / "out.yaml").write_text("mine", encoding="utf-8")
-    done = inside(project, "cassette", "export", "right.ndjson", "out.yaml")
+    done = inside(project, "cassettes", "export", "right.ndjson", "out.yaml")
     assert (done.code, done.err[:37]) == (2, "recall: out.yaml: is there already; g")
     assert (project / "out.yaml").read_text(encoding="utf-8") == "mine"
 
@@ -241,7 +241,7 @@ def test_export_of_an_error_is_refused(project: Path, inside: Recall) -> None:
     write_cassette(
         project / "right.ndjson", {}, [call()._replace(response=None, failure=Failure("ReadTimeout", "slow"))], Rules()
     )
-    done = inside(project, "cassette", "export", "right.ndjson", "out.yaml")
+    done = inside(project, "cassettes", "export", "right.ndjson", "out.yaml")
     assert done.code == 2
     assert done.err.startswith("recall: out.yaml: call 1 ended with ReadTimeout")
     assert not (project / "out.yaml").exists()

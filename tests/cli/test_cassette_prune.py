@@ -1,4 +1,4 @@
-"""`recall cassette prune`: deletes what it says, and nothing that it cannot know."""
+"""`recall cassettes prune`: deletes what it says, and nothing that it cannot know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.shelves import cassette, library
 from tests.helpers.samples import case_ids
 from tests.replay.recordings import call, draft, write
 
-PRUNE = ("cassette", "prune")
+PRUNE = ("cassettes", "prune")
 
 
 def unfinished(project: Path, days: float) -> Path:
@@ -91,7 +91,7 @@ def test_prune_says_what_it_deletes_and_deletes_that(project: Path) -> None:
         f"kept  {name['misnamed']}  not named after what it says it is the recording of, loans/elsewhere",
         f"kept  {name['moved']}  `crash` is in the scenario trouble now; record it there",
         f"kept  {name['row of the state']}  `gone` is in no case file, and has a row in eval/recall.yaml",
-        f"kept  {name['foreign']}:1: not a cassette; import it with `recall cassette import`, or record it again",
+        f"kept  {name['foreign']}:1: not a cassette; import it with `recall cassettes import`, or record it again",
         f"kept  {name['damaged']}:3: damaged (its checksum does not fit);"
         " restore the cassette from git, or record it again",
         f"deleted 2 cassettes and 2 drafts, {freed / 1024:.1f} KB",

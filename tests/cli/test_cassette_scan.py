@@ -1,4 +1,4 @@
-"""`recall cassette scan`: planted secrets are found wherever they are, and not told."""
+"""`recall cassettes scan`: planted secrets are found wherever they are, and not told."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.samples import files
 from tests.cli.shelves import library
 from tests.replay.recordings import CHAT, JSON, call, draft, request, response, write
 
-SCAN = ("cassette", "scan")
+SCAN = ("cassettes", "scan")
 SECRET = "wTq8-Zr3+Lm/Pa91"
 KEY = "sk-proj-" + "aZ3kP9qLx7Vb2Rt5Wm8N" * 2
 

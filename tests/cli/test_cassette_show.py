@@ -1,4 +1,4 @@
-"""`recall cassette show`: what a cassette holds, readable and harmless."""
+"""`recall cassettes show`: what a cassette holds, readable and harmless."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.cli.samples import DATE, recall
 from tests.cli.shelves import cassette, library
 from tests.replay.recordings import CHAT, JSON, call, draft, response, write
 
-LIST = ("cassette", "list", "--date", DATE)
-SHOW = ("cassette", "show", "--date", DATE)
-VERIFY = ("cassette", "verify")
+LIST = ("cassettes", "list", "--date", DATE)
+SHOW = ("cassettes", "show", "--date", DATE)
+VERIFY = ("cassettes", "verify")
 
 
 def test_show(project: Path) -> None:
@@ -96,7 +96,7 @@ def test_show_one_call(project: Path, inside: Recall) -> None:
     assert done == (
         2,
         "",
-        "recall: eval/cassettes/loans/right.ndjson: has no call 3; `recall cassette show right` lists them\n",
+        "recall: eval/cassettes/loans/right.ndjson: has no call 3; `recall cassettes show right` lists them\n",
     )
 
 
@@ -159,7 +159,7 @@ def test_show_what_is_not_there(project: Path, inside: Recall) -> None:
     (project / "eval" / "cassettes" / "foreign.ndjson").write_text("{}\n", encoding="utf-8")
     assert inside(project, *SHOW, "rigth").err == "recall: no cassette of 'rigth'; did you mean `right`?\n"
     assert inside(project, *SHOW, "x.ndjson").err == (
-        "recall: x.ndjson: no such file; `recall cassette list` names those that are there\n"
+        "recall: x.ndjson: no such file; `recall cassettes list` names those that are there\n"
     )
     assert inside(project, *SHOW, "eval/cassettes/foreign.ndjson").code == 2
     cassette(project, scenario="fees")
@@ -205,8 +205,8 @@ def test_nothing_recorded_steers_the_terminal(project: Path, inside: Recall) -> 
         (*SHOW, where, "--call", "1", "--json"),
         VERIFY,
         (*VERIFY, "--json"),
-        ("cassette", "scan"),
-        ("cassette", "prune", "--dry-run"),
+        ("cassettes", "scan"),
+        ("cassettes", "prune", "--dry-run"),
     ):
         done = inside(project, *arguments)
         assert done.code in (0, 1), arguments

@@ -1,4 +1,4 @@
-"""`recall compare` over journals of `recall membench run`, by the command."""
+"""`recall compare` over journals of `recall memory run`, by the command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest_recall.cli import main
 from tests.cli.test_membench_judge import MEMORY
 from tests.helpers.scripted import JUDGE
 
-SAMPLE = ("membench", "run", "--dataset", "locomo", "sample")
+SAMPLE = ("memory", "run", "--dataset", "locomo", "sample")
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
 def test_mistakes_are_one_sentence(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], said: str
 ) -> None:
-    assert main(["membench", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
+    assert main(["memory", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "trials.jsonl").write_text('{"format": 1}\n')
     capsys.readouterr()

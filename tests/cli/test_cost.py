@@ -1,4 +1,4 @@
-"""`recall cost`: the record-against-replay table of a run."""
+"""`recall cassettes cost`: the record-against-replay table of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recall dataset`: what is in a file, what is odd in it, and samples to try."""
+"""`recall memory dataset`: what is in a file, what is odd in it, and samples to try."""
 
 from __future__ import annotations
 
@@ -37,22 +37,26 @@ def about(path: Path) -> dict[str, Any]:
 
 def test_a_sample_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "locomo.json"
-    done = recall(tmp_path, "dataset", "sample", "locomo")
+    done = recall(tmp_path, "memory", "sample", "locomo")
     assert (done.code, done.err) == (0, "")
     path.write_text(done.out, encoding="utf-8")
-    assert recall(tmp_path, "dataset", "check", "locomo.json") == (0, WHOLE.format(**about(path)) + "nothing odd\n", "")
+    assert recall(tmp_path, "memory", "dataset", "locomo.json") == (
+        0,
+        WHOLE.format(**about(path)) + "nothing odd\n",
+        "",
+    )
 
 
 @pytest.mark.parametrize("format", ["locomo", "longmemeval", "dmr"])
 def test_every_sample_is_sound(format: str, tmp_path: Path, inside: Recall) -> None:
-    (tmp_path / "f").write_text(inside(tmp_path, "dataset", "sample", format).out, encoding="utf-8")
+    (tmp_path / "f").write_text(inside(tmp_path, "memory", "sample", format).out, encoding="utf-8")
     for chosen in ("auto", format):
-        done = inside(tmp_path, "dataset", "check", "f", "--format", chosen, "--json")
+        done = inside(tmp_path, "memory", "dataset", "f", "--dataset", chosen, "--json")
         assert (done.code, done.err) == (0, "")
         found = json.loads(done.out)
         assert (found["file"], found["format"], found["published"], found["oddities"]) == ("f", format, None, [])
         assert found["sha256"] == about(tmp_path / "f")["sha256"]
-    assert found["recognised_by"] == "as --format says"
+    assert found["recognised_by"] == "as --dataset says"
 
 
 def odd_file(folder: Path) -> Path:
@@ -67,7 +71,7 @@ def odd_file(folder: Path) -> Path:
 
 def test_oddities_are_listed_with_their_places(tmp_path: Path, inside: Recall) -> None:
     path = odd_file(tmp_path)
-    done = inside(tmp_path, "dataset", "check", "locomo.json")
+    done = inside(tmp_path, "memory", "dataset", "locomo.json")
     assert done.code == 1
     assert done.out == WHOLE.format(**about(path)) + (
         "odd (10):\n"
@@ -85,7 +89,7 @@ def test_oddities_are_listed_with_their_places(tmp_path: Path, inside: Recall) -
 
 def test_oddities_as_json(tmp_path: Path, inside: Recall) -> None:
     odd_file(tmp_path)
-    done = inside(tmp_path, "dataset", "check", "locomo.json", "--json")
+    done = inside(tmp_path, "memory", "dataset", "locomo.json", "--json")
     assert done.code == 1
     assert [(one["kind"], one["count"], len(one["places"])) for one in json.loads(done.out)["oddities"]] == [
         ("evidence", 1, 1),
@@ -99,11 +103,11 @@ def test_a_published_file_is_as_it_is(tmp_path: Path, inside: Recall, monkeypatc
     """No one can correct its oddities; they are listed, and are no failure."""
     published = Published("LoCoMo", "a place, commit 1", "taken from the file")
     monkeypatch.setitem(PUBLISHED, about(odd_file(tmp_path))["sha256"], published)
-    done = inside(tmp_path, "dataset", "check", "locomo.json")
+    done = inside(tmp_path, "memory", "dataset", "locomo.json")
     assert done.code == 0
     assert done.out.splitlines()[2] == "this is LoCoMo (a place, commit 1; its digest was taken from the file)"
     assert "odd (10):" in done.out
-    done = inside(tmp_path, "dataset", "check", "locomo.json", "--json")
+    done = inside(tmp_path, "memory", "dataset", "locomo.json", "--json")
     assert json.loads(done.out)["published"] == published._asdict()
 
 
@@ -112,19 +116,19 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     rows[1]["conversation"]["session_3"] = "later"
     write(tmp_path / "locomo.json", "locomo", rows)
     said = "locomo.json: row 2 (conv-2): session_3: expected a list of turns, found the text 'later'"
-    assert recall(tmp_path, "dataset", "check", "locomo.json") == (2, "", f"recall: {said}\n")
+    assert recall(tmp_path, "memory", "dataset", "locomo.json") == (2, "", f"recall: {said}\n")
 
 
 def test_other_refusals(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, "dataset", "check", "nowhere.json")
+    done = inside(tmp_path, "memory", "dataset", "nowhere.json")
     assert done == (
         2,
         "",
         "recall: nowhere.json: cannot be read (No such file or directory); check that it is there and readable\n",
     )
     write(tmp_path / "d.jsonl", "dmr", plain("dmr"))
-    done = inside(tmp_path, "dataset", "check", "d.jsonl", "--format", "locomo")
+    done = inside(tmp_path, "memory", "dataset", "d.jsonl", "--dataset", "locomo")
     assert (done.code, done.out) == (2, "")
     assert done.err == "recall: d.jsonl: expected an array of rows, found an object\n"
-    assert inside(tmp_path, "dataset").code == 2
-    assert inside(tmp_path, "dataset", "sample", "other").code == 2
+    assert inside(tmp_path, "memory", "dataset").code == 2
+    assert inside(tmp_path, "memory", "sample", "other").code == 2

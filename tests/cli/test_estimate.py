@@ -1,4 +1,4 @@
-"""`recall estimate`: what the next slice costs by what its cases cost before, or that no one knows."""
+"""`recall schedule estimate`: what the next slice costs by what its cases cost before, or that no one knows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, files
 from tests.cli.test_score import run_of
 
-ON = ("estimate", "--mode", "all", "--date", DATE)
+ON = ("schedule", "estimate", "--mode", "all", "--date", DATE)
 COSTS: dict[str, float | None] = {"right": 0.5, "worse": 0.25, "crash": None}
 
 

@@ -1,4 +1,4 @@
-"""`recall judge calibrate`: judges beside people."""
+"""`recall judges calibrate`: judges beside people."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.scripted import asks, judged, model, scores, sections, times_
 from tests.helpers.upstream import Upstream, running
 from tests.models.endpoint import Answer, Asked, chat, endpoint
 
-COMMAND = ("judge", "calibrate", "labels.jsonl")
+COMMAND = ("judges", "calibrate", "labels.jsonl")
 KEPT = "eval/_artifacts/calibration/rubric.ndjson"
 
 DYING = '''
@@ -274,8 +274,8 @@ class TestCassettes:
         assert (cost["calls"], cost["replayed"]) == (10, 10)
         assert (checkout.path / "eval/cassettes/_calibration/labels-rubric.ndjson").exists()
         assert not (checkout.path / KEPT).exists()
-        assert checkout.recall("cassette", "verify").ret == 0
-        checkout.recall("cassette", "prune", "--dry-run").stdout.fnmatch_lines(["nothing to delete"])
+        assert checkout.recall("cassettes", "verify").ret == 0
+        checkout.recall("cassettes", "prune", "--dry-run").stdout.fnmatch_lines(["nothing to delete"])
 
     def test_another_folder(self, checkout: Checkout, upstream: Upstream) -> None:
         checkout.recall(*COMMAND, "--record", "tapes")

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_recall import __version__
-from pytest_recall.cli import main
+from pytest_recall.cli import COMMANDS, add_commands, main
+from pytest_recall.cli.arguments import Parser
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, recall
 
-COMMANDS = (
-    "init",
-    "select",
-    "estimate",
-    "simulate",
-    "backtest",
-    "status",
-    "score",
-    "ratchet",
-    "compare",
-    "apply",
-    "merge",
-    "check",
-    "schema",
-    "cassette",
-    "cost",
-    "quarantine",
-    "resolve",
-    "merge-driver",
-    "fold",
-    "state",
-    "models",
-    "bench",
-    "judge",
-    "audit",
-    "metrics",
-    "dataset",
-    "post",
-    "push",
-)
+
+def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+    """Yield each option of each command, with the command's words."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from options(inner)
+        elif action.option_strings:
+            yield parser.prog, action
 
 
 def test_help_leads_through_the_commands(tmp_path: Path) -> None:
@@ -51,6 +33,7 @@ def test_help_leads_through_the_commands(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     told = [line.split()[0] for line in done.out.splitlines() if line.startswith("    ") and line[4] != " "]
     assert [name for name in COMMANDS if name not in told] == []
+    assert len(COMMANDS) <= 15
     assert "pytest -p recall eval" in done.out
     assert "exit codes: 0 done" in done.out
 
@@ -65,20 +48,25 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path) -> None:
     ("command", "words"),
     [
         ("init", ["--dir", "--dry-run", "overwrites nothing"]),
-        ("select", ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--base-state", "--ids", "--files"]),
+        (
+            "schedule select",
+            ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--base-state", "--ids", "--files"],
+        ),
         ("status", ["--date", "--days", "--json", "--files"]),
-        ("simulate", ["--pulls", "--drift", "--flaky", "--usd", "--bad", "--breaks", "--recall", "--seeds", "--plot"]),
-        ("backtest", ["--runs", "--verdicts", "--slice", "--nightly", "--stalest", "--json"]),
-        ("score", ["RUN", "--format", "--fail-on", "regression", "failure", "incomplete"]),
-        ("ratchet", ["--runs", "--add", "--pr", "--date", "--dry-run", "--json", "No gate is ever lowered"]),
-        ("apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
-        ("check", ["--files", "nothing is asked"]),
-        ("schema", ["cases", "rubric", "yaml-language-server"]),
+        (
+            "schedule simulate",
+            ["--pulls", "--drift", "--flaky", "--usd", "--bad", "--breaks", "--recall", "--seeds", "--plot"],
+        ),
+        ("schedule backtest", ["--runs", "--verdicts", "--slice", "--nightly", "--stalest", "--json"]),
+        ("score", ["RUN", "--json", "--markdown", "--fail-on", "regression", "failure", "incomplete"]),
+        ("ci ratchet", ["--runs", "--add", "--pr", "--date", "--dry-run", "--json", "No gate is ever lowered"]),
+        ("state apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
+        ("check", ["--files", "nothing is asked", "--schema", "cases", "rubric", "yaml-language-server"]),
     ],
 )
 def test_help_of_a_command(command: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([command, "--help"])
+        main([*command.split(), "--help"])
     text = capsys.readouterr().out
     assert ended.value.code == 0
     assert text.startswith(f"usage: recall {command} ")
@@ -98,17 +86,21 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["reprot"], ": `reprot` is no command; did you mean `report` or `post`?"),
-        (["cassette", "shwo", "x"], " cassette: `shwo` is no command; did you mean `show`?"),
+        (["reprot"], ": `reprot` is no command; did you mean `report`?"),
+        (["estimate"], ": `estimate` is no command; it is `recall schedule estimate`"),
+        (["cassettes", "shwo", "x"], " cassettes: `shwo` is no command; did you mean `show`?"),
         (["check", "--fils", "x"], " check: `--fils` is no option; did you mean `--files`?"),
         (["status", "--jsno=3"], " status: `--jsno` is no option; did you mean `--json`?"),
-        (["score", "--format", "jsno"], " score: argument --format: 'jsno' is unknown; did you mean `json`?"),
+        (["score", "--fail-on", "nevr"], " score: argument --fail-on: 'nevr' is unknown; did you mean `never`?"),
         (
             ["status", "--days", "many"],
             " status: argument --days: 'many' is no number of days from 1 to 3660; `recall status --help` says what it"
             " takes",
         ),
-        (["apply"], " apply: the following arguments are required: RUN; `recall apply --help` says what it takes"),
+        (
+            ["state", "apply", "--explicit"],
+            " state apply: the following arguments are required: RUN; `recall state apply --help` says what it takes",
+        ),
     ],
 )
 def test_wrong_usage_is_one_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,6 +108,30 @@ def test_wrong_usage_is_one_sentence(arguments: list[str], said: str, capsys: py
         main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"recall{said}\n"
+
+
+def test_a_command_alone_that_takes_something_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["state"], ["bench"], ["compare"], ["state", "apply"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2
+        assert capsys.readouterr().out.startswith(f"usage: recall {' '.join(words)} ")
+
+
+def test_options_that_mean_the_same_have_one_name() -> None:
+    parser = Parser(prog="recall")
+    add_commands(parser.add_subparsers())
+    found = [(command, one.option_strings, one.help or "") for command, one in options(parser)]
+    assert len(found) > 300
+    for command, names, help_ in found:
+        if help_.startswith("print JSON"):
+            assert names == ["--json"], command
+        if help_.startswith("print Markdown"):
+            assert names == ["--markdown"], command
+        if "-o" in names or "--out" in names:
+            assert names == ["-o", "--out"], command
+        if "at once" in help_:
+            assert names == ["--concurrency"], command
 
 
 def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,15 +144,15 @@ def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pyte
 
 
 NEED_EVAL = [
-    ["select"],
+    ["schedule", "select"],
     ["status"],
     ["score"],
     ["compare", "previous", "latest"],
-    ["apply", "latest"],
+    ["state", "apply", "latest"],
     ["check"],
-    ["simulate"],
-    ["backtest"],
-    ["ratchet"],
+    ["schedule", "simulate"],
+    ["schedule", "backtest"],
+    ["ci", "ratchet"],
 ]
 
 
@@ -155,22 +171,22 @@ def test_a_file_in_place_of_the_directory(project: Path, arguments: list[str], i
     assert done.err.startswith("recall: eval/cases.yaml: no such directory;")
 
 
-@pytest.mark.parametrize("command", ["select", "status", "check"])
-def test_a_link_to_itself_in_place_of_a_file(project: Path, command: str, inside: Recall) -> None:
+@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
+def test_a_link_to_itself_in_place_of_a_file(project: Path, command: tuple[str, ...], inside: Recall) -> None:
     path = project / "eval" / "cases.yaml"
     path.unlink()
     path.symlink_to(path)
-    done = inside(project, command)
+    done = inside(project, *command)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: eval/cases.yaml: cannot be read (Too many levels of symbolic links)")
 
 
 @pytest.mark.parametrize("name", ["rubric.yaml", "recall.yaml"])
-@pytest.mark.parametrize("command", ["select", "status", "check"])
-def test_a_directory_in_place_of_a_file(project: Path, command: str, name: str, inside: Recall) -> None:
+@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
+def test_a_directory_in_place_of_a_file(project: Path, command: tuple[str, ...], name: str, inside: Recall) -> None:
     (project / "eval" / name).unlink()
     (project / "eval" / name).mkdir()
-    done = inside(project, command)
+    done = inside(project, *command)
     message = f"recall: eval/{name}: cannot be read (Is a directory); check that it is there and readable\n"
     assert done == (2, "", message)
 
@@ -185,19 +201,21 @@ def test_no_permission(project: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cases.yaml", "rubric.yaml", "recall.yaml"])
-@pytest.mark.parametrize("command", ["select", "status", "check"])
+@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
 @pytest.mark.parametrize(
     "content", [b"\x00\x01\xff", b"a: \x00", b"<<<<<<< ours\n", b"[" * 50_000, b"- !!python/none x\n"]
 )
-def test_broken_files(project: Path, command: str, name: str, content: bytes, inside: Recall) -> None:
+def test_broken_files(project: Path, command: tuple[str, ...], name: str, content: bytes, inside: Recall) -> None:
     (project / "eval" / name).write_bytes(content)
-    done = inside(project, command)
+    done = inside(project, *command)
     assert done.code == 2
     assert done.out == ""
     assert all(line.startswith(f"recall: eval/{name}") for line in done.err.splitlines())
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["select"], ["schema", "cases"], ["score"], ["check"]])
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["schedule", "select"], ["check", "--schema", "cases"], ["score"], ["check"]]
+)
 def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
     """As under `| head -1`: no one reads the output any more."""
     reading, writing = os.pipe()
@@ -216,7 +234,7 @@ def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
     assert [line for line in done.stderr.splitlines() if not line.startswith("recall: pr ")] == []
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["score"], ["score", "--format", "md"]])
+@pytest.mark.parametrize("arguments", [["status"], ["score"], ["score", "--markdown"]])
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_output_that_is_not_utf_8(ran: Path, arguments: list[str], encoding: str) -> None:
     done = subprocess.run(
@@ -232,15 +250,15 @@ def test_output_that_is_not_utf_8(ran: Path, arguments: list[str], encoding: str
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["select", "status", "check"])
-def test_an_empty_glob(project: Path, command: str, inside: Recall) -> None:
-    assert inside(project, command, "--files", "").code == 2
+@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
+def test_an_empty_glob(project: Path, command: tuple[str, ...], inside: Recall) -> None:
+    assert inside(project, *command, "--files", "").code == 2
 
 
-@pytest.mark.parametrize("command", ["select", "status", "check"])
-def test_other_case_files(project: Path, command: str, inside: Recall) -> None:
+@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
+def test_other_case_files(project: Path, command: tuple[str, ...], inside: Recall) -> None:
     (project / "eval" / "more.yml").write_text("- id: more\n", encoding="utf-8")
-    assert inside(project, command).code == 0
-    done = inside(project, command, "--files", "*.yml")
+    assert inside(project, *command).code == 0
+    done = inside(project, *command, "--files", "*.yml")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: eval/more.yml:1: scenario: is missing; add it\n")

@@ -1,4 +1,4 @@
-"""`recall membench run`: a dataset asked without pytest, gone on with where it was stopped."""
+"""`recall memory run`: a dataset asked without pytest, gone on with where it was stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
 from tests.plugin.test_memory import CLIENT
 
-RUN = ("membench", "run", "--dataset", "locomo", "sample")
+RUN = ("memory", "run", "--dataset", "locomo", "sample")
 
 
 @pytest.fixture(autouse=True)
@@ -90,9 +90,9 @@ def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
     file.write_text(sample_text("locomo"))
-    assert main(["membench", "run", "mine.json", "--out", "o"]) == 0
+    assert main(["memory", "run", "mine.json", "--out", "o"]) == 0
     file.write_text(sample_text("locomo").replace("walnut", "hazel"))
-    assert main(["membench", "run", "mine.json", "--out", "o"]) == 2
+    assert main(["memory", "run", "mine.json", "--out", "o"]) == 2
     assert "`sha256` was" in capsys.readouterr().err
 
 
@@ -216,15 +216,15 @@ def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("run", "gone.json"), "gone.json: path: "),
-        (("run", "sample"), "sample: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
-        (("run", "--dataset", "dmr", "sample", "--memory", "sqlite"), "'sqlite': no memory is selected like this;"),
-        (("run", "--dataset", "dmr", "sample", "--categories", ","), "--categories: names nothing;"),
-        (("run", "--dataset", "dmr", "sample", "--categories", "x"), "sample: categories: 'x' is not in the dataset"),
+        (("gone.json",), "gone.json: path: "),
+        (("sample",), "sample: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
+        (("--dataset", "dmr", "sample", "--memory", "sqlite"), "'sqlite': no memory is selected like this;"),
+        (("--dataset", "dmr", "sample", "--categories", ","), "--categories: names nothing;"),
+        (("--dataset", "dmr", "sample", "--categories", "x"), "sample: categories: 'x' is not in the dataset"),
     ],
 )
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
-    assert main(["membench", *arguments]) == 2
+    assert main(["memory", "run", *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"recall: {said}")
 
 
@@ -259,6 +259,6 @@ def test_what_others_report_as_json_is_beside_ours(capsys: pytest.CaptureFixture
 
 
 def test_no_figure_is_made_up(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["membench", "run", "--dataset", "longmemeval", "sample", "--published"]) == 2
+    assert main(["memory", "run", "--dataset", "longmemeval", "sample", "--published"]) == 2
     said = "recall: --published: no figure with a source is kept for longmemeval, only for dmr and locomo\n"
     assert capsys.readouterr().err == said

@@ -1,4 +1,4 @@
-"""`recall membench run --judge`: answers judged by a model, once, beside what words say of them."""
+"""`recall memory run --judge`: answers judged by a model, once, beside what words say of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Kept:
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
 importlib.import_module("pytest_recall.datasets.judged")
 
-RUN = ("membench", "run", "--dataset", "longmemeval", "sample", "--memory", "python:client.py:Kept", "--out", "o")
+RUN = ("memory", "run", "--dataset", "longmemeval", "sample", "--memory", "python:client.py:Kept", "--out", "o")
 ORACLE = ("--judge", "python:judge.py:oracle")
 
 
@@ -126,7 +126,7 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
 
 
 def test_a_paper_without_such_a_rule_leaves_unanswerable_questions_out(capsys: pytest.CaptureFixture[str]) -> None:
-    run = ("membench", "run", "--dataset", "locomo", "sample", "--memory", "python:client.py:Kept")
+    run = ("memory", "run", "--dataset", "locomo", "sample", "--memory", "python:client.py:Kept")
     plain = found(capsys, *ORACLE, run=run)
     assert plain["judge"]["answers"] == plain["all"]["metrics"]["locomo_judge"]["n"] == 18
     assert "locomo_judge" not in plain["categories"]["adversarial"]["metrics"]

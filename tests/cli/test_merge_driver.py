@@ -1,4 +1,4 @@
-"""`recall merge-driver` and `recall init --git`: git merges the state file as it was told to, or leaves markers."""
+"""`recall state merge-driver` and `recall init --git`: git merges the state file, or leaves markers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_broken_side_is_left_with_markers(repository: Repository, inside: Reca
 def test_the_sentence_of_a_broken_side(tmp_path: Path, inside: Recall) -> None:
     for name in ("base", "ours", "theirs"):
         (tmp_path / name).write_text(f"version: 1\ncases: {name}\n", encoding="utf-8")
-    done = inside(tmp_path, "merge-driver", "base", "ours", "theirs", "eval/recall.yaml")
+    done = inside(tmp_path, "state", "merge-driver", "base", "ours", "theirs", "eval/recall.yaml")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("recall: eval/recall.yaml (ours):2: cases: must map ids to rows; restore it from git;")
     assert done.err.endswith("; conflict markers are left in eval/recall.yaml\n")

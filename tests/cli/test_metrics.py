@@ -1,4 +1,4 @@
-"""`recall metrics`: lines of JSON in, lines of JSON out, by the installed command."""
+"""`recall memory metrics`: lines of JSON in, lines of JSON out, by the installed command."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def piped(text: str | bytes, *arguments: str) -> Done:
     try:
         with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
             try:
-                code = main(["metrics", *arguments])
+                code = main(["memory", "metrics", *arguments])
             except SystemExit as error:  # argparse's own way to refuse
                 code = int(str(error.code))
     finally:
@@ -83,10 +83,10 @@ def test_a_line_for_each_and_the_summary_last() -> None:
 
 def test_a_file_is_read_as_a_pipe_is(tmp_path: Path) -> None:
     (tmp_path / "mine.jsonl").write_text(jsonl(HIT, MISS), encoding="utf-8")
-    done = recall(tmp_path, "metrics", "mine.jsonl")
+    done = recall(tmp_path, "memory", "metrics", "mine.jsonl")
     assert done.code == 0
     same = subprocess.run(
-        [Path(sys.executable).with_name("recall"), "metrics", "--name", "mine"],
+        [Path(sys.executable).with_name("recall"), "memory", "metrics", "--name", "mine"],
         input=jsonl(HIT, MISS),
         env=environment(),
         capture_output=True,
@@ -214,7 +214,7 @@ def test_locomo_needs_its_extra() -> None:
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     program = "import sys; sys.modules['nltk'] = None; from pytest_recall.cli import main; sys.exit(main(sys.argv[1:]))"
     for arguments, code in ((["--metrics", "locomo_f1"], 2), (["--metrics", "squad_f1"], 0)):
-        command = [sys.executable, "-c", program, "metrics", *arguments]
+        command = [sys.executable, "-c", program, "memory", "metrics", *arguments]
         done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
         assert done.returncode == code
         assert done.stderr == (
@@ -223,7 +223,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path) -> 
 
 
 def test_lines_are_measured_as_they_come() -> None:
-    command = [sys.executable, "-m", "pytest_recall", "metrics"]
+    command = [sys.executable, "-m", "pytest_recall", "memory", "metrics"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     ) as process:
@@ -245,7 +245,7 @@ def test_a_reader_that_has_seen_enough() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest_recall", "metrics"],
+        [sys.executable, "-m", "pytest_recall", "memory", "metrics"],
         input=jsonl(HIT).encode(),
         stdout=writing,
         stderr=subprocess.PIPE,
@@ -283,6 +283,6 @@ def test_whatever_comes_in_there_is_a_summary_and_no_traceback(lines: list[bytes
 
 def test_a_terminal_is_no_input(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda self: True})())
-    assert inside(tmp_path, "metrics") == (
+    assert inside(tmp_path, "memory", "metrics") == (
         2, "", "recall: there is nothing on standard input; pipe JSON lines into it, or name a FILE\n",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`recall models`: what a person sees of a model that replies, and of one that does not."""
+"""`recall judges models`: what a person sees of a model that replies, and of one that does not."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def lines(text: str) -> list[str]:
 
 def test_a_reply_with_its_tokens_and_price(tmp_path: Path) -> None:
     with endpoint(priced()) as server:
-        done = recall(tmp_path, "models", "check", f"openai:m;{server.url}/v1", **NO_KEYS)
+        done = recall(tmp_path, "judges", "check", f"openai:m;{server.url}/v1", **NO_KEYS)
     assert (done.code, done.err) == (0, "")
     assert lines(done.out) == [
         f"openai:m;{server.url}/v1",
@@ -49,7 +49,7 @@ def test_a_reply_with_its_tokens_and_price(tmp_path: Path) -> None:
 
 def test_json(tmp_path: Path, inside: Recall) -> None:
     with endpoint(failure(400, "max_tokens: unknown field"), chat("rea", "length")) as server:
-        done = inside(tmp_path, "models", "check", "--json", f"openai:m;{server.url}/v1")
+        done = inside(tmp_path, "judges", "check", "--json", f"openai:m;{server.url}/v1")
     assert done.code == 0
     found = json.loads(done.out)
     assert found.pop("seconds") >= 0
@@ -71,7 +71,7 @@ def test_json(tmp_path: Path, inside: Recall) -> None:
 def test_no_reply_is_one_sentence(tmp_path: Path, inside: Recall, as_json: bool) -> None:
     with endpoint(failure(503, "down")) as server:
         selector = f"openai:m;{server.url}/v1"
-        done = inside(tmp_path, "models", "check", selector, *(["--json"] if as_json else []))
+        done = inside(tmp_path, "judges", "check", selector, *(["--json"] if as_json else []))
     sentence = f"{selector}: {server.url}/v1 answered 503: down; try again later, or ask less at a time"
     assert done.code == 1
     assert len(server.asked) == 1
@@ -82,28 +82,28 @@ def test_no_reply_is_one_sentence(tmp_path: Path, inside: Recall, as_json: bool)
 
 
 def test_a_missing_key_is_one_sentence(tmp_path: Path) -> None:
-    done = recall(tmp_path, "models", "check", "openai", **NO_KEYS)
+    done = recall(tmp_path, "judges", "check", "openai", **NO_KEYS)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("recall: openai: there is no key; set OPENAI_API_KEY")
 
 
 def test_a_missing_package_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "openai.py").write_text("raise ModuleNotFoundError('no openai', name='openai')\n", encoding="utf-8")
-    done = recall(tmp_path, "models", "check", "openai", PYTHONPATH=str(tmp_path), OPENAI_API_KEY="x")
+    done = recall(tmp_path, "judges", "check", "openai", PYTHONPATH=str(tmp_path), OPENAI_API_KEY="x")
     assert done.code == 1
     assert done.err == ("recall: openai: the package openai is not installed; run: pip install 'pytest-recall[llm]'\n")
 
 
 def test_a_program_without_end(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)\n", encoding="utf-8")
-    done = inside(tmp_path, "models", "check", f"command:{sys.executable} slow.py", "--timeout", "0.3")
+    done = inside(tmp_path, "judges", "check", f"command:{sys.executable} slow.py", "--timeout", "0.3")
     assert done.code == 1
     assert "it came to no end in 0.3 s, having printed nothing; allow more time" in done.err
 
 
 @pytest.mark.parametrize("selector", ["opnai", "openai:", "command:'x", "python:module"])
 def test_what_is_no_selector_is_wrong_usage(tmp_path: Path, inside: Recall, selector: str) -> None:
-    done = inside(tmp_path, "models", "check", selector)
+    done = inside(tmp_path, "judges", "check", selector)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: ")
     assert done.err.count("\n") == 1
@@ -111,11 +111,11 @@ def test_what_is_no_selector_is_wrong_usage(tmp_path: Path, inside: Recall, sele
 
 @pytest.mark.parametrize("given", [["--timeout", "0"], ["--timeout", "soon"], ["--timeout", "inf"], ["--dir", "x"]])
 def test_wrong_usage(tmp_path: Path, inside: Recall, given: list[str]) -> None:
-    assert inside(tmp_path, "models", "check", "claude", *given).code == 2
+    assert inside(tmp_path, "judges", "check", "claude", *given).code == 2
 
 
 def test_list_names_every_form_and_what_is_missing(tmp_path: Path) -> None:
-    done = recall(tmp_path, "models", "list", **NO_KEYS, PATH=str(tmp_path))
+    done = recall(tmp_path, "judges", "models", **NO_KEYS, PATH=str(tmp_path))
     assert (done.code, done.err) == (0, "")
     starts = [line.split("  ")[0] for line in done.out.splitlines() if not line.startswith(" ")]
     assert starts == list(FORMS)
@@ -128,12 +128,12 @@ def test_a_form_whose_needs_are_met_lacks_nothing(
     tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-anything")
-    done = inside(tmp_path, "models", "list")
+    done = inside(tmp_path, "judges", "models")
     assert "set OPENAI_API_KEY" not in done.out
 
 
 def test_help_teaches(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, "models", "check", "--help")
-    assert done.out.startswith("usage: recall models check ")
-    assert "recall models check http://127.0.0.1:8080/v1" in done.out
-    assert inside(tmp_path, "models").code == 2
+    done = inside(tmp_path, "judges", "check", "--help")
+    assert done.out.startswith("usage: recall judges check ")
+    assert "recall judges check http://127.0.0.1:8080/v1" in done.out
+    assert inside(tmp_path, "judges").code == 2

@@ -1,4 +1,4 @@
-"""`recall post`: a scorecard on a pull request, from the run to the page that people see."""
+"""`recall ci post`: a scorecard on a pull request, from the run to the page that people see."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
 
 
 def test_the_scorecard_becomes_a_comment(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
-    assert inside(ran, "post", "comment") == (0, f"{REPO}#7: wrote a comment\n", "")
+    assert inside(ran, "ci", "post", "comment") == (0, f"{REPO}#7: wrote a comment\n", "")
     (body,) = host.bodies(7)
     assert body.startswith(
         "<!-- recall:scorecard -->\n# Recall scorecard: 1 regression, 1 error, 1 passed, 1 skipped\n"
@@ -48,16 +48,16 @@ def test_the_scorecard_becomes_a_comment(ran: Path, host: GitHub, job: Path, ins
     assert "- **`worse`**" in body
     run = "https://github.com/museum/desk/actions/runs/12"
     assert body.endswith(f"\n\nFor commit {HEAD[:12]}. [The run that wrote this]({run}).")
-    assert inside(ran, "post", "comment").out == f"{REPO}#7: the comment says so already\n"
+    assert inside(ran, "ci", "post", "comment").out == f"{REPO}#7: the comment says so already\n"
     assert len(host.writes) == 1
     assert host.tokens == {f"Bearer {TOKEN}"}
     assert not job.exists()
 
 
 def test_as_a_process(ran: Path, host: GitHub) -> None:
-    done = recall(ran, "post", "comment", **host.env())
+    done = recall(ran, "ci", "post", "comment", **host.env())
     assert done == (0, f"{REPO}#7: wrote a comment\n", "")
-    done = recall(ran, "post", "comment", "--pr", "404", **host.env())
+    done = recall(ran, "ci", "post", "comment", "--pr", "404", **host.env())
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(
         f"recall: GET /repos/{REPO}/issues/404/comments: status 404 'Not Found'; it is not there"
@@ -74,7 +74,7 @@ def test_an_answer_can_neither_call_anybody_nor_pass_for_a_comment_of_ours(
     conftest = project / "eval" / "conftest.py"
     conftest.write_text(conftest.read_text(encoding="utf-8").replace("A loan lasts one week.", evil), encoding="utf-8")
     run_evals(project)
-    inside(project, "post", "comment")
+    inside(project, "ci", "post", "comment")
     (body,) = host.bodies(7)
     assert "hubot" in body
     assert body.count("<!--") == 1
@@ -82,20 +82,20 @@ def test_an_answer_can_neither_call_anybody_nor_pass_for_a_comment_of_ours(
     assert re.findall(r"@\w|&#|#\w|://", inner) == []
     # Taken from the page, the line is no comment of ours, not even if the bot itself repeats it.
     host.says(7, f"You wrote:\n{body}", BOT)
-    assert inside(project, "post", "comment").out == f"{REPO}#7: the comment says so already\n"
+    assert inside(project, "ci", "post", "comment").out == f"{REPO}#7: the comment says so already\n"
 
 
 def test_another_page_under_another_name(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     (ran / "note.md").write_text("A note.\n", encoding="utf-8")
-    inside(ran, "post", "comment")
-    assert inside(ran, "post", "comment", "--file", "note.md", "--name", "note").code == 0
+    inside(ran, "ci", "post", "comment")
+    assert inside(ran, "ci", "post", "comment", "--file", "note.md", "--name", "note").code == 0
     assert len(host.bodies(7)) == 2
     assert host.bodies(7)[1].startswith("<!-- recall:note -->\nA note.\n")
 
 
 def test_a_scorecard_that_is_too_long_is_cut(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     (ran / "long.md").write_text("a line with @names\n" * 10_000, encoding="utf-8")
-    assert inside(ran, "post", "comment", "--file", "long.md").code == 0
+    assert inside(ran, "ci", "post", "comment", "--file", "long.md").code == 0
     (body,) = host.bodies(7)
     assert 65_000 < len(body) <= 65_536
     assert (
@@ -111,14 +111,14 @@ def test_a_fork_gets_a_summary(
     said = (
         "nothing was posted: the token of a pull request from a fork may not write; it is in the summary of the job\n"
     )
-    assert inside(ran, "post", "comment") == (0, said, "")
+    assert inside(ran, "ci", "post", "comment") == (0, said, "")
     assert "# Recall scorecard: " in job.read_text(encoding="utf-8")
-    assert inside(ran, "post", "issue").out == said
+    assert inside(ran, "ci", "post", "issue").out == said
 
 
 def test_a_job_without_the_permission_is_told(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     host.read_only = True
-    done = inside(ran, "post", "comment")
+    done = inside(ran, "ci", "post", "comment")
     assert (done.code, done.out) == (2, "")
     assert "give the job the permission to write; it is in the summary of the job" in done.err
     assert job.exists()
@@ -128,32 +128,32 @@ def test_a_limit_that_lasts_ends_in_a_sentence_and_the_summary(
     ran: Path, host: GitHub, job: Path, inside: Recall
 ) -> None:
     host.before = lambda method, path: failed(403, "You have exceeded a secondary rate limit.")
-    done = inside(ran, "post", "comment", "--max-wait", "30")
+    done = inside(ran, "ci", "post", "comment", "--max-wait", "30")
     assert done.code == 2
     assert "the host limits requests (403), and asks for 60 s more, after 1 tries" in done.err
     assert "# Recall scorecard" in job.read_text(encoding="utf-8")
 
 
 def test_an_issue_about_what_fails(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
-    assert inside(ran, "post", "issue", "--label", "evals") == (0, f"{REPO}: opened issue 101 about 1 case\n", "")
+    assert inside(ran, "ci", "post", "issue", "--label", "evals") == (0, f"{REPO}: opened issue 101 about 1 case\n", "")
     assert host.issues[101]["title"] == "Eval cases fail"
     assert host.issues[101]["labels"] == [{"name": "evals"}]
     assert 'recall-failing: ["worse"]' in host.issues[101]["body"]
-    assert inside(ran, "post", "issue", "--label", "evals").out == f"{REPO}: issue 101 says so already\n"
+    assert inside(ran, "ci", "post", "issue", "--label", "evals").out == f"{REPO}: issue 101 says so already\n"
     # A case that is deleted is waited for no longer.
     path = ran / "eval" / "cases.yaml"
     path.write_text(CASES.replace("id: worse", "id: other").replace("one pound", "one week"), encoding="utf-8")
     run_evals(ran)
-    assert inside(ran, "post", "issue", "--label", "evals").out == f"{REPO}: updated issue 101\n"
+    assert inside(ran, "ci", "post", "issue", "--label", "evals").out == f"{REPO}: updated issue 101\n"
     # No case fails any more, and yet a run with an error is not all clear.
     assert "shows less than it should:\n\n- 2 of 3 cases without a verdict" in str(host.issues[101]["body"])
     with (ran / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
         file.write("no_verdict_allowed: 2\n")
-    assert inside(ran, "post", "issue", "--label", "evals").out == f"{REPO}: closed issue 101\n"
+    assert inside(ran, "ci", "post", "issue", "--label", "evals").out == f"{REPO}: closed issue 101\n"
 
 
 def test_a_status(tmp_path: Path, host: GitHub, job: Path, inside: Recall) -> None:
-    given = ("post", "status", "--commit", HEAD, "--context", "recall / result")
+    given = ("ci", "post", "status", "--commit", HEAD, "--context", "recall / result")
     assert inside(tmp_path, *given, "--state", "failure", "--dry-run").out.endswith("would be failure\n")
     done = inside(tmp_path, *given, "--state", "failure")
     assert done == (0, f"{REPO}: `recall / result` of {HEAD[:12]} is failure\n", "")
@@ -164,8 +164,8 @@ def test_a_status(tmp_path: Path, host: GitHub, job: Path, inside: Recall) -> No
 
 
 def test_a_dry_run(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
-    assert inside(ran, "post", "comment", "--dry-run").out == f"{REPO}#7: would write a comment\n"
-    assert inside(ran, "post", "issue", "--dry-run").out == f"{REPO}: would open an issue about 1 case\n"
+    assert inside(ran, "ci", "post", "comment", "--dry-run").out == f"{REPO}#7: would write a comment\n"
+    assert inside(ran, "ci", "post", "issue", "--dry-run").out == f"{REPO}: would open an issue about 1 case\n"
     assert host.writes == []
 
 
@@ -179,7 +179,7 @@ def test_a_dry_run(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
         (["comment", "--repo", "x"], "", "repository: 'x' is none; write it like owner/name"),
         (["comment", "--file", "no.md"], "", "no.md: cannot be read"),
         (["status", "--commit", "abc", "--state", "success"], "", "--commit: 'abc' is none; write all of its digits"),
-        ([], "", "post: what is not said; write `recall post comment`"),
+        ([], "", "post: what is not said; write `recall ci post comment`"),
     ],
 )
 def test_mistakes(
@@ -194,7 +194,7 @@ def test_mistakes(
     for name, value in host.env().items():
         if name != without:
             monkeypatch.setenv(name, value)
-    done = inside(ran, "post", *arguments)
+    done = inside(ran, "ci", "post", *arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"recall: {said}")
     assert host.calls == []
@@ -202,11 +202,11 @@ def test_mistakes(
 
 @pytest.mark.parametrize("arguments", [["--pr", "0"], ["--pr", "x"], ["--max-wait", "-1"], ["--max-wait", "1e9"]])
 def test_numbers_that_are_none(ran: Path, inside: Recall, arguments: list[str]) -> None:
-    assert inside(ran, "post", "comment", *arguments).code == 2
+    assert inside(ran, "ci", "post", "comment", *arguments).code == 2
 
 
 def test_no_scorecard_yet(project: Path, host: GitHub, job: Path, inside: Recall) -> None:
-    done = inside(project, "post", "comment")
+    done = inside(project, "ci", "post", "comment")
     assert done.err == "recall: eval/_artifacts/scorecard.md: is not there; run `pytest -p recall` first\n"
 
 
@@ -231,9 +231,9 @@ def test_gitlab(ran: Path, host: GitHub, inside: Recall, monkeypatch: pytest.Mon
     told = {"GITLAB_CI": "true", "CI_API_V4_URL": host.url, "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "7"}
     for name, value in {**told, "GITLAB_TOKEN": TOKEN}.items():
         monkeypatch.setenv(name, value)
-    assert inside(ran, "post", "comment") == (0, "3!7: wrote a comment\n", "")
-    assert inside(ran, "post", "comment").out == "3!7: the comment says so already\n"
+    assert inside(ran, "ci", "post", "comment") == (0, "3!7: wrote a comment\n", "")
+    assert inside(ran, "ci", "post", "comment").out == "3!7: the comment says so already\n"
     (ran / "note.md").write_text("/close\n", encoding="utf-8")
-    assert inside(ran, "post", "comment", "--file", "note.md").out == "3!7: updated comment 2\n"
+    assert inside(ran, "ci", "post", "comment", "--file", "note.md").out == "3!7: updated comment 2\n"
     assert notes[2]["body"] == "<!-- recall:scorecard -->\n\u200b/close"
-    assert inside(ran, "post", "issue").err.startswith("recall: post: issues are kept at GitHub only")
+    assert inside(ran, "ci", "post", "issue").err.startswith("recall: post: issues are kept at GitHub only")

@@ -1,4 +1,4 @@
-"""`recall push`: the state of a branch moves on, no one's rows are lost, and no run counts twice."""
+"""`recall ci push`: the state of a branch moves on, no one's rows are lost, and no run counts twice."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ AFTER = {**BEFORE, "right": 3, "worse": 1}
 
 def test_a_run_is_committed_by_eval_bot(work: Path, bare: Path, inside: Recall) -> None:
     status = git(work, "status", "--porcelain")
-    done = inside(work, "push")
+    done = inside(work, "ci", "push")
     commit = git(bare, "rev-parse", "main")
     run = max(path.name for path in (work / "eval" / "_artifacts").glob("2*"))
     assert done == (0, f"{run}: 2 rows changed; pushed {commit[:12]} to main\n", "")
@@ -87,7 +87,7 @@ def test_what_the_repository_ignores_is_no_obstacle(work: Path, bare: Path, insi
     git(work, "add", ".gitignore")
     git(work, "commit", "--quiet", "--message", "Ignore what runs leave")
     git(work, "push", "--quiet", "origin", "HEAD:main")
-    done = inside(work, "push")
+    done = inside(work, "ci", "push")
     assert (done.code, done.err) == (0, "")
     assert boxes(bare) == AFTER
     assert git(bare, "show", "--format=", "--name-only", "main").split() == ["eval/recall.yaml"]
@@ -99,16 +99,16 @@ def test_the_commit_is_eval_bots_whoever_the_environment_names(
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
-    inside(work, "push")
+    inside(work, "ci", "push")
     assert git(bare, "log", "-1", "--format=%an %cn %ae", "main") == (
         "eval-bot eval-bot eval-bot@users.noreply.github.com"
     )
 
 
 def test_no_run_is_pushed_twice(work: Path, bare: Path, inside: Recall) -> None:
-    inside(work, "push")
+    inside(work, "ci", "push")
     commit = git(bare, "rev-parse", "main")
-    assert inside(work, "push").out.endswith(": already in the state of main\n")
+    assert inside(work, "ci", "push").out.endswith(": already in the state of main\n")
     assert git(bare, "rev-parse", "main") == commit
 
 
@@ -116,9 +116,9 @@ def test_a_run_that_went_on_is_pushed_with_what_is_new(work: Path, bare: Path, i
     (run,) = (work / "eval" / "_artifacts").glob("2*")
     journal = (run / "trials.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (run / "trials.jsonl").write_text("".join(journal[:2]), encoding="utf-8")
-    assert "1 row changed" in inside(work, "push").out
+    assert "1 row changed" in inside(work, "ci", "push").out
     (run / "trials.jsonl").write_text("".join(journal), encoding="utf-8")
-    assert "1 row changed" in inside(work, "push").out
+    assert "1 row changed" in inside(work, "ci", "push").out
     assert boxes(bare) == AFTER
 
 
@@ -126,8 +126,8 @@ def test_whoever_pushes_second_folds_into_what_the_first_pushed(work: Path, bare
     """Both runs tested the same cases: a textual merge would conflict, or lose one of the two."""
     other = clone(bare, "other")
     run_evals(other, "eval", "--recall-date", "2026-03-11")
-    assert inside(work, "push").code == 0
-    assert inside(other, "push").code == 0
+    assert inside(work, "ci", "push").code == 0
+    assert inside(other, "ci", "push").code == 0
     assert boxes(bare) == AFTER
     rows = yaml.safe_load(file_at(bare, "eval/recall.yaml"))["cases"]
     assert rows["right"]["last_tested"] == date(2026, 3, 11)
@@ -141,7 +141,7 @@ def test_a_push_that_is_overtaken_is_made_again(work: Path, bare: Path, inside: 
     path.write_text(path.read_text(encoding="utf-8").replace("box: 4", "box: 5"), encoding="utf-8")
     git(rival, "commit", "--quiet", "--all", "--message", "Rival")
     refuse_first_push(bare, rival)
-    done = inside(work, "push")
+    done = inside(work, "ci", "push")
     assert done.code == 0, done
     assert boxes(bare) == {**AFTER, "later": 5}
     assert git(bare, "log", "--format=%s").split("\n") == ["Update the eval schedule", "Rival", "Begin"]
@@ -152,14 +152,14 @@ def test_a_branch_that_takes_no_push(work: Path, bare: Path, inside: Recall) -> 
     hook.write_text("#!/bin/sh\necho 'error: GH006: Protected branch update failed' >&2\nexit 1\n", encoding="utf-8")
     hook.chmod(0o755)
     before = (work / "eval" / "recall.yaml").read_bytes()
-    done = inside(work, "push")
+    done = inside(work, "ci", "push")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: git push: remote: error: GH006: Protected branch update failed")
     assert (work / "eval" / "recall.yaml").read_bytes() == before
     assert len(git(work, "worktree", "list").split("\n")) == 1
     # Nothing is lost: as soon as the branch takes it, the same command works.
     hook.unlink()
-    assert inside(work, "push").code == 0
+    assert inside(work, "ci", "push").code == 0
     assert boxes(bare) == AFTER
 
 
@@ -170,39 +170,39 @@ def test_a_shallow_clone_that_is_behind(work: Path, bare: Path, tmp_path: Path) 
     shutil.copytree(work / "eval" / "_artifacts", shallow / "eval" / "_artifacts")
     git(work, "commit", "--quiet", "--allow-empty", "--message", "More")
     git(work, "push", "--quiet")
-    done = recall(shallow, "push")
+    done = recall(shallow, "ci", "push")
     assert done == (2, "", "recall: git: no branch is checked out; give --branch\n")
     outputs = tmp_path / "outputs"
     job = {"GITHUB_ACTIONS": "true", "GITHUB_REF": "refs/heads/main", "GITHUB_REF_NAME": "main", "GITHUB_RUN_ID": "12"}
-    done = recall(shallow, "push", GITHUB_OUTPUT=str(outputs), **job)
+    done = recall(shallow, "ci", "push", GITHUB_OUTPUT=str(outputs), **job)
     assert done.code == 0, done
     assert boxes(bare) == AFTER
     assert outputs.read_text(encoding="utf-8") == f"commit={git(bare, 'rev-parse', 'main')}\n"
     # The job is run again, in a new checkout.
     again = clone(bare, "again", "--depth=1")
     shutil.copytree(work / "eval" / "_artifacts", again / "eval" / "_artifacts")
-    assert recall(again, "push", **job).out.endswith("already in the state of main\n")
+    assert recall(again, "ci", "push", **job).out.endswith("already in the state of main\n")
 
 
 def test_once_is_not_on_top_of_a_commit_of_eval_bot(work: Path, bare: Path, inside: Recall) -> None:
     git(work, "push", "--quiet", "origin", "main:feature")
-    given = ("push", "--once", "--branch", "feature")
+    given = ("ci", "push", "--once", "--branch", "feature")
     assert inside(work, *given).code == 0
     assert boxes(bare, "feature") == AFTER
     run_evals(work, "eval", "--recall-date", "2026-03-12")
     said = "the newest commit of feature is eval-bot's own; nothing was pushed\n"
     assert inside(work, *given) == (0, said, "")
-    assert inside(work, "push", "--branch", "feature").code == 0
+    assert inside(work, "ci", "push", "--branch", "feature").code == 0
 
 
 def test_a_dry_run_pushes_nothing(work: Path, bare: Path, inside: Recall) -> None:
-    assert inside(work, "push", "--dry-run").out.endswith(": would change 2 rows of main\n")
+    assert inside(work, "ci", "push", "--dry-run").out.endswith(": would change 2 rows of main\n")
     assert boxes(bare) == BEFORE
 
 
 def test_a_run_that_changes_no_row(work: Path, bare: Path, inside: Recall) -> None:
     run_evals(work, "eval/cases.yaml::right")
-    assert inside(work, "push").out.endswith(
+    assert inside(work, "ci", "push").out.endswith(
         "its cases were chosen by hand, so that it moves no box; nothing was pushed\n"
     )
     # A run whose news the branch has by other ways, as after a squash
@@ -210,7 +210,7 @@ def test_a_run_that_changes_no_row(work: Path, bare: Path, inside: Recall) -> No
     git(work, "commit", "--quiet", "--message", "By hand")
     git(work, "push", "--quiet")
     run_evals(work, "eval", "--recall-mode", "nightly")
-    done = inside(work, "push")
+    done = inside(work, "ci", "push")
     assert "nothing was pushed" in done.out or "1 row" in done.out
 
 
@@ -224,7 +224,7 @@ def test_a_fork_is_pushed_nowhere(
     monkeypatch.setenv("GITHUB_REPOSITORY", "museum/desk")
     monkeypatch.setenv("GITHUB_HEAD_REF", "main")
     said = "a pull request from a fork has no branch that can be written to; nothing was pushed\n"
-    assert inside(work, "push") == (0, said, "")
+    assert inside(work, "ci", "push") == (0, said, "")
     assert boxes(bare) == BEFORE
 
 
@@ -246,14 +246,14 @@ def test_a_fork_is_pushed_nowhere(
 )
 def test_mistakes(work: Path, inside: Recall, arguments: list[str], said: str) -> None:
     given = [f"{arguments[0]}={arguments[1]}"] if len(arguments) > 1 else arguments
-    done = inside(work, "push", *given)
+    done = inside(work, "ci", "push", *given)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(said), done.err
     assert not (work / "x").exists()
 
 
 def test_outside_of_git(ran: Path, inside: Recall) -> None:
-    done = inside(ran, "push")
+    done = inside(ran, "ci", "push")
     assert done.code == 2
     assert done.err.startswith("recall: git rev-parse: fatal: not a git repository")
 
@@ -286,7 +286,7 @@ def test_the_token_is_shown_to_the_server_and_to_nobody_else(
     git(work, "config", f"http.{served.url}/.extraheader", "AUTHORIZATION: basic b2xk")
     monkeypatch.setenv("GITHUB_SERVER_URL", served.url)
     monkeypatch.setenv("GITHUB_TOKEN", "ghs_SECRET")
-    done = inside(work, "push")
+    done = inside(work, "ci", "push")
     assert done.code == 2
     assert "403" in done.err
     basic = base64.b64encode(b"x-access-token:ghs_SECRET").decode()
@@ -295,13 +295,13 @@ def test_the_token_is_shown_to_the_server_and_to_nobody_else(
     # GitLab puts the token of the job, which may not write, into the address.
     old = served.url.replace("://", "://gitlab-ci-token:old@")
     git(work, "remote", "set-url", "origin", f"{old}/museum/desk")
-    inside(work, "push")
+    inside(work, "ci", "push")
     assert shown[1:] == [[f"basic {basic}"]]
     git(work, "remote", "set-url", "origin", f"{served.url}/museum/desk")
     del shown[1:]
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.example")
     git(work, "config", "--unset-all", f"http.{served.url}/.extraheader")
-    inside(work, "push")
+    inside(work, "ci", "push")
     assert shown[1:] == [[]]
 
 
@@ -311,11 +311,11 @@ def test_a_night_moves_what_is_old_into_the_state_file(work: Path, bare: Path, i
     path.write_text(f"{path.read_text(encoding='utf-8')}state: events\n", encoding="utf-8")
     git(other, "commit", "--quiet", "--all", "--message", "Events")
     git(other, "push", "--quiet")
-    assert inside(work, "push").code == 0
+    assert inside(work, "ci", "push").code == 0
     [first] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
     assert boxes(bare) == BEFORE
     assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-20").code == 1
-    assert inside(work, "push").code == 0
+    assert inside(work, "ci", "push").code == 0
     [second] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
     assert (first[12:22], second[12:22]) == (DATE, "2026-03-20")
     assert boxes(bare) == AFTER

@@ -1,4 +1,4 @@
-"""`recall quarantine`: listed, set apart, taken back, and nothing else of the state changed."""
+"""`recall state quarantine`: listed, set apart, taken back, and nothing else of the state changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def checkout(pytester: pytest.Pytester) -> Checkout:
 
 
 def test_it_lists_them(checkout: Checkout) -> None:
-    done = checkout.recall_apart("quarantine")
+    done = checkout.recall_apart("state", "quarantine")
     assert done.outlines == [
         "a: since 2026-03-01, which is over, bo looks at it, 4 lapses, box 1",
         "1 case of 2 in quarantine",
@@ -28,13 +28,13 @@ def test_it_lists_them(checkout: Checkout) -> None:
 
 
 def test_it_takes_one_back(checkout: Checkout) -> None:
-    assert checkout.recall("quarantine", "a", "--release").ret == 0
+    assert checkout.recall("state", "quarantine", "a", "--release").ret == 0
     assert checkout.state() == {"a": row(1, 0), "b": row(3, 3)}
 
 
 @pytest.mark.parametrize(("more", "owner"), [((), "ana"), (("--owner", "cy"), "cy")])
 def test_it_sets_one_apart(checkout: Checkout, more: tuple[str, ...], owner: str) -> None:
-    assert checkout.recall("quarantine", "b", *more).ret == 0
+    assert checkout.recall("state", "quarantine", "b", *more).ret == 0
     found = checkout.state()["b"]
     assert found.owner == owner
     assert found.quarantined is not None
@@ -42,16 +42,16 @@ def test_it_sets_one_apart(checkout: Checkout, more: tuple[str, ...], owner: str
 
 
 def test_for_how_long(checkout: Checkout) -> None:
-    assert checkout.recall("quarantine", "b", "--days", "90").ret == 0
+    assert checkout.recall("state", "quarantine", "b", "--days", "90").ret == 0
     found = checkout.state()["b"]
     assert found.quarantined is not None
     assert found.until == found.quarantined + timedelta(90)
-    told = checkout.recall("quarantine").outlines[1]
+    told = checkout.recall("state", "quarantine").outlines[1]
     assert told == f"b: since {found.quarantined} until {found.until}, ana looks at it, 0 lapses, box 3"
 
 
 def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
-    assert checkout.recall("quarantine", "a", "--owner", "cy").ret == 0
+    assert checkout.recall("state", "quarantine", "a", "--owner", "cy").ret == 0
     found = checkout.state()["a"]
     assert found == row(1, 0, lapses=4, quarantined=SINCE, until=found.until, owner="cy")
     assert found.until is not None
@@ -62,16 +62,16 @@ def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
     ("options", "said"),
     [
         (("aa",), "eval/recall.yaml: no row of `aa`; did you mean `a`?"),
-        (("b", "--release"), "eval/recall.yaml: `b` is not in quarantine; `recall quarantine` lists who is"),
-        (("--release",), "name the case: `recall quarantine CASE-ID`"),
+        (("b", "--release"), "eval/recall.yaml: `b` is not in quarantine; `recall state quarantine` lists who is"),
+        (("--release",), "name the case: `recall state quarantine CASE-ID`"),
         (("a", "--release", "--owner", "x"), "--release and --owner exclude each other: a case that is taken"),
         (("a", "--release", "--days", "3"), "--release and --days exclude each other: a case that is taken"),
-        (("--days", "3"), "name the case: `recall quarantine CASE-ID`"),
+        (("--days", "3"), "name the case: `recall state quarantine CASE-ID`"),
     ],
 )
 def test_mistakes_are_one_sentence(checkout: Checkout, options: tuple[str, ...], said: str) -> None:
     before = checkout.state_text()
-    done = checkout.recall("quarantine", *options)
+    done = checkout.recall("state", "quarantine", *options)
     assert done.ret == 2
     (line,) = done.errlines
     assert line.startswith(f"recall: {said}")

@@ -1,4 +1,4 @@
-"""`recall ratchet`: gates are raised to what has held in real runs, in the file as people have written it."""
+"""`recall ci ratchet`: gates are raised to what has held in real runs, in the file as people have written it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rubric(project: Checkout) -> str:
 def test_what_has_held_is_asked_for_from_now_on(pytester: pytest.Pytester, state: str) -> None:
     project = checkout(pytester, RUBRIC + f"state: {state}\n")
     nights(project, 3)
-    arguments = ("ratchet", "--runs", "3", "--date", "2026-04-01", "--pr", "12")
+    arguments = ("ci", "ratchet", "--runs", "3", "--date", "2026-04-01", "--pr", "12")
     dry = project.recall(*arguments, "--dry-run")
     (*_, last) = (run.name for run in project.artifacts.runs())
     where = "lowest after {}: 90.0 %, 9 of 10 last verdicts"
@@ -70,12 +70,12 @@ def test_what_has_held_is_asked_for_from_now_on(pytester: pytest.Pytester, state
 
 def test_too_few_runs_raise_nothing(pytester: pytest.Pytester) -> None:
     project = checkout(pytester)
-    assert project.recall("ratchet").outlines == [
+    assert project.recall("ci", "ratchet").outlines == [
         "gate `refunds` stays at 0.5: too few verdicts now: 0 of 10 cases have one, 5 are needed",
         "gate `facts` stays at 0.95: too few verdicts now: 0 of 10 cases have one, 5 are needed",
     ]
     nights(project, 2)
-    done = project.recall("ratchet")
+    done = project.recall("ci", "ratchet")
     assert done.ret == 0
     assert done.outlines[0].startswith("gate `refunds` stays at 0.5: too few runs: 2 have asked its cases, 10 are")
     assert rubric(project) == RUBRIC
@@ -88,7 +88,7 @@ def test_runs_that_were_cut_off_or_chosen_by_hand_do_not_count(pytester: pytest.
     *lines, _ = journal.read_text(encoding="utf-8").splitlines(keepends=True)
     journal.write_text("".join(lines), encoding="utf-8")
     project.run("eval/cases.yaml::r1")
-    done = project.recall("ratchet", "--runs", "2")
+    done = project.recall("ci", "ratchet", "--runs", "2")
     assert done.outlines[0].startswith(
         "gate `refunds` stays at 0.5: too few runs: 1 have asked its cases, 2 are needed"
     )
@@ -96,13 +96,13 @@ def test_runs_that_were_cut_off_or_chosen_by_hand_do_not_count(pytester: pytest.
 
 def test_a_gate_is_added_where_it_is_asked_for(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     project = checkout(pytester, "owner: us # x\nnew_traffic_sample: 20\n")
-    assert project.recall("ratchet").outlines == ["eval/rubric.yaml: no gates; --add writes one"]
+    assert project.recall("ci", "ratchet").outlines == ["eval/rubric.yaml: no gates; --add writes one"]
     nights(project, 2)
-    few = project.recall("ratchet", "--add", "scenario:refunds")
+    few = project.recall("ci", "ratchet", "--add", "scenario:refunds")
     told = "recall: --add: no gate for refunds yet: too few runs: 2 have asked its cases, 10 are needed"
     assert (few.ret, few.errlines) == (2, [told])
     monkeypatch.setenv("GITHUB_REF", "refs/pull/44/merge")
-    arguments = ("ratchet", "--runs", "2", "--add", "scenario:refunds", "--add", "all", "--date", "2026-04-01")
+    arguments = ("ci", "ratchet", "--runs", "2", "--add", "scenario:refunds", "--add", "all", "--date", "2026-04-01")
     told_json = json.loads(project.recall(*arguments, "--json").stdout.str())
     assert [(gate["scenario"], gate["at_least"], gate["raised_to"], gate["runs"]) for gate in told_json["gates"]] == [
         ("refunds", None, 0.9, 2),
@@ -127,15 +127,15 @@ def test_a_gate_is_added_where_it_is_asked_for(pytester: pytest.Pytester, monkey
     ],
 )
 def test_what_is_no_part_of_the_cases_is_refused(pytester: pytest.Pytester, given: str, words: str) -> None:
-    done = checkout(pytester).recall("ratchet", "--add", given)
+    done = checkout(pytester).recall("ci", "ratchet", "--add", given)
     assert (done.ret, done.outlines, done.errlines) == (2, [], [f"recall: {words}"])
 
 
 def test_without_a_rubric_there_is_nothing_to_add_to(pytester: pytest.Pytester) -> None:
     project = checkout(pytester)
     Path(project.path / "eval/rubric.yaml").unlink()
-    assert project.recall("ratchet").outlines == ["eval/rubric.yaml: no gates; --add writes one"]
-    done = project.recall("ratchet", "--add", "all")
+    assert project.recall("ci", "ratchet").outlines == ["eval/rubric.yaml: no gates; --add writes one"]
+    done = project.recall("ci", "ratchet", "--add", "all")
     assert (done.ret, done.errlines) == (
         2,
         ["recall: eval/rubric.yaml: no such file; write one with `owner: <who answers for it>`"],
@@ -147,7 +147,7 @@ def test_a_form_without_a_place_is_one_sentence_and_stays(pytester: pytest.Pytes
     project = checkout(pytester, text)
     nights(project, 1)
     for more in ([], ["--dry-run"]):
-        done = project.recall("ratchet", "--runs", "1", "--date", "2026-04-01", *more)
+        done = project.recall("ci", "ratchet", "--runs", "1", "--date", "2026-04-01", *more)
         line = '`- {"at_least": 0.9, "since": "2026-04-01"}`'
         told = f"recall: eval/rubric.yaml: its form leaves no place for the gate `all cases`; write {line} yourself"
         assert (done.ret, done.outlines, done.errlines) == (2, [], [told])

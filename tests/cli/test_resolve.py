@@ -1,4 +1,4 @@
-"""`recall resolve`: from a file with conflict markers to the merged state, or nothing changed."""
+"""`recall state resolve`: from a file with conflict markers to the merged state, or nothing changed."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_a_conflicted_merge(repository: Repository, style: str, inside: Recall) 
     repository.git("config", "merge.conflictStyle", style)
     assert not repository.merge("feature")
     before = (repository.path / "eval/recall.yaml").read_bytes()
-    done = inside(repository.path, "resolve", "--dry-run")
+    done = inside(repository.path, "state", "resolve", "--dry-run")
     assert done == (0, "eval/recall.yaml: would be merged: 4 rows, 2 of them changed on both sides\n", "")
     assert (repository.path / "eval/recall.yaml").read_bytes() == before
-    done = inside(repository.path, "resolve")
+    done = inside(repository.path, "state", "resolve")
     told = "eval/recall.yaml: merged: 4 rows, 2 of them changed on both sides; next: `git add eval/recall.yaml`\n"
     assert done == (0, told, "")
     assert state(repository.path) == MERGED
@@ -76,7 +76,7 @@ def test_a_file_that_has_left_its_merge_behind(
     assert text.count("<<<<<<<") == (2 if style != "merge" else text.count("<<<<<<<"))
     path = tmp_path / "left.yaml"
     path.write_bytes(text.replace("\n", ends).encode())
-    done = inside(tmp_path, "resolve", "left.yaml")
+    done = inside(tmp_path, "state", "resolve", "left.yaml")
     assert (done.code, done.err) == (0, "")
     assert state(tmp_path, "left.yaml") == MERGED
     assert [one.name for one in tmp_path.iterdir() if one.name != "clone"] == ["left.yaml"]
@@ -87,7 +87,7 @@ def test_a_run_names_the_command(repository: Repository, inside: Recall) -> None
     (repository.path / "eval/cases.yaml").write_text("[]\n", encoding="utf-8")
     done = inside(repository.path, "status")
     assert done.code == 2
-    assert "merge-conflict marker; run `recall resolve`, then run again" in done.err
+    assert "merge-conflict marker; run `recall state resolve`, then run again" in done.err
 
 
 def test_a_file_added_on_both_sides(tmp_path: Path, inside: Recall) -> None:
@@ -101,20 +101,20 @@ def test_a_file_added_on_both_sides(tmp_path: Path, inside: Recall) -> None:
         write(repository, {"a": row(1, 1, tested=TODAY, due=TODAY + days(1), last_pr=pr)})
         repository.commit()
     assert not repository.merge("feature")
-    assert inside(repository.path, "resolve").code == 0
+    assert inside(repository.path, "state", "resolve").code == 0
     assert state(repository.path) == {"a": row(2, 2, tested=TODAY, due=TODAY + days(3), last_pr="2")}
 
 
 def test_nothing_to_do(repository: Repository, inside: Recall) -> None:
     before = (repository.path / "eval/recall.yaml").read_bytes()
-    assert inside(repository.path, "resolve") == (0, "eval/recall.yaml: no conflict; nothing to do\n", "")
+    assert inside(repository.path, "state", "resolve") == (0, "eval/recall.yaml: no conflict; nothing to do\n", "")
     assert (repository.path / "eval/recall.yaml").read_bytes() == before
 
 
 def test_what_was_resolved_by_hand_is_left(repository: Repository, inside: Recall) -> None:
     repository.merge("feature")
     write(repository, {"mine": row()})
-    assert inside(repository.path, "resolve").out == "eval/recall.yaml: no conflict; nothing to do\n"
+    assert inside(repository.path, "state", "resolve").out == "eval/recall.yaml: no conflict; nothing to do\n"
     assert state(repository.path) == {"mine": row()}
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_merged_stays(tmp_path: Path, text: str, said: str, insid
     path = tmp_path / "eval/recall.yaml"
     path.parent.mkdir()
     path.write_text(text, encoding="utf-8")
-    done = inside(tmp_path, "resolve")
+    done = inside(tmp_path, "state", "resolve")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"recall: {said}")
     assert done.err.count("\n") == 1
@@ -139,7 +139,7 @@ def test_what_cannot_be_merged_stays(tmp_path: Path, text: str, said: str, insid
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path, inside: Recall) -> None:
-    done = inside(tmp_path, "resolve", "none.yaml")
+    done = inside(tmp_path, "state", "resolve", "none.yaml")
     assert done == (2, "", "recall: none.yaml: no such file; give the path of the state file with the conflict\n")
-    done = inside(tmp_path, "resolve", "none.yaml", "--dir", "x")
+    done = inside(tmp_path, "state", "resolve", "none.yaml", "--dir", "x")
     assert done == (2, "", "recall: --dir has no effect with FILE; give one of them\n")

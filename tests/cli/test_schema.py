@@ -1,4 +1,4 @@
-"""`recall schema`: what an editor refuses is what the loader refuses."""
+"""`recall check --schema`: what an editor refuses is what the loader refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUBRIC = Draft202012Validator(schema_of("rubric"))
 
 @pytest.mark.parametrize("what", ["cases", "rubric", "dataset"])
 def test_is_a_schema(tmp_path: Path, what: str) -> None:
-    done = recall(tmp_path, "schema", what)
+    done = recall(tmp_path, "check", "--schema", what)
     assert (done.code, done.err) == (0, "")
     schema = json.loads(done.out)
     assert schema == schema_of(what)

@@ -63,7 +63,7 @@ def test_it_is_what_the_run_has_shown_but_for_what_only_pytest_knows(project: Pa
     assert [line for line in head if line not in shown and not line.startswith("      eval/")] == []
 
 
-@pytest.mark.parametrize("arguments", [["--format", "md"], ["latest", "--format", "md"]])
+@pytest.mark.parametrize("arguments", [["--markdown"], ["latest", "--markdown"]])
 def test_markdown_is_the_run_s_file(ran: Path, arguments: list[str], inside: Recall) -> None:
     done = inside(ran, "score", *arguments)
     assert done.out.rstrip("\n") == (artifacts(ran) / "scorecard.md").read_text(encoding="utf-8").rstrip("\n")
@@ -71,7 +71,7 @@ def test_markdown_is_the_run_s_file(ran: Path, arguments: list[str], inside: Rec
 
 
 def test_json_is_the_run_s_file(ran: Path) -> None:
-    done = recall(ran, "score", "--format", "json")
+    done = recall(ran, "score", "--json")
     found = json.loads(done.out)
     assert found == json.loads((artifacts(ran) / "scorecard.json").read_text(encoding="utf-8"))
     assert found["counts"] == {"passed": 1, "failed": 1, "error": 1, "skipped": 1}
@@ -126,33 +126,33 @@ def test_fail_on_cases_that_were_not_run(ran: Path, inside: Recall) -> None:
 
 
 def test_fail_on_is_an_exit_code_of_the_process(ran: Path) -> None:
-    done = recall(ran, "score", "--fail-on", "failure", "--format", "json")
+    done = recall(ran, "score", "--fail-on", "failure", "--json")
     assert (done.code, done.err) == (1, BLOCKS.format("failed"))
     assert json.loads(done.out)["counts"]["failed"] == 1
 
 
-@pytest.mark.parametrize("command", ["score", "apply"])
-def test_no_such_run(ran: Path, command: str, inside: Recall) -> None:
+@pytest.mark.parametrize("command", [("score",), ("state", "apply")], ids=["score", "apply"])
+def test_no_such_run(ran: Path, command: tuple[str, ...], inside: Recall) -> None:
     name = run_of(ran).name
-    done = inside(ran, command, name[:-1] + "x")
+    done = inside(ran, *command, name[:-1] + "x")
     assert done == (2, "", f"recall: no run '{name[:-1]}x'; did you mean `{name}`?\n")
 
 
-@pytest.mark.parametrize("command", ["score", "apply"])
-def test_no_run_yet(project: Path, command: str, inside: Recall) -> None:
-    done = inside(project, command, "latest")
+@pytest.mark.parametrize("command", [("score",), ("state", "apply")], ids=["score", "apply"])
+def test_no_run_yet(project: Path, command: tuple[str, ...], inside: Recall) -> None:
+    done = inside(project, *command, "latest")
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("eval/_artifacts: no run yet; run `pytest -p recall` first\n")
 
 
-@pytest.mark.parametrize("command", ["score", "apply"])
+@pytest.mark.parametrize("command", [("score",), ("state", "apply")], ids=["score", "apply"])
 @pytest.mark.parametrize(
     "content",
     [b"", b"hello\n", b"\xff\n", b"{}\n", b"[]\n", b'{"kind":"run","version":9}\n', b"\x00\n", b"[" * 99_999 + b"\n"],
 )
-def test_not_a_journal(ran: Path, command: str, content: bytes, inside: Recall) -> None:
+def test_not_a_journal(ran: Path, command: tuple[str, ...], content: bytes, inside: Recall) -> None:
     (run_of(ran) / "trials.jsonl").write_bytes(content)
-    done = inside(ran, command, "latest")
+    done = inside(ran, *command, "latest")
     assert (done.code, done.out) == (2, "")
     assert "trials.jsonl" in done.err
     assert len(done.err.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""`recall select`: the slice of a day, printed and written, but not run."""
+"""`recall schedule select`: the slice of a day, printed and written, but not run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pytest_recall.schedule.state_file import State
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, ROWS, TODAY, files, recall, run_evals
 
-ON = ("select", "--date", DATE)
+ON = ("schedule", "select", "--date", DATE)
 
 
 def ids(text: str) -> list[str]:
@@ -70,8 +70,8 @@ def test_chosen(project: Path, arguments: list[str], chosen: set[str], inside: R
 
 
 def test_another_day(project: Path, inside: Recall) -> None:
-    assert "later" in ids(inside(project, "select", "--date", "2026-03-22").out)
-    early = inside(project, "select", "--date", "2026-03-01")
+    assert "later" in ids(inside(project, "schedule", "select", "--date", "2026-03-22").out)
+    early = inside(project, "schedule", "select", "--date", "2026-03-01")
     assert set(ids(early.out)) == {"crash", "skipped"}
     assert "not run: 3 not due until 2026-03-09" in early.err
 

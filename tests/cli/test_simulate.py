@@ -1,4 +1,4 @@
-"""`recall simulate`: both schedules through made-up months, with what that rests on."""
+"""`recall schedule simulate`: both schedules through made-up months, with what that rests on."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests.cli.test_score import run_of
 
 SHORT = ("--days", "20", "--seeds", "2")
 
+SIMULATE = ("schedule", "simulate")
+
 
 @pytest.fixture
 def tagged(project: Path) -> Path:
@@ -34,7 +36,7 @@ def tagged(project: Path) -> Path:
 
 def test_it_says_what_each_schedule_comes_to_and_what_that_rests_on(tagged: Path, inside: Recall) -> None:
     before = files(tagged)
-    done = inside(tagged, "simulate", *SHORT, "--usd", "0.04", "--drift", "1/40", "--slice", "7", "--nightly", "5")
+    done = inside(tagged, *SIMULATE, *SHORT, "--usd", "0.04", "--drift", "1/40", "--slice", "7", "--nightly", "5")
     assert done.code == 0
     head, *lines = done.out.splitlines()
     assert head.split() == ["literal", "lottery"]
@@ -56,7 +58,7 @@ def test_the_installed_command_gives_the_same_each_time(tagged: Path) -> None:
 
     def run(hashes: str) -> str:
         env = {**environment(), "PYTHONHASHSEED": hashes}
-        command = [str(script), "simulate", *SHORT, "--json"]
+        command = [str(script), *SIMULATE, *SHORT, "--json"]
         done = subprocess.run(command, cwd=tagged, env=env, capture_output=True, encoding="utf-8", check=True)
         return done.stdout
 
@@ -80,25 +82,25 @@ def test_the_price_is_that_of_the_runs_on_record(ran: Path, inside: Recall) -> N
     trial["calls"] = [Call("agent", "live", "m", cost=0.25).to_json()]
     path.write_text("".join(json.dumps(line) + "\n" for line in [lines[0], *[trial] * 20]), encoding="utf-8")
 
-    done = inside(ran, "simulate", *SHORT)
+    done = inside(ran, *SIMULATE, *SHORT)
     assert re.search(r"trial \(--usd\) +\$0.25  estimated: trials with a price: 20, without: 0\n", done.out)
     assert "assumed: the runs have too little: pull requests: 0, days: 1, runs: 1\n" in done.out
 
 
 def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside: Recall) -> None:
     (tagged / "eval" / "rubric.yaml").write_text("owner: us\nconfirm: 2of3\nnightly_max_cases: 9\n", encoding="utf-8")
-    done = inside(tagged, "simulate", *SHORT)
+    done = inside(tagged, *SIMULATE, *SHORT)
     assert "a fail counts if 2 of up to 3 trials fail" in done.out
     assert "; 9 due in a night." in done.out
     assert "lottery: 25 in a pull request; 9 in a night, first those that did not run for 7 days." in done.out
-    done = inside(tagged, "simulate", *SHORT, "--confirm", "never", "--stalest", "never", "--late")
+    done = inside(tagged, *SIMULATE, *SHORT, "--confirm", "never", "--stalest", "never", "--late")
     assert "nights after the day's pull requests; a fail counts at once." in done.out
     assert "; 9 in a night.\n" in done.out
 
 
 def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) -> None:
     pytest.importorskip("matplotlib")
-    done = inside(tagged, "simulate", *SHORT, "--plot", "a.png")
+    done = inside(tagged, *SIMULATE, *SHORT, "--plot", "a.png")
     assert done.err.endswith("recall: drew a.png\n")
     assert (tagged / "a.png").read_bytes().startswith(b"\x89PNG")
 
@@ -117,7 +119,7 @@ def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) 
     ],
 )
 def test_wrong_values_are_refused(project: Path, inside: Recall, wrong: tuple[str, ...], said: str) -> None:
-    done = inside(project, "simulate", *wrong)
+    done = inside(project, *SIMULATE, *wrong)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert done.err.count("\n") == 1
@@ -125,5 +127,5 @@ def test_wrong_values_are_refused(project: Path, inside: Recall, wrong: tuple[st
 
 def test_without_cases_there_is_nothing_to_simulate(project: Path, inside: Recall) -> None:
     (project / "eval" / "cases.yaml").write_text("", encoding="utf-8")
-    done = inside(project, "simulate")
+    done = inside(project, *SIMULATE)
     assert done == (2, "", "recall: eval: no cases; write some, or name their files with --files\n")

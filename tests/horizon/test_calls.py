@@ -62,7 +62,7 @@ class TestBudget:
     def test_what_cannot_be_paid_for_is_not_asked_and_asked_with_a_new_budget(
         self, served: Grader, capsys: pytest.CaptureFixture[str], parallelism: str
     ) -> None:
-        assert main([*RUN, "--out", "out", "--budget", "0.15", "--parallelism", parallelism]) == 2
+        assert main([*RUN, "--out", "out", "--budget", "0.15", "--concurrency", parallelism]) == 2
         made = len(served.bodies)
         assert 15 <= made <= 15 + int(parallelism) - 1
         assert len(lines()) == made
@@ -75,13 +75,13 @@ class TestBudget:
         found = result()["metadata"]
         assert (found["unasked"], found["stopped"]) == (40 - made, "the budget of $0.15 is spent")
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint", "checkpoint"]
-        more = ("--resume", "out", "--budget", "1", "--parallelism", parallelism)
+        more = ("--resume", "out", "--budget", "1", "--concurrency", parallelism)
         assert main([*RUN, *more]) == 0
         assert (len(served.bodies), len(lines())) == (40, 40)
         assert "unasked" not in result()["metadata"]
         assert "stopped" not in result()["metadata"]
         assert result()["metadata"]["usd"] == 0.4
-        assert main([*RUN, "--out", "whole", "--parallelism", parallelism]) == 0
+        assert main([*RUN, "--out", "whole", "--concurrency", parallelism]) == 0
         assert scores("out") == scores("whole")
 
     def test_an_answer_that_cannot_be_judged_is_not_written_down(self, served: Grader) -> None:
@@ -143,7 +143,7 @@ class TestRecordings:
         assert len(list(folder.iterdir())) == len(served.bodies) == 40
         served.close()
         monkeypatch.delenv("OPENAI_API_KEY")
-        assert main([*REPLAY, "--out", "replayed", "--parallelism", "3"]) == 0
+        assert main([*REPLAY, "--out", "replayed", "--concurrency", "3"]) == 0
         assert scores("replayed") == scores("live")
         found = result("replayed")["metadata"]
         assert (found["replayed"], found["usd"]) == (True, 0)

@@ -72,7 +72,7 @@ def test_of_the_published_configuration_labels_are_kept_and_the_rest_is_told() -
         (Given(run={"judgeMemoryWindow": 99}), {}, "--judge-memory-window: input should be less than or equal to 30"),
         (Given(folder=HERE, persona="clerk"), {}, "--persona: is the persona's folder, and says it all; remove"),
         (Given(folder=HERE), {}, "/here: no such folder; `recall bench create-persona` makes one"),
-        (Given(run={"parallelism": 0}), {}, "--parallelism: input should be greater than or equal to 1; got 0"),
+        (Given(run={"parallelism": 0}), {}, "--concurrency: input should be greater than or equal to 1; got 0"),
     ],
 )
 def test_mistakes_are_one_sentence(given: Given, parts: dict[str, Any], said: str) -> None:

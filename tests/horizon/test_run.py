@@ -240,7 +240,7 @@ def test_a_run_that_has_asked_nothing_is_none(tmp_path: Path) -> None:
 def test_several_questions_at_once_come_to_the_same(tmp_path: Path) -> None:
     write_project(tmp_path)
     one = ran()
-    assert main([*RUN[:-1], "four", "--parallelism", "4"]) == 0
+    assert main([*RUN[:-1], "four", "--concurrency", "4"]) == 0
     four = json.loads(Path("four/result.json").read_text())
     assert timeless(four) == timeless(one)
 
@@ -286,7 +286,7 @@ def test_the_journal_is_one_that_other_commands_read(tmp_path: Path, capsys: pyt
     assert "3 failed, 9 passed" in capsys.readouterr().out
     assert main(["compare", "out", "other", "--fail-on", "never"]) == 0
     assert "12 cases with a verdict in both" in capsys.readouterr().out
-    assert main(["cost", "out", "--json"]) == 0
+    assert main(["cassettes", "cost", "out", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["total"]["calls"] == 12 + 3, "those of the judge and of the appellate"
     record = read_journal(tmp_path / "out")
     assert [one.label for one in record.told] == ["3d", "6d"]
@@ -301,7 +301,7 @@ KILLS = 6
 def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path, parallelism: str) -> None:
     write_project(tmp_path, MINE("Slow"))
     draw = random.Random(parallelism)
-    command = [sys.executable, "-m", "pytest_recall", *RUN, "--parallelism", parallelism]
+    command = [sys.executable, "-m", "pytest_recall", *RUN, "--concurrency", parallelism]
     for _ in range(KILLS):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             wanted = len(lines()) + draw.randrange(1, 7) if Path("out/questions.jsonl").exists() else 1
@@ -312,7 +312,7 @@ def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path, p
                     break
                 time.sleep(0.005)
     assert len(lines()) < ASKED
-    found = ran("--parallelism", parallelism)
+    found = ran("--concurrency", parallelism)
     keys = [(one["checkpoint"], one["qa"]["id"]) for one in lines()]
     assert len(keys) == len(set(keys)) == ASKED, "nothing was asked twice, and nothing was left out"
     assert main([*RUN[:-1], "whole"]) == 0

@@ -192,7 +192,7 @@ def test_neither_the_state_nor_the_exit_code_hears_of_them(pytester: pytest.Pyte
     assert beside.slice().keys() == {"a", "b"}
     assert {(trial.evidence, trial.row) for trial in beside.journal().trials if trial.arm} == {(False, None)}
     assert beside.recall("score", "latest", "--fail-on", "regression").ret == 0
-    assert beside.recall("apply", "latest").ret == 0
+    assert beside.recall("state", "apply", "latest").ret == 0
     assert beside.state_text() == state
 
 
@@ -270,14 +270,14 @@ def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
     assert {key: trial.answer for key, trial in trials(checkout).items()} == recorded
     assert {trial.source for (_, arm), trial in trials(checkout).items() if arm} == {"replayed"}
     assert "baseline error" not in ends(result)
-    assert checkout.recall("cassette", "verify").ret == 0
-    listed = checkout.recall("cassette", "list").stdout.str()
+    assert checkout.recall("cassettes", "verify").ret == 0
+    listed = checkout.recall("cassettes", "list").stdout.str()
     assert "one/early (baseline no-memory)" in listed
     assert "orphan" not in listed
-    assert "nothing to delete" in checkout.recall("cassette", "prune").stdout.str()
+    assert "nothing to delete" in checkout.recall("cassettes", "prune").stdout.str()
     checkout.forget()
     assert (
-        "deleted 8 cassettes" in project.with_cases(case("new")).at(pytester).recall("cassette", "prune").stdout.str()
+        "deleted 8 cassettes" in project.with_cases(case("new")).at(pytester).recall("cassettes", "prune").stdout.str()
     )
 
 

@@ -35,7 +35,7 @@ def test_an_estimate_after_it_knows_the_price_by_batch_and_without(pytester: pyt
     checkout = project(service, "return openai_sync(question)").at(pytester)
     run(checkout).assert_outcomes(passed=6)
     told = {
-        options: recall(checkout.path, "estimate", "--mode", "all", *options).out.splitlines()[:2]
+        options: recall(checkout.path, "schedule", "estimate", "--mode", "all", *options).out.splitlines()[:2]
         for options in ((), ("--batch",))
     }
     assert told[()][0].startswith("6 cases: about $6.00, at list price")

@@ -57,7 +57,7 @@ def test_shards_share_the_questions(pytester: pytest.Pytester, workers: tuple[st
         checkout.run(FILE, f"--recall-shard={number}/3", *workers)
         found.append(checkout.outcomes())
     assert [len(one) for one in found] == [8, 7, 7]
-    assert checkout.recall("merge", "eval/_artifacts").ret == 0
+    assert checkout.recall("ci", "merge", "eval/_artifacts").ret == 0
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
 
 
@@ -185,7 +185,7 @@ def test_the_scorecard_has_the_table_of_a_membench(
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
     assert f"<summary>Datasets</summary>\n\n`{FILE}`: 22 questions\n\n| category | n | error | not judged |" in page
     capsys.readouterr()
-    assert main(["membench", "run", "--dataset", "locomo", "sample", "--json"]) == 0
+    assert main(["memory", "run", "--dataset", "locomo", "sample", "--json"]) == 0
     alone = json.loads(capsys.readouterr().out)
     assert checkout.scorecard()["datasets"] == {FILE: {"all": alone["all"], "categories": alone["categories"]}}
 
@@ -198,7 +198,7 @@ def test_a_scorecard_that_is_made_again_has_the_same_table(
     before = checkout.scorecard()["datasets"]
     assert before[FILE]["all"]["n"] == 6
     capsys.readouterr()
-    assert main(["score", "latest", "--format", "json"]) == 0
+    assert main(["score", "latest", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["datasets"] == before
 
 

@@ -26,7 +26,7 @@ def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str
     [
         (
             state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n"),
-            "eval/recall.yaml:6: merge-conflict marker; run `recall resolve`, then run again",
+            "eval/recall.yaml:6: merge-conflict marker; run `recall state resolve`, then run again",
         ),
         (
             state_yaml(a=row(2)).replace("box: 2", "box: 9"),
@@ -174,11 +174,11 @@ def agent():
     checkout = ECHOING.with_agent(source).with_cases(case("a")).at(pytester)
     result = checkout.run("eval", "--color=yes", *workers)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    [said] = [line for line in result.outlines if "recall apply" in line]
+    [said] = [line for line in result.outlines if "recall state apply" in line]
     assert said.startswith("\x1b[31m")
     assert "eval/recall.yaml: not written (" in said
     run = checkout.artifacts.runs()[-1].name
-    assert f"; correct that, then `recall apply {run}`" in said
+    assert f"; correct that, then `recall state apply {run}`" in said
     result.stdout.fnmatch_lines(["*= recall scorecard =*", "new          1"])
     assert checkout.scorecard()["counts"] == {"passed": 1}
 
@@ -196,7 +196,7 @@ def agent():
     checkout = ECHOING.with_agent(source).with_cases(case("a")).at(pytester)
     checkout.run("eval")
     (checkout.path / "eval/recall.yaml").unlink()
-    assert checkout.recall("apply", "latest").ret == 0
+    assert checkout.recall("state", "apply", "latest").ret == 0
     assert checkout.boxes() == {"a": 1}
 
 

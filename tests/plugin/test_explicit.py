@@ -78,10 +78,10 @@ def test_a_failed_case_is_not_said_to_move(pytester: pytest.Pytester) -> None:
 def test_apply_refuses_an_explicit_run_unless_told_otherwise(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
     checkout.run("eval/cases.yaml::wip")
-    refused = checkout.recall("apply", "latest")
+    refused = checkout.recall("state", "apply", "latest")
     assert refused.ret == 2
     assert checkout.boxes() == {"late": 3, "wip": 4}
-    assert checkout.recall("apply", "latest", "--explicit").ret == 0
+    assert checkout.recall("state", "apply", "latest", "--explicit").ret == 0
     assert checkout.boxes() == {"late": 3, "wip": 1}
 
 

@@ -47,7 +47,7 @@ def test_a_merge_takes_none_in(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
     for name, one in sides.items():
         Path(checkout.path, name).write_text(state_yaml(a=one), encoding="utf-8")
-    done = checkout.recall("merge-driver", "base", "ours", "theirs", "eval/recall.yaml")
+    done = checkout.recall("state", "merge-driver", "base", "ours", "theirs", "eval/recall.yaml")
     assert done.ret == 1
     (said,) = done.errlines
     assert said.startswith(f"recall: eval/recall.yaml: `a` was last tested on {ahead(40)}, which is after {ahead(0)}: ")

@@ -85,7 +85,7 @@ def test_ctrl_c_on_the_running_process(pytester: pytest.Pytester) -> None:
     assert process.returncode == INTERRUPTED
     assert b"recall scorecard" in output
     assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
-    assert checkout.recall("apply", "latest").outlines[0].endswith("already in eval/recall.yaml")
+    assert checkout.recall("state", "apply", "latest").outlines[0].endswith("already in eval/recall.yaml")
     assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
 
 

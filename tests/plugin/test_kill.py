@@ -43,7 +43,7 @@ def finished(checkout: Checkout) -> set[str]:
 
 
 class TestWholeRun:
-    """SIGKILL of the run itself; `recall apply` folds what had finished, exactly once."""
+    """SIGKILL of the run itself; `recall state apply` folds what had finished, exactly once."""
 
     def test_the_journal_holds_what_had_finished(self, pytester: pytest.Pytester) -> None:
         checkout = dying(DYING["sigkill"]).at(pytester)
@@ -52,7 +52,7 @@ class TestWholeRun:
         assert finished(checkout) == {f"c{number}" for number in range(6)}
         assert checkout.journal().exit_code is None
         assert checkout.state_text() == before
-        checkout.recall("apply", "latest")
+        checkout.recall("state", "apply", "latest")
         card = checkout.scorecard()
         assert card["counts"] == {"passed": 6, "not run": 1}, "`apply` writes the scorecard that the run could not"
         assert card["exit_code"] is None
@@ -62,12 +62,12 @@ class TestWholeRun:
         # Two passes take a new case to box 2, so that folding twice would show.
         checkout = dying(DYING["sigkill"]).with_state(die=row(4, 4), c0=row(2)).at(pytester)
         checkout.run_apart("eval", "--recall-pr=17", "--recall-mode=all")
-        first = checkout.recall("apply", "latest")
+        first = checkout.recall("state", "apply", "latest")
         assert first.ret == 0
         assert checkout.boxes() == {"die": 4, "c0": 3, **{f"c{number}": 1 for number in range(1, 6)}}
         assert checkout.state()["c0"].last_pr == "17"
         once = checkout.state_text()
-        second = checkout.recall("apply", "latest")
+        second = checkout.recall("state", "apply", "latest")
         assert second.ret == 0
         second.stdout.fnmatch_lines(["*: already in eval/recall.yaml"])
         assert checkout.state_text() == once
@@ -84,7 +84,7 @@ class TestWholeRun:
         checkout.run_apart("eval")
         journal = checkout.artifacts.runs()[-1] / NAME
         journal.write_bytes(journal.read_bytes()[:-20])
-        assert checkout.recall("apply", "latest").ret == 0
+        assert checkout.recall("state", "apply", "latest").ret == 0
         assert checkout.boxes() == {"c5": 2, "die": 4, **{f"c{number}": 3 for number in range(5)}}
 
     def test_the_next_run_starts_where_the_killed_one_did(
@@ -97,7 +97,7 @@ class TestWholeRun:
         assert checkout.boxes() == {"die": 5, **{f"c{number}": 3 for number in range(6)}}
         # The killed run comes second now: its passes are early ones, and promote nothing.
         first = checkout.artifacts.runs()[0]
-        assert checkout.recall("apply", first.name).ret == 0
+        assert checkout.recall("state", "apply", first.name).ret == 0
         assert checkout.boxes() == {"die": 5, **{f"c{number}": 3 for number in range(6)}}
 
     def test_with_workers_what_had_reached_the_controller_is_folded(self, pytester: pytest.Pytester) -> None:
@@ -106,7 +106,7 @@ class TestWholeRun:
         # The last case is dealt out only when the controller has heard of earlier ones.
         done = finished(checkout)
         assert done
-        assert checkout.recall("apply", "latest").ret == 0
+        assert checkout.recall("state", "apply", "latest").ret == 0
         boxes = {f"c{number}": 3 if f"c{number}" in done else 2 for number in range(6)}
         assert checkout.boxes() == {"die": 4, **boxes}
 

@@ -137,7 +137,7 @@ def test_a_change_that_cannot_be_known_is_one_sentence(pytester: pytest.Pytester
 
 def test_the_command_and_the_script_choose_as_the_run_does(pytester: pytest.Pytester) -> None:
     checkout = branch(SET, pytester)
-    done = checkout.recall("select", "--date", "2026-03-10", "--near", "git:main", "--seed", "7")
+    done = checkout.recall("schedule", "select", "--date", "2026-03-10", "--near", "git:main", "--seed", "7")
     assert done.errlines == [
         "recall: pr 2026-03-10, seed 7: 6 of 20 cases (4 near, 2 in turn); not run: 14 not drawn",
         "recall: near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since main",
@@ -207,7 +207,9 @@ def test_observing_runs_everything_and_says_what_the_slice_would_have_missed(
     assert checkout.boxes()["bare-3"] == checkout.boxes()["fee-1"] == 1
     header = checkout.journal().header
     assert (header.mode, len(header.observed), len(header.picks)) == ("observe", 6, 20)
-    told = checkout.recall("select", "--date", "2026-03-10", "--near", "fees", "--seed", "1", "--mode", "pr")
+    told = checkout.recall(
+        "schedule", "select", "--date", "2026-03-10", "--near", "fees", "--seed", "1", "--mode", "pr"
+    )
     assert told.ret == 0
     assert checkout.scorecard()["observed"] == {
         "run": header.run,

@@ -432,7 +432,7 @@ def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
 
 def test_the_journal_and_the_schema_know_the_fields(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
-    schema = json.loads(checkout.recall("schema", "cases").stdout.str())
+    schema = json.loads(checkout.recall("check", "--schema", "cases").stdout.str())
     fields = schema["$defs"]["Case"]["properties"]
     assert {"memory", "limit", "context", "evidence"} <= set(fields)
     assert set(schema["$defs"]["MemoryPart"]["properties"]) == {"facts", "sessions"}

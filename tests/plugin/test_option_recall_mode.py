@@ -96,7 +96,7 @@ def test_today_yaml_says_what_was_chosen_from_what_and_why(pytester: pytest.Pyte
 
 def test_recall_select_writes_the_slice_that_the_run_then_has(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
-    assert checkout.recall("select", "--mode", "pr", "--date", "2026-03-10", "--seed", "x").ret == 0
+    assert checkout.recall("schedule", "select", "--mode", "pr", "--date", "2026-03-10", "--seed", "x").ret == 0
     selected = (checkout.artifacts.folder / "today.yaml").read_text()
     checkout.run("eval", "--recall-seed", "x")
     assert (checkout.artifacts.folder / "today.yaml").read_text() == selected
@@ -216,5 +216,7 @@ class TestBaseState:
         checkout = SET.with_files({"base.yaml": "<<<<<<< ours\n"}).at(pytester)
         result = checkout.run("eval", "--recall-base-state=base.yaml")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["ERROR: base.yaml:1: merge-conflict marker; run `recall resolve`, then run again"])
+        result.stderr.fnmatch_lines(
+            ["ERROR: base.yaml:1: merge-conflict marker; run `recall state resolve`, then run again"]
+        )
         assert checkout.asked() == []

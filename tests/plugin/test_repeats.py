@@ -149,7 +149,7 @@ class TestConfirm:
         made = project(spelled("a", "fe"), rubric="confirm: 2of3\n").with_agent(source)
         checkout = made.with_state(a=row(3, 3)).at(pytester)
         checkout.run_apart("eval")
-        done = checkout.recall("apply", "latest")
+        done = checkout.recall("state", "apply", "latest")
         assert done.ret == 0, done.stderr.str()
         assert checkout.boxes() == {"a": 3}
 
@@ -170,7 +170,7 @@ class TestRecording:
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         result.assert_outcomes(passed=2)
         assert [trial.answer.text for trial in checkout.journal().trials if trial.answer] == first
-        listed = checkout.recall("cassette", "list").stdout.str()
+        listed = checkout.recall("cassettes", "list").stdout.str()
         assert "one/a (trial 3)" in listed
         assert "orphan" not in listed
 

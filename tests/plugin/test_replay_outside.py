@@ -268,7 +268,7 @@ def agent(shared):
         result.stdout.fnmatch_lines(
             ["spent nothing, replayed 4 calls*", "  (fixtures): spent nothing, replayed 3 calls*"]
         )
-        checkout.recall("cost").stdout.fnmatch_lines(["(fixtures)* 3 *", "total* 4 *"])
+        checkout.recall("cassettes", "cost").stdout.fnmatch_lines(["(fixtures)* 3 *", "total* 4 *"])
 
 
 class TestChildProcesses:

@@ -152,7 +152,7 @@ return answered
     ) -> None:
         checkout = talkative(upstream).at(pytester)
         killed(checkout, monkeypatch, "c5")
-        checkout.recall("apply", "latest")
+        checkout.recall("state", "apply", "latest")
         assert len(checkout.boxes()) == 5
         checkout.run("eval", "--recall-resume")
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
@@ -382,7 +382,7 @@ class TestEnded:
         result.assert_outcomes(passed=4)
         assert checkout.journal().header.shard == "1/2"
         assert checkout.boxes() == dict.fromkeys(NAMES, 2)
-        assert checkout.recall("merge", "eval/_artifacts").ret == 2
+        assert checkout.recall("ci", "merge", "eval/_artifacts").ret == 2
 
 
 class TestRefused:
@@ -470,7 +470,7 @@ class TestRefused:
     def test_a_run_that_was_joined_from_shards(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("a"), case("b")).at(pytester)
         checkout.run("eval", "--recall-shard=1/2")
-        checkout.recall("merge", "eval/_artifacts")
+        checkout.recall("ci", "merge", "eval/_artifacts")
         result = checkout.run("eval", "--recall-resume")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert any("resume the shard that was cut off" in line for line in result.errlines)

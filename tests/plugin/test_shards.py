@@ -1,4 +1,4 @@
-"""`--recall-shard`: jobs that share one slice, and the one run that `recall merge` makes of them."""
+"""`--recall-shard`: jobs that share one slice, and the one run that `recall ci merge` makes of them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class TestEmpty:
         assert [result.ret for result in results] == [0, 0]
         results[1].stdout.fnmatch_lines(["recall: pr *: 1 of 1 case (1 new); shard 2 of 2 runs none of these 1"])
         assert checkout.asked() == ["only"]
-        assert checkout.recall("merge", "eval/_artifacts").ret == 0
+        assert checkout.recall("ci", "merge", "eval/_artifacts").ret == 0
 
     def test_so_is_one_of_an_explicit_choice(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("only")).at(pytester)
@@ -163,14 +163,14 @@ class TestOption:
 
 
 class TestMerged:
-    """What `recall merge` makes of them."""
+    """What `recall ci merge` makes of them."""
 
     def test_it_is_the_run_without_shards(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
         before = checkout.state_text()
         shards(checkout, 3, "eval")
         assert checkout.state_text() == before
-        result = checkout.recall("merge", "eval/_artifacts", "--apply")
+        result = checkout.recall("ci", "merge", "eval/_artifacts", "--apply")
         assert result.ret == 0
         result.stdout.fnmatch_lines(["*: 7 finished trials; 7 rows of eval/recall.yaml changed"])
         joined, state, card = checkout.journal(), checkout.state_text(), checkout.scorecard()
@@ -187,19 +187,19 @@ class TestMerged:
     def test_a_shard_by_itself_is_not_applied(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
         (result,) = shards(checkout, 1, "eval")
-        result.stdout.fnmatch_lines(["eval/recall.yaml: left alone by shard 1/1; `recall merge --apply` folds all*"])
-        result = checkout.recall("apply", "latest")
+        result.stdout.fnmatch_lines(["eval/recall.yaml: left alone by shard 1/1; `recall ci merge --apply` folds all*"])
+        result = checkout.recall("state", "apply", "latest")
         assert result.ret == 2
-        result.stderr.fnmatch_lines(["*: is shard 1/1 of a run; join all of them with `recall merge --apply`"])
+        result.stderr.fnmatch_lines(["*: is shard 1/1 of a run; join all of them with `recall ci merge --apply`"])
 
     def test_merging_again_changes_nothing(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
         shards(checkout, 2, "eval")
         runs = [str(folder) for folder in checkout.artifacts.runs()]
-        checkout.recall("merge", *runs, "--apply")
+        checkout.recall("ci", "merge", *runs, "--apply")
         folder, state = checkout.artifacts.runs()[-1], checkout.state_text()
         text = (folder / NAME).read_bytes()
-        result = checkout.recall("merge", *runs[::-1], runs[0], "--apply")
+        result = checkout.recall("ci", "merge", *runs[::-1], runs[0], "--apply")
         assert result.ret == 0
         result.stdout.fnmatch_lines([f"{folder.name}: already in eval/recall.yaml"])
         assert (folder / NAME).read_bytes() == text
@@ -213,7 +213,7 @@ class TestMerged:
         for number in (1, 2):
             checkout.run("eval", f"--recall-shard={number}/2")
             shutil.move(checkout.artifacts.folder, tmp_path / "downloaded" / f"job-{number}" / "eval" / "_artifacts")
-        assert checkout.recall("merge", str(tmp_path / "downloaded"), "--apply").ret == 0
+        assert checkout.recall("ci", "merge", str(tmp_path / "downloaded"), "--apply").ret == 0
         assert checkout.boxes() == {**dict.fromkeys(NAMES[:-1], 3), NAMES[-1]: 1}
 
     def test_a_lost_shard_leaves_its_rows_alone_and_is_named(self, pytester: pytest.Pytester) -> None:
@@ -222,7 +222,7 @@ class TestMerged:
         first, *rest = checkout.artifacts.runs()
         lost = {case_id for case_id, _ in read_journal(first).header.picks}
         shutil.rmtree(first)
-        result = checkout.recall("merge", *map(str, rest), "--apply")
+        result = checkout.recall("ci", "merge", *map(str, rest), "--apply")
         assert result.ret == 2
         assert result.outlines[1] == "partial: 3 of 7 chosen cases not run: shard 1 of 3 is missing: 3 cases not run"
         assert {name: row for name, row in checkout.state().items() if name in lost} == {
@@ -241,8 +241,8 @@ class TestMerged:
         checkout = project().at(pytester)
         shards(checkout, 2, "eval")
         first, second = map(str, checkout.artifacts.runs())
-        checkout.recall("merge", second, "--apply")
-        result = checkout.recall("merge", first, second, "--apply")
+        checkout.recall("ci", "merge", second, "--apply")
+        result = checkout.recall("ci", "merge", first, second, "--apply")
         assert result.ret == 0
         assert checkout.boxes() == {**dict.fromkeys(NAMES[:-1], 3), NAMES[-1]: 1}
         assert len(checkout.artifacts.runs()) == 3
@@ -251,7 +251,7 @@ class TestMerged:
         checkout = project().at(pytester)
         checkout.run("eval", "--recall-shard=1/2")
         checkout.run("eval", "--recall-shard=2/2", day="2026-03-11")
-        result = checkout.recall("merge", "eval/_artifacts")
+        result = checkout.recall("ci", "merge", "eval/_artifacts")
         assert result.ret == 2
         (sentence,) = result.errlines
         assert "(shard 1/2) and " in sentence
@@ -264,11 +264,11 @@ class TestMerged:
         checkout = project().at(pytester)
         checkout.run("eval", "--recall-mode=all")
         (whole,) = checkout.artifacts.runs()
-        result = checkout.recall("merge", str(whole))
+        result = checkout.recall("ci", "merge", str(whole))
         assert result.ret == 2
         result.stderr.fnmatch_lines(["recall: *: is no shard of a run; leave it out"])
         shards(checkout, 1, "eval")
-        result = checkout.recall("merge", "eval/_artifacts")
+        result = checkout.recall("ci", "merge", "eval/_artifacts")
         assert result.ret == 0
         result.stdout.fnmatch_lines(["1 run that is no shard was passed over"])
 
@@ -276,18 +276,18 @@ class TestMerged:
         checkout = project().at(pytester)
         shards(checkout, 2, "eval")
         for _ in range(2):
-            assert checkout.recall("merge", "eval/_artifacts", "-o", "joined").ret == 0
+            assert checkout.recall("ci", "merge", "eval/_artifacts", "-o", "joined").ret == 0
         assert len(read_journal(checkout.path / "joined").trials) == 7
         assert len(checkout.artifacts.runs()) == 2
-        assert checkout.recall("merge", "eval/_artifacts", "-o", "eval").ret == 2
+        assert checkout.recall("ci", "merge", "eval/_artifacts", "-o", "eval").ret == 2
         (run, _) = checkout.artifacts.runs()
-        assert checkout.recall("merge", "eval/_artifacts", "-o", str(run)).ret == 2
+        assert checkout.recall("ci", "merge", "eval/_artifacts", "-o", str(run)).ret == 2
 
     def test_cases_that_were_chosen_by_hand_need_a_word_to_be_applied(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
         before = checkout.state_text()
         shards(checkout, 2, "eval", "-k", "c1 or c2")
-        assert checkout.recall("merge", "eval/_artifacts", "--apply").ret == 2
+        assert checkout.recall("ci", "merge", "eval/_artifacts", "--apply").ret == 2
         assert checkout.state_text() == before
-        assert checkout.recall("merge", "eval/_artifacts", "--apply", "--explicit").ret == 0
+        assert checkout.recall("ci", "merge", "eval/_artifacts", "--apply", "--explicit").ret == 0
         assert checkout.boxes()["c1"] == 3

@@ -204,7 +204,7 @@ def test_line_ends_that_git_has_changed(path: Path) -> None:
 )
 def test_a_file_of_somebody_else(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-    message = f"{NAME}:1: not a cassette; import it with `recall cassette import`, or record it again"
+    message = f"{NAME}:1: not a cassette; import it with `recall cassettes import`, or record it again"
     assert problem(lambda: opened(path)) == message
     assert problem(lambda: read_header(path, NAME)) == message
 

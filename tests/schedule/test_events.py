@@ -78,7 +78,7 @@ def test_the_fold_is_that_of_the_runs_one_after_the_other(known: dict[str, Row],
 @unhurried
 @given(few_rows, runs)
 def test_events_may_be_folded_day_by_day(known: dict[str, Row], files: dict[str, Events]) -> None:
-    """As `recall fold` does: the older ones first, the rest another time."""
+    """As `recall state fold` does: the older ones first, the rest another time."""
     middle = date(2026, 6, 1)
     old = {name: one for name, one in files.items() if one.date <= middle}
     new = {name: one for name, one in files.items() if one.date > middle}

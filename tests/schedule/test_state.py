@@ -209,7 +209,7 @@ def test_rows_are_not_changed_below_events_that_wait(place: Place) -> None:
     runs(place, "passed")
     place.rubric.write_text("owner: ana\n", encoding="utf-8")
     run = journal(place, trial("b"))
-    with pytest.raises(RecallError, match=r"^eval/events: 1 event file is .*run `recall fold --keep-days 0`"):
+    with pytest.raises(RecallError, match=r"^eval/events: 1 event file is .*run `recall state fold --keep-days 0`"):
         finish.apply(place, run)
     compact(place, TODAY, 0, write=True)
     finish.apply(place, run)

@@ -223,7 +223,7 @@ def test_bad_row(fields: str, words: str) -> None:
         (
             HEADER + f"  a:\n<<<<<<< ours\n    {{{FIELDS}}}\n=======\n",
             6,
-            "merge-conflict marker; run `recall resolve`, then run again",
+            "merge-conflict marker; run `recall state resolve`, then run again",
         ),
         (HEADER + f"  a:\n    {{{FIELDS}}}\n=======\n", 8, "could not find expected ':'"),
         (HEADER + f"  a:\n    {{{FIELDS}, x: !!str y}}\n", 6, "the tag `tag:yaml.org,2002:str` is not allowed"),

@@ -1,4 +1,4 @@
-"""The command line `recall`: one file per command, over the same core as the plugin."""
+"""The command line `recall`: its commands, each in a module, over the same decisions as the plugin."""
 
 from __future__ import annotations
 
@@ -6,74 +6,82 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
+from typing import Any, NamedTuple
 
 from pytest_recall.cli.arguments import Parser
+from pytest_recall.cli.bench import BENCH, BENCH_DETAILS
 from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
 
-COMMANDS = (
-    "init",
-    "import",
-    "select",
-    "estimate",
-    "simulate",
-    "backtest",
-    "status",
-    "score",
-    "ratchet",
-    "compare",
-    "report",
-    "view",
-    "apply",
-    "merge",
-    "check",
-    "schema",
-    "cassette",
-    "cost",
-    "quarantine",
-    "resolve",
-    "merge-driver",
-    "fold",
-    "state",
-    "models",
-    "memory",
-    "membench",
-    "bench",
-    "judge",
-    "audit",
-    "metrics",
-    "dataset",
-    "post",
-    "push",
-)
-"""The commands, in the order of `recall --help`; each is a module of that name here, of `import` `imports`."""
+
+class Group(NamedTuple):
+    """A command with commands of its own: what it is about, the modules that add them, and more of it for its help."""
+
+    summary: str
+    modules: tuple[str, ...]
+    details: str = ""
+
+
+COMMANDS: Mapping[str, str | Group] = {
+    "init": "init",
+    "import": "imports",
+    "check": "check",
+    "status": "status",
+    "schedule": Group(
+        "choose a slice, say what it will cost, and what other schedules would come to",
+        ("select", "estimate", "simulate", "backtest"),
+    ),
+    "score": "score",
+    "compare": "compare",
+    "report": "report",
+    "view": "view",
+    "state": Group(
+        "the state of the schedule: show it, change it, fold runs into it, merge it, set cases apart",
+        ("state", "apply", "quarantine", "fold", "resolve", "merge_driver"),
+    ),
+    "cassettes": Group(
+        "recorded calls: list, show, verify, scan, prune, import and export them, and what they cost",
+        ("cassette", "cassette_show", "cassette_scan", "cassette_prune", "cassette_convert", "cost"),
+    ),
+    "judges": Group(
+        "judging models: calibrate them, look at their verdicts again, and see how models are named",
+        ("judge_calibrate", "audit", "models"),
+    ),
+    "memory": Group(
+        "memory systems: try one, run one over a public dataset, and measure what one returned",
+        ("memory", "membench", "metrics", "dataset_check", "dataset_sample"),
+    ),
+    "bench": Group(
+        "the long-horizon benchmark: a persona, its days, questions about them, and runs over a memory",
+        BENCH,
+        BENCH_DETAILS,
+    ),
+    "ci": Group(
+        "what jobs do: post a scorecard, push the state, join shards, raise gates",
+        ("post", "push", "merge", "ratchet"),
+    ),
+}
+"""The commands, in the order of `recall --help`: the module of each here, or what a group of commands is."""
 EXAMPLES = """\
 the way through:
   recall init                       write a first eval set, which runs offline
   recall import promptfoo FILE      or make one of a set of promptfoo, deepeval or inspect_ai
   pytest -p recall eval             run today's slice of it and keep the schedule
   recall status                     how the cases stand, and what is due when
-  recall select --mode nightly      see a slice without running it
-  recall estimate                   what today's slice will cost
+  recall schedule select            see a slice without running it
+  recall schedule estimate          what today's slice will cost
   recall score latest               the scorecard of the newest run, again
-  recall ratchet --dry-run          which gates of the rubric may ask for more
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall report                     the newest run as a page to look at
   recall view --open                the same, while the run goes on
-  recall apply latest               fold in a run that was killed before its end
-  recall resolve                    merge a state file that git has left with conflicts
-  recall merge shards --apply       join the shards of a run, and fold it in
+  recall state apply latest         fold in a run that was killed before its end
+  recall ci merge shards --apply    join the shards of a run, and fold it in
 
-exit codes: 0 done, 1 `score`, `compare`, `cassette verify`, `cassette scan`, `dataset check`, `bench check`,
-`bench lint`, `bench verify` or `bench rescore` found what it looks for, `models check` got no reply, `memory check`
-lost a fact, `estimate --budget` is not shown to be within it, a judge falls short in `judge calibrate` or by
-`bench audit`, or `membench run --fail-under` is not reached, or `merge-driver` has left a conflict,
-or `import` left something out,
-2 nothing was done, or a shard is missing in `merge`, or `metrics` left lines out, or a pass of `bench` days or
-questions, or questions of `bench run` have no points, and the sentence says why,
-130 stopped with Ctrl-C, and the sentence says how to go on
+`recall COMMAND` alone prints what it takes.
+exit codes: 0 done, 1 found what it looks for, such as a fail or a drop, 2 nothing was done or something was left
+out, and a sentence says why, 130 stopped with Ctrl-C
 """
 
 
@@ -108,9 +116,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def module(name: str) -> ModuleType:
-    """Return the module of a command; what a statement is called, such as `import`, no module can be."""
-    return import_module(f"{__name__}.{'imports' if name == 'import' else name.replace('-', '_')}")
+def add_commands(commands: Any, names: Iterable[str] = COMMANDS) -> None:
+    """Add the parsers of these commands."""
+    for name in names:
+        found = COMMANDS[name]
+        if isinstance(found, str):
+            _module(found).add(commands)
+            continue
+        parser = commands.add_parser(
+            name,
+            help=found.summary,
+            description=f"{found.summary[0].upper()}{found.summary[1:]}.",
+            epilog=found.details,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        inner = parser.add_subparsers(dest="inner", metavar="COMMAND", title="commands", required=True)
+        for one in found.modules:
+            _module(one).add(inner)
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"{__name__}.{name}")
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
@@ -126,6 +152,5 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     command = next((argument for argument in given if not argument.startswith("-")), None)
     # The others are not needed to understand this one, and take longer to load than most commands take to run.
-    for name in (command,) if command in COMMANDS else COMMANDS:
-        module(name).add(commands)
+    add_commands(commands, COMMANDS if command is None or command not in COMMANDS else (command,))
     return parser

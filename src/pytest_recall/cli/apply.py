@@ -1,4 +1,4 @@
-"""`recall apply`: fold a run into the state, exactly once."""
+"""`recall state apply`: fold a run into the state, exactly once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
     """Raise RecallError for a run whose trials do not belong in the state, unless it is `explicit` that they do."""
     if record.header.shard:
         raise RecallError(
-            f"{folder.name}: is shard {record.header.shard} of a run; join all of them with `recall merge --apply`"
+            f"{folder.name}: is shard {record.header.shard} of a run; join all of them with `recall ci merge --apply`"
         )
     if not record.header.writes and not explicit:
         raise RecallError(

@@ -1,4 +1,4 @@
-"""`recall audit`: verdicts of a run for a second look, and what the run comes to after it."""
+"""`recall judges audit`: verdicts of a run for a second look, and what the run comes to after it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ The grades lie beside the run, in grades.jsonl; of a case the newest counts. The
 both numbers, as judged and as re-graded, without cases that are at fault. The schedule does not
 change, and neither does the journal.
 
---to-labels appends what is graded to a labels file, for `recall judge calibrate`.
+--to-labels appends what is graded to a labels file, for `recall judges calibrate`.
 """
 )
 
@@ -46,7 +46,7 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "audit", "export verdicts for a second look, and take in the grades", run, DETAILS)
     parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the items to FILE in place of printing them")
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the items to FILE, and print none")
     parser.add_argument("--only", choices=get_args(Only), help="only these; `all` are all verdicts of the run")
     parser.add_argument(
         "--sample", type=_count, metavar="N", help=f"how many passes by models are drawn (default: {SAMPLE})"

@@ -1,4 +1,4 @@
-"""`recall backtest`: what each schedule would have run and seen in the place of the runs on record."""
+"""`recall schedule backtest`: what each schedule would have run and seen in the place of the runs on record."""
 
 from __future__ import annotations
 

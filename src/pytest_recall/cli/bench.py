@@ -1,18 +1,14 @@
-"""`recall bench`: the long-horizon benchmark, from a persona to the pictures of a run."""
+"""Name the commands of `recall bench`, from a persona to the pictures of a run."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from pytest_recall.cli.common import Commands
-
-COMMANDS: tuple[str, ...] = (
-    *("create-persona", "generate", "generate-conversations", "generate-tool-calls", "generate-qa"),
-    *("check", "lint", "verify", "run"),
-    *("rebuild", "merge", "rescore", "heatmap", "report", "audit"),
+BENCH: tuple[str, ...] = (
+    *("bench_create_persona", "bench_generate", "bench_generate_conversations", "bench_generate_tool_calls"),
+    *("bench_generate_qa", "bench_check", "bench_lint", "bench_verify", "bench_run"),
+    *("bench_rebuild", "bench_merge", "bench_rescore", "bench_heatmap", "bench_report", "bench_audit"),
 )
-"""The commands, in the order of a benchmark; each is a module `bench_<name>` here, with `_` for `-`."""
-DETAILS = """\
+"""The modules of its commands, in the order of a benchmark."""
+BENCH_DETAILS = """\
 the way through:
   recall bench create-persona       write a persona and its story
   recall bench generate             write its days
@@ -28,19 +24,3 @@ the way through:
 
 Each command takes --help.
 """
-
-
-def add(commands: Commands) -> None:
-    """Add the command with its own."""
-    import argparse
-
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "bench",
-        help="the long-horizon benchmark: a persona, its days, questions, runs",
-        description="The long-horizon benchmark: a persona, its days, questions about them, and runs over a memory.",
-        epilog=DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    inner = parser.add_subparsers(dest="bench", metavar="COMMAND", title="commands", required=True)
-    for name in COMMANDS:
-        import_module(f"pytest_recall.cli.bench_{name.replace('-', '_')}").add(inner)

@@ -48,7 +48,7 @@ class Usual(NamedTuple):
 
 def add_asking(parser: argparse.ArgumentParser, usual: Usual, *, concurrency: bool = True) -> None:
     """Add the options for the model that is asked."""
-    parser.add_argument("--model", metavar="SELECTOR", help="who is asked; `recall models list` prints the forms")
+    parser.add_argument("--model", metavar="SELECTOR", help="who is asked; `recall judges models` prints the forms")
     add_model(parser, tokens=usual.max_tokens, timeout=usual.timeout, temperature=usual.temperature)
     if concurrency:
         parser.add_argument("--concurrency", type=few, default=1, metavar="N", help="calls at once (default: 1)")
@@ -99,7 +99,7 @@ def say_unused(args: argparse.Namespace, profile: Profile | None, *used: str) ->
     written = [name for name in type(part).model_fields if getattr(part, name) is not None and name not in read]
     if written:
         names = ", ".join(f"generate.{_FIELDS.get(name, name)}" for name in written)
-        say(f"{args.profile}: {names}: no effect on `recall bench {args.bench}`")
+        say(f"{args.profile}: {names}: no effect on `recall bench {args.inner}`")
 
 
 def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpus:
@@ -180,7 +180,7 @@ def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) 
     written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
     found: str | None = args.model or next((one for one in written if one), None)
     if found is None:
-        raise RecallError("--model: is not given, and no profile names one; `recall models list` prints the forms")
+        raise RecallError("--model: is not given, and no profile names one; `recall judges models` prints the forms")
     return found
 
 

@@ -51,7 +51,7 @@ written before all of it can be taken, and what is written `recall bench generat
   recall bench create-persona --profile run.yaml --prompt 'the clerk of a timber yard'
   recall bench create-persona --arcs-only --days 365 --persona DIR --model … --prompt …   another story
 
---model is a model's selector (`recall models list` prints the forms), or `offline[:SEED]`, which asks no model and
+--model is a model's selector (`recall judges models` prints the forms), or `offline[:SEED]`, which asks no model and
 needs no --prompt. A story may be twice as long as --max-tokens.
 
 What a profile says under `persona`, `models.creation` (or else `models.generation`) and `generate` counts where

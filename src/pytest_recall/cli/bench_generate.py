@@ -54,7 +54,7 @@ DIR/.recall-bench, and none is paid for twice; delete the folder to have everyth
   recall bench generate --persona DIR --model anthropic:claude-haiku-4-5 --days 30 --dry-run
   recall bench generate --profile run.yaml --start 31 --end 60
 
---model is a model's selector (`recall models list` prints the forms), or `offline[:SEED]`, which asks no model.
+--model is a model's selector (`recall judges models` prints the forms), or `offline[:SEED]`, which asks no model.
 What a profile says under `persona`, `models.generation` and `generate` counts where no option does.
 
 Exits with 2 if not all days were written, and the sentence says why. Defaults: --max-tokens {USUAL.max_tokens:,},

@@ -33,7 +33,7 @@ passages stand as the answer. Without a judge the points come from the reference
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json. The same command
 resumes a run that was stopped: what has points is not asked again, what broke is. A folder with a run of
-another configuration is refused. `recall cost`, `compare` and `audit` read the journal as they do any other.
+another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as they do any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
@@ -54,9 +54,7 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(commands, "run", "tell a memory system the days of a persona, and ask it", run, DETAILS)
     parser.add_argument("--profile", type=Path, metavar="FILE", help="what to run, a YAML file")
-    memory = parser.add_mutually_exclusive_group()
-    memory.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
-    memory.add_argument("--adapter", dest="memory", metavar="SELECTOR", help="the same, by its published name")
+    parser.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
     parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of the one")
     parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's)")
@@ -69,7 +67,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--seed", type=int, metavar="N", help="what decides order and sample; 0 keeps the order")
     parser.add_argument("--timeout", type=int, metavar="MS", help="how long the memory may take for a question")
-    parser.add_argument("--parallelism", type=int, metavar="N", help="questions at once")
+    parser.add_argument("--concurrency", type=int, metavar="N", help="questions at once")
     parser.add_argument("--sample", type=int, metavar="N", help="older questions at each checkpoint (default: all)")
     parser.add_argument(
         "--judge-memory-window",
@@ -84,7 +82,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--unit", choices=("session", "day", "topic"), help="what the memory is told at a time")
     parser.add_argument("--k", type=int, metavar="K", help="how many passages it is asked for")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the run is written down")
+    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the run is written down")
     parser.add_argument(
         "--resume",
         type=Path,
@@ -241,7 +239,7 @@ def _given(args: argparse.Namespace) -> Any:
         "ranges": None if args.ranges is None else ",".join(args.ranges),
         "seed": args.seed,
         "timeout": args.timeout,
-        "parallelism": args.parallelism,
+        "parallelism": args.concurrency,
         "sample": args.sample,
         "judgeMemoryWindow": args.judge_memory_window,
         "groupsEnabled": args.groups_enabled,

@@ -1,4 +1,4 @@
-"""`recall cassette`: what is recorded, whether it is whole, what it gives away, and what is not needed."""
+"""`recall cassettes`: what is recorded, whether it is whole, what it gives away, and what is not needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli import cassette_convert, cassette_prune, cassette_scan, cassette_shelf, cassette_show
+from pytest_recall.cli import cassette_shelf
 from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, add_files, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, one_line
@@ -19,7 +19,7 @@ from pytest_recall.schedule.state import current
 
 LIST = """\
 The age is that of the oldest call. An orphan is the recording of a case that is in no case file
-and has no row in the state, or that is in another scenario by now; `recall cassette prune` deletes
+and has no row in the state, or that is in another scenario by now; `recall cassettes prune` deletes
 the former. An unfinished draft was left behind by a run that was killed, or by a test that failed;
 `pytest -p recall eval --record=missing` takes up what it holds.
 """
@@ -31,28 +31,18 @@ or not named after the case that it is the recording of.
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "cassette",
-        help="look after recorded calls: list, show, verify, scan, prune, import, export",
-        description="Look after the recorded calls of cases, which `pytest -p recall eval --record` makes.",
-    )
-    inner = parser.add_subparsers(dest="cassette_command", metavar="COMMAND", title="commands", required=True)
-    listing = command(inner, "list", "list the cassettes, with their age and models", run_list, LIST)
+    listing = command(commands, "list", "list the cassettes, with their age and models", run_list, LIST)
     listing.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count ages to (default: today in UTC)")
     listing.add_argument("--json", action="store_true", help="print JSON")
     add_folder(listing)
     add_files(listing)
-    cassette_show.add(inner)
-    verify = command(inner, "verify", "read every cassette to its end, and say which are damaged", run_verify, VERIFY)
+    verify = command(commands, "verify", "read each cassette to its end, and say which are damaged", run_verify, VERIFY)
     verify.add_argument("--json", action="store_true", help="print JSON")
     add_folder(verify)
-    cassette_scan.add(inner)
-    cassette_prune.add(inner)
-    cassette_convert.add(inner)
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Run `recall cassette list`."""
+    """Run `recall cassettes list`."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date))
     library = library_of(place, args)
@@ -87,7 +77,7 @@ def _plain(entry: cassette_shelf.ShelfEntry) -> dict[str, Any]:
 
 
 def run_verify(args: argparse.Namespace) -> int:
-    """Run `recall cassette verify`."""
+    """Run `recall cassettes verify`."""
     place = place_of(args)
     rubric = read_rubric(place.rubric, place.name(place.rubric))
     library, rules = library_of(place, args), rubric.rules()

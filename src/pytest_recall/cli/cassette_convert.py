@@ -1,4 +1,4 @@
-"""`recall cassette import` and `recall cassette export`: recordings of vcrpy and Lore, and back to vcrpy."""
+"""`recall cassettes import` and `recall cassettes export`: recordings of vcrpy and Lore, and back to vcrpy."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Importer:
 
 
 def import_command(args: argparse.Namespace) -> int:
-    """Run `recall cassette import`."""
+    """Run `recall cassettes import`."""
     place = place_of(args)
     source = Path.cwd() / args.source
     importer = _Importer(place, args)
@@ -136,7 +136,7 @@ def import_command(args: argparse.Namespace) -> int:
 
 
 def export_command(args: argparse.Namespace) -> int:
-    """Run `recall cassette export`."""
+    """Run `recall cassettes export`."""
     place = place_of(args)
     source, target = find(library_of(place, args), place, args.cassette), Path.cwd() / args.target
     if target.exists():

@@ -1,4 +1,4 @@
-"""`recall cassette prune`: deletes the recordings of cases that are gone, and drafts that were left behind."""
+"""`recall cassettes prune`: deletes the recordings of cases that are gone, and drafts that were left behind."""
 
 from __future__ import annotations
 

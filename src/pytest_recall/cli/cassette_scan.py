@@ -1,4 +1,4 @@
-"""`recall cassette scan`: secrets in what was recorded, named by their place and never by their text."""
+"""`recall cassettes scan`: secrets in what was recorded, named by their place and never by their text."""
 
 from __future__ import annotations
 

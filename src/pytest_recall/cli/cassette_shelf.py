@@ -33,7 +33,7 @@ _SCENARIO = re.compile(NAME_PATTERN)
 
 
 class ShelfEntry(NamedTuple):
-    """One cassette or draft as `recall cassette list` shows it. `since` is the day of its oldest call."""
+    """One cassette or draft as `recall cassettes list` shows it. `since` is the day of its oldest call."""
 
     name: str
     what: str
@@ -71,7 +71,7 @@ def find(library: Library, place: Place, given: str) -> Path:
         if path.is_file():
             return path
     if given.endswith(SUFFIX):
-        raise RecallError(f"{given}: no such file; `recall cassette list` names those that are there")
+        raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
     known: dict[str, list[Path]] = {}
     for path in library.files():
         try:
@@ -232,7 +232,7 @@ def _recorded(entry: ShelfEntry, today: date) -> str:
 def _note(entry: ShelfEntry, scenarios: Mapping[str, str]) -> str:
     notes = ["unfinished draft"] if entry.is_draft else []
     if entry.standing == "damaged":
-        notes.append("damaged; `recall cassette verify` says where")
+        notes.append("damaged; `recall cassettes verify` says where")
     if entry.standing == "gone":
         notes.append("orphan: no such case")
     if entry.standing == "moved":

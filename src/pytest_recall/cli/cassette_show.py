@@ -1,4 +1,4 @@
-"""`recall cassette show`: what one cassette holds, call by call or one call whole."""
+"""`recall cassettes show`: what one cassette holds, call by call or one call whole."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     if args.call is not None:
         calls = [call for call in calls if call.seq + 1 == args.call]
         if not calls:
-            raise RecallError(f"{name}: has no call {args.call}; `recall cassette show {args.cassette}` lists them")
+            raise RecallError(f"{name}: has no call {args.call}; `recall cassettes show {args.cassette}` lists them")
     if args.json:
         plain = [_plain(call, detailed=args.call is not None) for call in calls]
         print(json.dumps({"path": name, "header": header, "calls": plain}, indent=2))

@@ -13,6 +13,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cli import schema
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
@@ -36,13 +37,17 @@ def add(commands: Commands) -> None:
         "A run reads large case files only as far as it needs; this reads all of every file, and of every dataset\n"
         "that a file `*.dataset.yaml` names. Judges are fixtures: they are found as pytest collects the directory, in\n"
         "a process of its own, which imports the conftest files. What a case gives a judge of your own is looked at\n"
-        "when its fixture is set up, before the case is asked.",
+        f"when its fixture is set up, before the case is asked.\n\n{schema.DETAILS}",
     )
     add_files(parser)
+    parser.add_argument("--schema", choices=schema.SCHEMAS, help="only print the JSON Schema (2020-12) of such files")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    if args.schema is not None:
+        schema.print_schema(args.schema)
+        return 0
     place = place_of(args)
     problems: list[str] = []
     files: list[CaseFile] = []

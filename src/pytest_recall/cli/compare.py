@@ -27,7 +27,7 @@ scenario or dimension (Holm's adjustment); where cases have `trials`, the sign-f
 of one unchanged system raise an alarm in at most --alpha of the comparisons. Otherwise it could be
 chance, and what is printed says how large a drop so many cases can show.
 
-Journals of `recall membench run`, named by their folder, are compared as well, question by question: each
+Journals of `recall memory run`, named by their folder, are compared as well, question by question: each
 metric of the table by McNemar's exact test or by sign flips, with Holm's adjustment over the metrics.
 --dimensions takes categories then, any-flip goes by a judge's verdicts, and DIFF by the mean of any metric.
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _benches(args: argparse.Namespace) -> int | None:
-    """Compare two journals of `recall membench run`, and return the exit code; None if they are none."""
+    """Compare two journals of `recall memory run`, and return the exit code; None if they are none."""
     from pytest_recall.datasets.membench_run import folder_of, read_asked
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()], args.dir and Path.cwd() / args.dir)

@@ -1,4 +1,4 @@
-"""`recall cost`: what recording a run costs, and what replaying it costs."""
+"""`recall cassettes cost`: what recording a run costs, and what replaying it costs."""
 
 from __future__ import annotations
 

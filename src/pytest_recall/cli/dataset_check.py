@@ -1,4 +1,4 @@
-"""`recall dataset check`: read all of a dataset's file, and say what is in it and what is odd."""
+"""`recall memory dataset`: read all of a dataset's file, and say what is in it and what is odd."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def add(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
         commands,
-        "check",
+        "dataset",
         "count what a file of LoCoMo, LongMemEval or DMR holds, and find what is odd in it",
         run,
         DETAILS,
     )
     parser.add_argument("path", type=Path, metavar="PATH", help="the file")
     parser.add_argument(
-        "--format", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
+        "--dataset", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    dataset = open_dataset(args.path, format=None if args.format == "auto" else args.format)
+    dataset = open_dataset(args.path, format=None if args.dataset == "auto" else args.dataset)
     inventory = Inventory()
     for sample in dataset.samples():
         inventory.add(sample)
     layout = LAYOUTS[dataset.format]
-    how = layout.shape if args.format == "auto" else "as --format says"
+    how = layout.shape if args.dataset == "auto" else "as --dataset says"
     found = digest(dataset)
     published = PUBLISHED.get(found.sha256)
     checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)

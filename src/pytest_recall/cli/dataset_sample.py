@@ -1,4 +1,4 @@
-"""`recall dataset sample`: a small file in the format of a dataset, to try things out with."""
+"""`recall memory sample`: a small file in the format of a dataset, to try things out with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytest_recall.datasets.file import LAYOUTS, sample_text
 
 DETAILS = """\
 The file was written for tests and demonstrations and has nothing of the real one:
-  recall dataset sample locomo > locomo.json
+  recall memory sample locomo > locomo.json
 """
 
 

@@ -1,4 +1,4 @@
-"""`recall estimate`: what today's slice will cost and how long it will take, before anything is spent."""
+"""`recall schedule estimate`: what today's slice will cost and how long it will take, before anything is spent."""
 
 from __future__ import annotations
 

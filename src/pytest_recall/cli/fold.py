@@ -1,4 +1,4 @@
-"""`recall fold`: move event files into the state file."""
+"""`recall state fold`: move event files into the state file."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("tool", choices=TOOLS, help="whose set it is")
     parser.add_argument("file", type=Path, metavar="FILE", help="the file of the set")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="CASES", help="write a case file, .yaml or .jsonl, which is not there yet"
+        "-o", "--out", type=Path, metavar="CASES", help="write a case file, .yaml or .jsonl, which is not there yet"
     )
     parser.add_argument("--append", action="store_true", help="put the cases below those of the file that -o names")
     parser.add_argument(
@@ -54,7 +54,7 @@ def add(commands: Commands) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    output: Path | None = args.output
+    output: Path | None = args.out
     if output is not None and output.suffix not in ENDINGS:
         raise RecallError(f"{output}: a case file ends in .yaml, .yml or .jsonl; give such a name")
     if args.append and output is None:

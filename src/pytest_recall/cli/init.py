@@ -38,7 +38,7 @@ ABOUT = {
 EVERY_CLONE = """\
 Every clone has to run `recall init --git` for itself; git takes no programs from a repository.
 The merge button of a hosting site ignores all this: where it finds a conflict, merge the main branch into
-yours in a clone, or let runs write events (`recall state --layout events`), which do not conflict."""
+yours in a clone, or let runs write events (`recall state layout events`), which do not conflict."""
 GITHUB = {"workflow.yml": ".github/workflows/eval-recall.yml", "recall.yml": ".github/workflows/recall.yml"}
 GITLAB = {"gitlab-ci.yml": "eval/gitlab-ci.yml"}
 
@@ -134,7 +134,9 @@ def _recommend(folder: Path, cases: list[Case]) -> None:
     idle = [name for name in LITERAL if name in given]
     if idle:
         print(f"\nin place of {', '.join(f'`{name}`' for name in idle)}, which have no effect then.")
-    print("`recall simulate` says what either comes to. The boxes alone: `policy: literal`, and in the workflow")
+    print(
+        "`recall schedule simulate` says what either comes to. The boxes alone: `policy: literal`, and in the workflow"
+    )
     print("`state: always`.")
 
 

@@ -1,4 +1,4 @@
-"""`recall judge calibrate`: judging models beside people who judged the same answers."""
+"""`recall judges calibrate`: judging models beside people who judged the same answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pytest_recall.trials.cost_text import budget_line
 DETAILS = """\
 LABELS has one JSON object on each line: an answer, with the verdict of a person.
   {"id": "1", "question": "…", "expected": "…", "answer": "…", "label": "pass"}
-More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, note. `recall audit
+More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, note. `recall judges audit
 RUN --to-labels LABELS` adds answers of a run that someone has graded.
 
 Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is put

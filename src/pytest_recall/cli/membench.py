@@ -1,4 +1,4 @@
-"""`recall membench`: a memory system on a dataset, without pytest."""
+"""`recall memory run`: a memory system on a dataset, without pytest."""
 
 from __future__ import annotations
 
@@ -27,32 +27,21 @@ Every question is written down as it is answered, in eval/_artifacts/membench or
 goes on where one was stopped, and asks questions again at which the memory broke or ran out of time, unless
 --keep-failed is given; --out refuses one that asks something else. Five questions in a row that break stop the run,
 unless --keep-failed is given. What is written is the journal of a run, trials.jsonl, as pytest writes it: `recall
-report`, `recall cost` and `recall compare` take its folder.
+report`, `recall cassettes cost` and `recall compare` take its folder.
 
 With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
 that. What it says is written down beside the questions, so that no answer is judged twice by the same
 models; an answer on which they come to no verdict is in no mean, and is judged again by the same command.
 
-  recall membench run --dataset locomo sample --memory sqlite-fts
-  recall membench run locomo10.json --memory hybrid --sample 200 --seed 1
-  recall membench run locomo10.json --memory python:mine.py:Memory --judge openai:gpt-5.5
-  recall membench run locomo10.json --fail-under evidence_recall_at_k=0.6
+  recall memory run --dataset locomo sample --memory sqlite-fts
+  recall memory run locomo10.json --memory hybrid --sample 200 --seed 1
+  recall memory run locomo10.json --memory python:mine.py:Memory --judge openai:gpt-5.5
+  recall memory run locomo10.json --fail-under evidence_recall_at_k=0.6
 """
 
 
 def add(commands: Commands) -> None:
-    """Add the commands."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "membench",
-        help="run a memory system on a public dataset",
-        description="Run a memory system on a public dataset of conversations, without pytest.",
-    )
-    inner = parser.add_subparsers(dest="membench_command", metavar="COMMAND", title="commands", required=True)
-    add_run(inner)
-
-
-def add_run(commands: Commands) -> None:
-    """Add `recall membench run`."""
+    """Add the command."""
     parser = placeless(commands, "run", "store the conversations of a dataset in a memory, and ask it", run, DETAILS)
     parser.add_argument("path", metavar="PATH", help="the dataset's file, or `sample`")
     parser.add_argument(
@@ -73,7 +62,7 @@ def add_run(commands: Commands) -> None:
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
     membench_judge.add_options(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the questions are written down")
+    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the questions are written down")
     parser.add_argument(
         "--keep-failed",
         action="store_true",
@@ -95,7 +84,7 @@ def add_run(commands: Commands) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `recall membench run`."""
+    """Run `recall memory run`."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.membench_run import arguments_of, go_on

@@ -1,4 +1,4 @@
-"""`recall membench run --judge`: the answers of a memory, judged by models, with their calls on a cassette or not."""
+"""`recall memory run --judge`: the answers of a memory, judged by models, with their calls on a cassette or not."""
 
 from __future__ import annotations
 

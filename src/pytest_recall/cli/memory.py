@@ -57,17 +57,11 @@ _SAMPLES = {
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "memory",
-        help="see how a memory system is named, and try one with three facts",
-        description="See how a memory system is named wherever one is taken, and try one with three facts.",
-    )
-    inner = parser.add_subparsers(dest="memory_command", metavar="COMMAND", title="commands", required=True)
-    check = placeless(inner, "check", "store three facts in a memory, and ask for them", run_check, CHECK)
+    check = placeless(commands, "check", "store three facts in a memory, and ask for them", run_check, CHECK)
     check.add_argument("selector", metavar="SELECTOR", help="the memory; `recall memory list` prints the forms")
     check.add_argument("--yes", action="store_true", help="allow the resets, which delete all that the memory holds")
     check.add_argument("--json", action="store_true", help="print JSON")
-    placeless(inner, "list", "list how a memory can be named, and what is missing here for each", run_list, LIST)
+    placeless(commands, "list", "list how a memory can be named, and what is missing here for each", run_list, LIST)
 
 
 def run_list(args: argparse.Namespace) -> int:

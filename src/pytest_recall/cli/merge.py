@@ -1,4 +1,4 @@
-"""`recall merge`: join the shards of a run into one run."""
+"""`recall ci merge`: join the shards of a run into one run."""
 
 from __future__ import annotations
 

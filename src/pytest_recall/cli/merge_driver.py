@@ -1,4 +1,4 @@
-"""`recall merge-driver`: merge the state file, as git asks for it."""
+"""`recall state merge-driver`: merge the state file, as git asks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recall metrics`: what a memory system returned, measured, from any language that writes JSON lines."""
+"""`recall memory metrics`: what a memory system returned, measured, from any language that writes JSON lines."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ A line that cannot be used is named on standard error and left out; the others a
 code is 2. Lines are measured as they come. Kept are sums, a hash of each id and each number of
 `seconds`: about 100 MB for a million lines.
 
-  my-memory-eval | recall metrics --summary-only
-  recall metrics results.jsonl --metrics evidence_recall_at_k,ndcg_at_k --k 10
+  my-memory-eval | recall memory metrics --summary-only
+  recall memory metrics results.jsonl --metrics evidence_recall_at_k,ndcg_at_k --k 10
 """
 
 

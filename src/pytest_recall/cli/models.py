@@ -1,4 +1,4 @@
-"""`recall models`: how a model is named, and whether it replies."""
+"""`recall judges models`: how a model is named, and whether it replies."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Asks for one word, a single time and without a second attempt, and prints how lo
 took, the model as the provider names it, the tokens, the list price, and which settings have
 no effect there. It costs next to nothing, and finds a wrong key before a run does.
 
-  recall models check openai
-  recall models check anthropic:claude-haiku-4-5
-  recall models check 'openai:qwen3:8b;http://127.0.0.1:11434/v1'
-  recall models check http://127.0.0.1:8080/v1
-  recall models check claude
-  recall models check 'command:python my_model.py'
+  recall judges check openai
+  recall judges check anthropic:claude-haiku-4-5
+  recall judges check 'openai:qwen3:8b;http://127.0.0.1:11434/v1'
+  recall judges check http://127.0.0.1:8080/v1
+  recall judges check claude
+  recall judges check 'command:python my_model.py'
 
 Exits with 1 if no reply came, and a sentence says why.
 """
@@ -53,19 +53,13 @@ _SAMPLES = {
 
 def add(commands: Commands) -> None:
     """Add the commands."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "models",
-        help="see how a model is named, and ask one for a word",
-        description="See how a model is named wherever one is taken, and ask one for a word.",
-    )
-    inner = parser.add_subparsers(dest="models_command", metavar="COMMAND", title="commands", required=True)
-    check = placeless(inner, "check", "ask a model for one word, and print what came of it", run_check, CHECK)
-    check.add_argument("selector", metavar="SELECTOR", help="the model; `recall models list` prints the forms")
+    check = placeless(commands, "check", "ask a model for one word, and print what came of it", run_check, CHECK)
+    check.add_argument("selector", metavar="SELECTOR", help="the model; `recall judges models` prints the forms")
     check.add_argument(
         "--timeout", type=_seconds, default=60.0, metavar="S", help="how many seconds to wait (default: 60)"
     )
     check.add_argument("--json", action="store_true", help="print JSON")
-    placeless(inner, "list", "list how a model can be named, and what is missing here for each", run_list, LIST)
+    placeless(commands, "models", "list how a model can be named, and what is missing here for each", run_list, LIST)
 
 
 def _seconds(text: str) -> float:
@@ -79,7 +73,7 @@ def _seconds(text: str) -> float:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    """Run `recall models list`."""
+    """Run `recall judges models`."""
     return print_forms(FORMS, _missing)
 
 
@@ -95,7 +89,7 @@ def _missing(form: str) -> str:
 
 
 def run_check(args: argparse.Namespace) -> int:
-    """Run `recall models check`."""
+    """Run `recall judges check`."""
     parse(args.selector)
     said: list[str] = []
     settings = ModelSettings(timeout=args.timeout, retry=Retry(attempts=1, total=args.timeout), say=said.append)

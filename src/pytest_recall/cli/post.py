@@ -1,4 +1,4 @@
-"""`recall post`: a run's scorecard where people look, on a pull request, an issue or a commit."""
+"""`recall ci post`: a run's scorecard where people look, on a pull request, an issue or a commit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
 DETAILS = """\
-  recall post comment    the scorecard as one comment on the pull request, which later runs update
-  recall post issue      an issue for the cases that fail: opened, kept up to date, closed
-  recall post status     a status for a commit that no workflow runs for
+  recall ci post comment    the scorecard as one comment on the pull request, which later runs update
+  recall ci post issue      an issue for the cases that fail: opened, kept up to date, closed
+  recall ci post status     a status for a commit that no workflow runs for
 
 What is posted calls no one: names, references and links in answers are taken apart. The token is in GITHUB_TOKEN or
 GH_TOKEN, on GitLab in GITLAB_TOKEN. On GitHub, a pull request from a fork has a token that may not write: the page
@@ -98,7 +98,7 @@ def _seconds(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Say that it needs a kind."""
-    raise RecallError("post: what is not said; write `recall post comment`, `issue` or `status`")
+    raise RecallError("post: what is not said; write `recall ci post comment`, `issue` or `status`")
 
 
 def comment(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`recall push`: what a run found out, committed to a branch by eval-bot."""
+"""`recall ci push`: what a run found out, committed to a branch by eval-bot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recall quarantine`: which cases are set apart, since when and for whom; set one apart, or take it back."""
+"""`recall state quarantine`: which cases are set apart, since when and for whom; set one apart, or take it back."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Every scorecard lists it. Runs set a case apart at its `quarantine_lapses`-th fa
 higher box, and take it back when it has passed three times in a row, or after
 `quarantine_days`: from then on its fails count again.
 
-  recall quarantine                       list them
-  recall quarantine late-fee --owner ana  set one apart
-  recall quarantine late-fee --days 90    for longer, from today on
-  recall quarantine late-fee --release    take it back, its lapses forgotten
+  recall state quarantine                       list them
+  recall state quarantine late-fee --owner ana  set one apart
+  recall state quarantine late-fee --days 90    for longer, from today on
+  recall state quarantine late-fee --release    take it back, its lapses forgotten
 """
 
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     place = place_of(args)
     if args.case_id is None:
         if args.release or args.owner or args.days:
-            raise RecallError("name the case: `recall quarantine CASE-ID`")
+            raise RecallError("name the case: `recall state quarantine CASE-ID`")
         return _list(place)
     if args.release and (args.owner or args.days):
         option = "--owner" if args.owner else "--days"
@@ -84,7 +84,7 @@ def _change(place: Place, args: argparse.Namespace) -> int:
         raise RecallError(f"{name}: no row of `{args.case_id}`{nearest(args.case_id, state.rows)}")
     if args.release:
         if row.quarantined is None:
-            raise RecallError(f"{name}: `{args.case_id}` is not in quarantine; `recall quarantine` lists who is")
+            raise RecallError(f"{name}: `{args.case_id}` is not in quarantine; `recall state quarantine` lists who is")
         row = row._replace(quarantined=None, until=None, owner=None, lapses=0)
         told = f"{args.case_id}: taken back, its lapses forgotten"
     else:

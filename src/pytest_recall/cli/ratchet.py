@@ -1,4 +1,4 @@
-"""`recall ratchet`: raise gates of the rubric to what has held."""
+"""`recall ci ratchet`: raise gates of the rubric to what has held."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ schedule that asked its cases again, and stands now, rounded down to whole perce
 is with fewer such runs in eval/_artifacts, where these asked fewer cases than it needs verdicts,
 or where it was missed. No gate is ever lowered.
 
-  recall ratchet --dry-run              what would be raised, and why the others stay
-  recall ratchet --pr 123               raise, by pull request 123
-  recall ratchet --add scenario:hours   a gate that there is not yet, at what has held
+  recall ci ratchet --dry-run              what would be raised, and why the others stay
+  recall ci ratchet --pr 123               raise, by pull request 123
+  recall ci ratchet --add scenario:hours   a gate that there is not yet, at what has held
 """
 
 

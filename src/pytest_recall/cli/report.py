@@ -39,7 +39,7 @@ def add(commands: Commands) -> None:
     add_runs(parser)
     parser.add_argument(
         "-o",
-        "--output",
+        "--out",
         metavar="FILE",
         help="the page; `-` for standard output (default: report.html beside the journal)",
     )
@@ -57,16 +57,16 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     check_runs(args.runs)
-    if args.open and args.output == "-":
+    if args.open and args.out == "-":
         raise RecallError("--open needs a file; give `-o FILE`, or leave out `-o -`")
     from pytest_recall.files.disk import write_text
     from pytest_recall.files.eval_directory import relative
 
     text, folder, held = made(args)
-    if args.output == "-":
+    if args.out == "-":
         sys.stdout.write(text)
         return 0
-    target = folder / NAME if args.output is None else Path.cwd() / args.output
+    target = folder / NAME if args.out is None else Path.cwd() / args.out
     write_text(target, text)
     print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
     if args.open:

@@ -1,4 +1,4 @@
-"""`recall resolve`: a state file with conflict markers becomes the merged state."""
+"""`recall state resolve`: a state file with conflict markers becomes the merged state."""
 
 from __future__ import annotations
 

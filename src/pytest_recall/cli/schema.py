@@ -1,38 +1,22 @@
-"""`recall schema`: the JSON Schemas of what people write, for editors."""
+"""Print the JSON Schemas of the files that people write, for editors."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from typing import Any
 
-from pytest_recall.cli.common import Commands
-
+SCHEMAS = ("cases", "rubric", "dataset")
 DETAILS = """\
 For an editor with the YAML language server, keep the schema beside the cases
-  recall schema cases > eval/cases.schema.json
+  recall check --schema cases > eval/cases.schema.json
 and name it in the first line of eval/cases.yaml:
   # yaml-language-server: $schema=cases.schema.json
 """
 
 
-def add(commands: Commands) -> None:
-    """Add the command."""
-    parser = commands.add_parser(
-        "schema",
-        help="print the JSON Schema of case files, of the rubric or of files that name datasets",
-        description="Print the JSON Schema (2020-12) of case files, of the rubric or of files that name datasets.",
-        epilog=DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("what", choices=("cases", "rubric", "dataset"), help="which file")
-    parser.set_defaults(run=run)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
-    print(json.dumps(schema_of(args.what), indent=2, ensure_ascii=False))
-    return 0
+def print_schema(what: str) -> None:
+    """Print the schema of one of `SCHEMAS`."""
+    print(json.dumps(schema_of(what), indent=2, ensure_ascii=False))
 
 
 def schema_of(what: str) -> dict[str, Any]:

@@ -47,9 +47,9 @@ def add(commands: Commands) -> None:
         metavar="RUN",
         help="a run's name or folder, or `previous` (default: latest)",
     )
-    parser.add_argument(
-        "--format", choices=("text", "md", "json"), default="text", help="how to print it (default: text)"
-    )
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print JSON")
+    shape.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
     parser.add_argument(
         "-v", "--verbose", action="count", default=0, help="list the failures that are otherwise folded to a line"
     )
@@ -76,12 +76,12 @@ def run(args: argparse.Namespace) -> int:
     rubric = read_rubric(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, folder)
     card = finish.with_gates(card, place, _gates(place, args, record, rubric), rubric)
-    if args.format == "json":
+    if args.json:
         print(json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False))
     else:
         print(
             render.markdown(record, card, links(os.environ, place.root))
-            if args.format == "md"
+            if args.markdown
             else "\n".join(render.terminal(record, card, args.verbose))
         )
     blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
@@ -105,8 +105,8 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
     from pytest_recall.results import observed as told
     from pytest_recall.results.observed import observed, together
 
-    if args.fail_on is not None or args.run_name != "latest" or args.format == "md":
-        raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and `--format md`")
+    if args.fail_on is not None or args.run_name != "latest" or args.markdown:
+        raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and --markdown")
     runs = []
     for folder in place.artifacts.runs():
         try:
@@ -120,7 +120,7 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
         raise RecallError(
             f"{place.name(place.artifacts.folder)}: no whole run with `--recall-mode observe`; make one first"
         )
-    if args.format == "json":
+    if args.json:
         found = {
             "version": 1,
             "runs": [told.observed_json(one) for one in runs],

@@ -1,4 +1,4 @@
-"""`recall select`: today's slice, without running it."""
+"""`recall schedule select`: today's slice, without running it."""
 
 from __future__ import annotations
 

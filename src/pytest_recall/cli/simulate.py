@@ -1,4 +1,4 @@
-"""`recall simulate`: what each schedule would come to for this team, in months that a model makes up."""
+"""`recall schedule simulate`: what each schedule would come to for this team, in months that a model makes up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recall state`: where the state is, what it was in a commit, and how runs write it."""
+"""`recall state show`: where the state is, what it was in a commit, and how runs write it."""
 
 from __future__ import annotations
 
@@ -15,58 +15,79 @@ from pytest_recall.files.wording import plural
 from pytest_recall.schedule.state import check_layout, committed_state, forget, move, told_by_newest_run, unfolded
 from pytest_recall.schedule.state_file import read_state
 
-DETAILS = """\
-  recall state                          what there is
-  recall state --at main > base.yaml    the state in a commit, for --recall-base-state
-  recall state --layout events          from now on each run writes a file of its own
-  recall state --layout rows            runs change eval/recall.yaml again
-  recall state --moved                  cases that the newest run has found renamed keep their history
-  recall state --move OLD NEW           a case has another id, and goes on with its row
-  recall state --forget CASE-ID         its row is deleted, as of a case that is gone
+SHOW = """\
+  recall state show --at main > base.yaml    the state in a commit, for --recall-base-state
+"""
+LAYOUT = """\
+  recall state layout events    from now on each run writes a file of its own
+  recall state layout rows      runs change eval/recall.yaml again
+"""
+MOVE = """\
+  recall state move             cases that the newest run has found renamed keep their history
+  recall state move OLD NEW     a case has another id, and keeps its row
+"""
+FORGET = """\
+  recall state forget CASE-ID   its row is deleted, as of a case that is gone
 """
 
 
 def add(commands: Commands) -> None:
-    """Add the command."""
-    parser = command(commands, "state", "show where the state is, or change how runs write it", run, DETAILS)
-    parser.add_argument("--layout", choices=LAYOUTS, help="write `state:` into rubric.yaml, and nothing else of it")
-    parser.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
-    parser.add_argument("--moved", action="store_true", help="renamed cases of the newest run keep their rows")
-    parser.add_argument("--move", nargs=2, metavar=("OLD", "NEW"), help="have a case go on under another id")
-    parser.add_argument("--forget", nargs="+", metavar="CASE-ID", help="delete the rows of cases")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be changed")
+    """Add the commands."""
+    show = command(commands, "show", "show where the state is, and how runs write it", run_show, SHOW)
+    show.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
+    layout = command(commands, "layout", "change how runs write the state", run_layout, LAYOUT)
+    layout.add_argument("layout", choices=LAYOUTS, help="what `state:` in rubric.yaml is to be, and nothing else of it")
+    move = command(commands, "move", "have cases that were renamed keep their rows", run_move, MOVE)
+    move.add_argument(
+        "names",
+        nargs="*",
+        metavar="OLD NEW",
+        help="a case and its new id (default: those that the newest run has found)",
+    )
+    forget_ = command(commands, "forget", "delete the rows of cases", run_forget, FORGET)
+    forget_.add_argument("cases", nargs="+", metavar="CASE-ID", help="the cases")
+    for parser in (layout, move, forget_):
+        parser.add_argument("--dry-run", action="store_true", help="only say what would be changed")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the command."""
+def run_show(args: argparse.Namespace) -> int:
+    """Run `recall state show`."""
     place = place_of(args)
-    given = [name for name in ("layout", "at", "moved", "move", "forget") if getattr(args, name)]
-    if given[1:]:
-        raise RecallError(f"--{given[0]} and --{given[1]} exclude each other; give them one by one")
-    if args.dry_run and given in ([], ["at"]):
-        raise RecallError("--dry-run has no effect where nothing would be changed")
-    if args.moved or args.move or args.forget:
-        return _change_rows(place, args)
     if args.at is not None:
         sys.stdout.write(committed_state(place, args.at).text)
         return 0
-    return _show(place) if args.layout is None else _change(place, args)
+    return _show(place)
 
 
-def _change_rows(place: Place, args: argparse.Namespace) -> int:
-    would = "would be " if args.dry_run else ""
+def run_layout(args: argparse.Namespace) -> int:
+    """Run `recall state layout`."""
+    return _change(place_of(args), args)
+
+
+def run_move(args: argparse.Namespace) -> int:
+    """Run `recall state move`."""
+    place = place_of(args)
+    if len(args.names) not in (0, 2):
+        raise RecallError("give the id that a case had and the one that it has now, or neither for the newest run's")
     with locked(place.lock):
-        if args.forget:
-            forget(place, args.forget, write=not args.dry_run)
-            print(f"{plural(len(set(args.forget)), 'row')} {would}deleted: {', '.join(sorted(set(args.forget)))}")
-            return 0
-        pairs = [(args.move[0], args.move[1])] if args.move else told_by_newest_run(place)
+        pairs = [(args.names[0], args.names[1])] if args.names else told_by_newest_run(place)
         if not pairs:
             print("the newest run has found no case that was renamed; nothing to do")
             return 0
         move(place, pairs, write=not args.dry_run)
+    would = "would be " if args.dry_run else ""
     for old, new in pairs:
         print(f"{old} {would or 'is '}{new}{'' if would else ' now, with its history'}")
+    return 0
+
+
+def run_forget(args: argparse.Namespace) -> int:
+    """Run `recall state forget`."""
+    place = place_of(args)
+    with locked(place.lock):
+        forget(place, args.cases, write=not args.dry_run)
+    would = "would be " if args.dry_run else ""
+    print(f"{plural(len(set(args.cases)), 'row')} {would}deleted: {', '.join(sorted(set(args.cases)))}")
     return 0
 
 
@@ -92,5 +113,5 @@ def _change(place: Place, args: argparse.Namespace) -> int:
     print(f"{name}: {'would get' if args.dry_run else 'has'} `state: {args.layout}`")
     if args.layout == "events":
         print(f"Next: commit it. Each run adds a file to {place.name(place.events)}; commit these with their branch,")
-        print("and let one job on the main branch run `recall fold`.")
+        print("and let one job on the main branch run `recall state fold`.")
     return 0

@@ -79,7 +79,7 @@ def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
         return arguments_of_lines(header.settings)
     except (ValueError, TypeError):
         raise RecallError(
-            f"{folder / NAME}:1: is not the journal of a `recall membench run`; name the folder of one"
+            f"{folder / NAME}:1: is not the journal of a `recall memory run`; name the folder of one"
         ) from None
 
 

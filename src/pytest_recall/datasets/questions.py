@@ -140,7 +140,7 @@ def evidence_of(question: Question, unit: str) -> tuple[str, ...]:
 def retrieval_of(
     question: Question, evidence: Sequence[str], units: Sequence[Unit], answer: Answer, dataset: str
 ) -> Retrieval | None:
-    """Return what came back as a row of `recall metrics`; None where that cannot be judged.
+    """Return what came back as a row of `recall memory metrics`; None where that cannot be judged.
 
     An unanswerable question is about the answer alone: what would be retrieved for it is neither right nor wrong.
     """

@@ -15,7 +15,7 @@ from pytest_recall.files.find import find_files
 
 FOLDER = "_artifacts"
 BENCHES = "membench"
-"""The folder in it for runs of `recall membench`."""
+"""The folder in it for runs of `recall memory run`."""
 JOURNAL = "trials.jsonl"
 _WHY = "# What runs leave behind; nothing here belongs in git.\n"
 

@@ -51,7 +51,7 @@ def read_labels(path: Path, name: str) -> list[LabelLine]:
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
     if not labels:
-        raise RecallError(f"{name}:1: has no labels; write one object per line, such as `recall audit` makes")
+        raise RecallError(f"{name}:1: has no labels; write one object per line, such as `recall judges audit` makes")
     return labels
 
 
@@ -88,7 +88,7 @@ def append_labels(path: Path, name: str, labels: Sequence[Mapping[str, Any]]) ->
 _Text = Annotated[str, Field(min_length=1)]
 _Kappa = Annotated[float, Field(strict=True, ge=-1, le=1)]
 _HEAD = """\
-# How far judging models agree with people. Written by `recall judge calibrate --write`.
+# How far judging models agree with people. Written by `recall judges calibrate --write`.
 """
 
 

@@ -190,7 +190,7 @@ class Ending:
         name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
         shard = self._run.plan.header("", "").shard
         if shard:
-            self._state_line = f"{name}: left alone by shard {shard}; `recall merge --apply` folds all of them"
+            self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` folds all of them"
             return
         if not self._run.plan.writes:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
@@ -199,7 +199,9 @@ class Ending:
             changed = finish.apply(self._run.plan.place, folder, record) or {}
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
-            self._run.problems.append(f"{name}: not written ({error}); correct that, then `recall apply {folder.name}`")
+            self._run.problems.append(
+                f"{name}: not written ({error}); correct that, then `recall state apply {folder.name}`"
+            )
 
     def _gates(self, record: Record) -> tuple[Standing, ...]:
         """Return how the rubric's gates stand; a run over some of the files does not know all cases."""

@@ -131,8 +131,8 @@ def add(group: OptionGroup) -> None:
     group.addoption(
         "--recall-shard",
         metavar="K/N",
-        help="run the K-th of N parts of the slice, which all N jobs choose alike; `recall merge` joins them; auto: as"
-        " the environment of GitLab, CircleCI or Buildkite has it",
+        help="run the K-th of N parts of the slice, which all N jobs choose alike; `recall ci merge` joins them; auto:"
+        " as the environment of GitLab, CircleCI or Buildkite has it",
     )
     group.addoption(
         "--recall-resume",

@@ -331,10 +331,10 @@ def matched(header: Mapping[str, Any], name: str) -> frozenset[str]:
 
 def _header(lines: list[bytes], name: str) -> dict[str, Any]:
     if not lines[0].startswith(b'{"crc":"'):
-        raise RecallError(f"{name}:1: not a cassette; import it with `recall cassette import`, or record it again")
+        raise RecallError(f"{name}:1: not a cassette; import it with `recall cassettes import`, or record it again")
     header = unsealed(lines[0], name, 1)
     if "cassette" not in header:
-        raise RecallError(f"{name}:1: not a cassette; import it with `recall cassette import`, or record it again")
+        raise RecallError(f"{name}:1: not a cassette; import it with `recall cassettes import`, or record it again")
     if header["cassette"] != VERSION:
         version = one_line(str(header["cassette"]), 20)
         raise RecallError(f"{name}:1: version {version} is not known to this pytest-recall; upgrade it")

@@ -184,7 +184,7 @@ def moved(header: Header) -> str:
     if not header.moved:
         return ""
     told = listed(f"{old} → {new}" for old, new in header.moved)
-    return f"renamed, by what they do ({len(header.moved)}): {told}; `recall state --moved` has them keep their history"
+    return f"renamed, by what they do ({len(header.moved)}): {told}; `recall state move` has them keep their history"
 
 
 def swap(header: Header) -> str:

@@ -85,7 +85,7 @@ def explanations(before: Row | None, after: Row, quarantine: Quarantine | None =
 
 
 def standing(row: Row) -> tuple[Any, ...]:
-    """Return what people may change by hand, with `recall quarantine`: the fields `BY_HAND`."""
+    """Return what people may change by hand, with `recall state quarantine`: the fields `BY_HAND`."""
     return tuple(getattr(row, name) for name in BY_HAND)
 
 

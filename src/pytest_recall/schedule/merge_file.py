@@ -71,7 +71,7 @@ def driver() -> str:
     program = Path(sys.executable).with_name("recall")
     given = [program.as_posix()] if program.exists() else [Path(sys.executable).as_posix(), "-m", "pytest_recall"]
     first, whole = shlex.quote(given[0]), shlex.join(given)
-    return f"if test -x {first}; then {whole} merge-driver %O %A %B %P; else git merge-file %A %O %B; fi"
+    return f"if test -x {first}; then {whole} state merge-driver %O %A %B %P; else git merge-file %A %O %B; fi"
 
 
 _MARKER = re.compile(r"(<{7}|\|{7}|={7}|>{7})(?: .*)?\n?")

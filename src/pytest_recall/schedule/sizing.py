@@ -122,8 +122,8 @@ def block(sizes: Proposal, cases: int, tags: Mapping[str, Collection[str]]) -> s
     told = [f"{line.text:<{width}}  # {line.why}" for line in lines]
     return "\n".join(
         [
-            "# What runs; `recall simulate` says what it comes to. For the boxes alone, as first published, write",
-            "# `policy: literal` in place of these five lines, and `state: always` under `with:` in the workflow.",
+            "# What runs; `recall schedule simulate` says what it comes to. For the boxes alone, as first published,",
+            "# write `policy: literal` in place of these five lines, and `state: always` under `with:` of the job.",
             *told,
             *near(tags),
         ]

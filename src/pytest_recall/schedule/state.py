@@ -74,7 +74,7 @@ def check_layout(place: Place, layout: Layout, state: State | None = None) -> No
             are = "event file is" if waiting == 1 else "event files are"
             raise RecallError(
                 f"{place.name(place.events)}: {waiting} {are} not in {place.name(place.state)} yet; run"
-                f" `recall fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
+                f" `recall state fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
             )
 
 
@@ -181,7 +181,7 @@ def _check(place: Place, state: State, ids: Iterable[str]) -> None:
     if found := sorted(told & set(ids)):
         raise RecallError(
             f"{place.name(place.events)}: has verdicts on `{found[0]}` that are not in {name} yet; run"
-            " `recall fold --keep-days 0` first"
+            " `recall state fold --keep-days 0` first"
         )
 
 

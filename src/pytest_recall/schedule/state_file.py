@@ -205,7 +205,7 @@ def parse_state(text: str, name: str) -> State:
     if not text.strip():
         return State({}, text)
     if (line := strict_yaml.conflict_line(text)) is not None:
-        raise RecallError(f"{name}:{line}: merge-conflict marker; run `recall resolve`, then run again")
+        raise RecallError(f"{name}:{line}: merge-conflict marker; run `recall state resolve`, then run again")
     given = text
     if not text.endswith("\n"):
         text += "\n"

@@ -343,5 +343,5 @@ _INSTEAD: Mapping[str, str] = {
     "trace-span-count": f"no judge sees traces; {CODE}",
     "trace-span-duration": f"no judge sees traces; {CODE}",
     "tool-call-f1": f"no judge sees calls of tools; {CODE}",
-    "human": "people judge with `recall judge calibrate` and its labels",
+    "human": "people judge with `recall judges calibrate` and its labels",
 }
