@@ -291,6 +291,49 @@ def test_no_ring_of_imports() -> None:
     assert [ring for ring in rings(graph) if not ring[0].startswith("pytest_recall.plugin.")] == []
 
 
+# What pytest does not promise
+
+INTERNALS = "pytest_internals"
+OWN = {"_asdict", "_replace", "_fields", "_make", "_field_defaults"}
+"""Names with an underscore that a NamedTuple promises."""
+
+
+def private_names(path: Path) -> set[str]:
+    """Return the private names that a module reaches for, as attributes or by `getattr` and its like."""
+    found = set[str]()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "setattr", "hasattr", "delattr"):
+            found |= {
+                one.value for one in node.args[1:2] if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            }
+    return {name for name in found if name.startswith("_") and not name.startswith("__")} - OWN
+
+
+def defined_names(path: Path) -> set[str]:
+    """Return the names that a module defines: functions, and attributes that it gives its own objects."""
+    found = set[str]()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            found.add(node.attr)
+        elif isinstance(node, ast.keyword) and node.arg is not None:
+            found.add(node.arg)
+    return found
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if folder_of(path) == "plugin"], ids=name_of)
+def test_one_module_reaches_for_what_pytest_does_not_promise(path: Path) -> None:
+    reached = private_names(path) - defined_names(path)
+    if path.stem == INTERNALS:
+        assert {"_fixtureinfo", "_initrequest", "_setupstate", "_global_capturing"} <= reached
+    else:
+        assert reached == set()
+        assert not any(name.partition(".")[0] == "_pytest" for name, _ in imports(path))
+
+
 # What everybody pays
 
 HEAVY = {"asyncio", "filelock", "httpx", "jsonschema", "pydantic", "yaml"}

@@ -247,7 +247,7 @@ class TestRefusals:
         assert set(told(checkout)) <= {"0", "1"}
 
     def test_a_pytest_of_another_shape_runs_them_one_by_one(self, pytester: pytest.Pytester) -> None:
-        source = "from pytest_recall.plugin import overlap\n\noverlap.unfit = lambda session: True\n"
+        source = "from pytest_recall.plugin import overlap\n\noverlap.is_known = lambda session: False\n"
         most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
         checkout = overlapping(source + SYNC + most, gate=1).at(pytester)
         result = checkout.run_apart("eval", "--recall-concurrency=4")

@@ -1,16 +1,12 @@
-"""Ahead: an item's fixtures set up before its turn, and kept until then.
+"""Set up an item's fixtures before its turn, and keep them until then.
 
-pytest sets up one item at a time. What is needed beyond what it publishes is all in this module:
-the stack of what is set up, and the definitions of an item's fixtures, which hold their values.
-Both are reached from public objects, and `unfit` looks first whether they are what we know.
+pytest sets up one item at a time. An item that is set up early is taken off its stack of what is set up, and put back
+at its turn; its own fixtures are copies of pytest's definitions, since these hold the values.
 """
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,6 +14,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.plugin.pytest_internals import (
+    closure_of,
+    definitions,
+    fixtures_of,
+    fresh_copy,
+    set_closure,
+    setup_state,
+)
 from pytest_recall.replay.player import LANE
 
 # What these give or change is the process's own, and of no use to a case that is not alone in it.
@@ -69,36 +73,10 @@ class NeedsAlone(BaseException):
     """A fixture asked, while it was set up, for one that only a case on its own may have."""
 
 
-def unfit(session: pytest.Session) -> bool:
-    """Whether this pytest is of another shape than we know, so that nothing can be set up early."""
-    state, manager = getattr(session, "_setupstate", None), getattr(session, "_fixturemanager", None)
-    has = (
-        isinstance(getattr(state, "stack", None), dict)
-        and all(callable(getattr(state, name, None)) for name in ("setup", "teardown_exact"))
-        and callable(getattr(manager, "getfixturedefs", None))
-        and callable(getattr(pytest.Function, "_initrequest", None))
-    )
-    if not has:
-        return True
-    known = definitions(session, "agent") or ()
-    return not all(
-        isinstance(getattr(one, "_finalizers", None), list) and hasattr(one, "cached_result") for one in known
-    )
-
-
-def definitions(node: pytest.Item | pytest.Collector, name: str) -> Sequence[Any] | None:
-    """Return what pytest knows of the fixture `name` where `node` lies."""
-    look_up: Any = node.session._fixturemanager.getfixturedefs
-    # Releases of pytest before 8.1 ask for the id.
-    by_id = "nodeid" in inspect.signature(look_up).parameters
-    found: Sequence[Any] | None = look_up(name, node.nodeid if by_id else node)
-    return found
-
-
 class _Own(dict[str, Sequence[Any]]):
     """The fixture definitions of one item, with copies of those that are its own, and of more as it asks for them."""
 
-    def __init__(self, item: pytest.Function, shared: dict[str, Sequence[Any]]) -> None:
+    def __init__(self, item: pytest.Function, shared: Mapping[str, Sequence[Any]]) -> None:
         super().__init__((name, _copies(definitions)) for name, definitions in shared.items())
         self._item = item
         self.is_early = True
@@ -124,13 +102,7 @@ class _Own(dict[str, Sequence[Any]]):
 
 
 def _copies(definitions: Sequence[Any]) -> Sequence[Any]:
-    return [_copy(definition) if definition.scope in NARROW else definition for definition in definitions]
-
-
-def _copy(definition: Any) -> Any:
-    own = copy.copy(definition)
-    own._finalizers, own.cached_result = [], None
-    return own
+    return [fresh_copy(definition) if definition.scope in NARROW else definition for definition in definitions]
 
 
 def set_up(item: pytest.Function, context: Callable[[], Context]) -> PreparedItem | None:
@@ -141,36 +113,30 @@ def set_up(item: pytest.Function, context: Callable[[], Context]) -> PreparedIte
     Returns None if what it lies in could not be set up, which pytest says at its turn. Raises NeedsAlone, and what
     ends a whole session at once, after its fixtures are torn down again.
     """
-    shared = item._fixtureinfo
-    own = _Own(item, shared.name2fixturedefs)
-    item._fixtureinfo = dataclasses.replace(shared, name2fixturedefs=own)
-    item._initrequest()
-    state: Any = item.session._setupstate
+    shared = closure_of(item)
+    own = _Own(item, fixtures_of(item))
+    set_closure(item, shared, own)
+    state = setup_state(item.session)
     try:
         state.setup(item)
     except OUTCOMES:
         if item not in state.stack:
-            _reset(item, shared)
+            set_closure(item, shared)
             return None
     except BaseException:
         if item in state.stack:
             tear_down(_taken(item, context))
-        _reset(item, shared)
+        set_closure(item, shared)
         raise
     own.is_early = False
     return _taken(item, context)
 
 
 def _taken(item: pytest.Function, context: Callable[[], Context]) -> PreparedItem:
-    state: Any = item.session._setupstate
+    state = setup_state(item.session)
     entry = PreparedItem(*state.stack.pop(item))
     entry.finalizers[:] = [partial(_run, context(), finalizer) for finalizer in entry.finalizers]
     return entry
-
-
-def _reset(item: pytest.Function, shared: Any) -> None:
-    item._fixtureinfo = shared
-    item._initrequest()
 
 
 def _run(context: Context, finalizer: Any) -> None:
@@ -188,7 +154,7 @@ def _nothing() -> None:
 
 def put_back(item: pytest.Item, entry: PreparedItem) -> None:
     """Put `item` on pytest's stack, above what it lies in, so that its setup finds nothing to do."""
-    state: Any = item.session._setupstate
+    state = setup_state(item.session)
     state.setup(item.parent)
     state.stack[item] = tuple(entry)
 

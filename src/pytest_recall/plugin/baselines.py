@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.plugin import start
-from pytest_recall.plugin.ahead import definitions
+from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import DECK, MISSED, MODELS, OUTCOME
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import pytest
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, judging, memories
+from pytest_recall.plugin.pytest_internals import closure_of, fixtures_of
 
 if TYPE_CHECKING:
     from pytest_recall.judges.rehearsal import AnyJudge
@@ -40,19 +41,19 @@ class Checks:
 
     def look_at(self, item: CaseItem) -> None:
         """Add what is wrong with a case, its judges and the fixtures that it needs."""
-        found = item._fixtureinfo.name2fixturedefs
+        found = fixtures_of(item)
         where = f"{self._name}:{item.line}"
         judges = [name for name in dict.fromkeys(c.name for c in item.case.judges) if name not in self._provided]
         unknown = [name for name in judges if f"judge_{name}" not in found]
         for name in unknown:
             self.problems[f"{where}: judges: {no_judge(self._config, name)}"] = None
         # Many cases have the same agent and judges, and pytest looks for these once.
-        rehearsed = self._rehearsed.get(id(item._fixtureinfo))
+        rehearsed = self._rehearsed.get(id(closure_of(item)))
         if rehearsed is None:
             built_in = [name for name in judges if name not in unknown and _is_built_in(found, f"judge_{name}")]
             rubric = self._run.plan.rubric
             rehearsed = {name: rehearsal(name, rubric) for name in built_in} if self._rehearses else {}
-            self._rehearsed[id(item._fixtureinfo)] = rehearsed
+            self._rehearsed[id(closure_of(item))] = rehearsed
             for sentence in self._of_fixtures(item, built_in):
                 if sentence not in self._told:
                     self._told.add(sentence)
@@ -63,7 +64,7 @@ class Checks:
 
     def _of_fixtures(self, item: CaseItem, judges: list[str]) -> Iterator[str]:
         """Yield what would fail every case with these fixtures; `judges` are built-in ones."""
-        found = item._fixtureinfo.name2fixturedefs
+        found = fixtures_of(item)
         is_run = not self._config.option.collectonly
         for name in judges if is_run else ():
             yield from self._of_model(name)
@@ -77,7 +78,7 @@ class Checks:
 
     def _of_agent(self, item: CaseItem) -> Iterator[str]:
         """Yield what is wrong with a model that is to be asked in place of an agent: it is not named, or not found."""
-        found = item._fixtureinfo.name2fixturedefs
+        found = fixtures_of(item)
         plain = _is_built_in(found, "agent")
         if plain and self._run.plan.context.model is None:
             yield NO_AGENT
@@ -103,7 +104,7 @@ class Checks:
                 yield from (f"judges: {name}: {message}" for message in error.messages)
 
 
-def _is_built_in(found: dict[str, Any], fixture: str) -> bool:
+def _is_built_in(found: Mapping[str, Any], fixture: str) -> bool:
     return fixture in found and found[fixture][-1].func.__module__ == BUILT_IN
 
 

@@ -18,6 +18,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.plugin import baselines, checks, files, marks, memories, options, portion, profiles, start
 from pytest_recall.plugin.ahead import NARROW
+from pytest_recall.plugin.pytest_internals import closure_of, fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
 from pytest_recall.runs.collection import TOLD_IN
 from pytest_recall.runs.plan import check_names
@@ -103,7 +104,7 @@ class CaseModule(pytest.Module):
         item: CaseItem = CaseItem.from_parent(self, name=name, case=case, line=line, baseline=baseline, **shared)
         if "fixtureinfo" not in shared:
             # What a fixture closure is made of is the same for the same agent and judges.
-            shared["fixtureinfo"] = item._fixtureinfo
+            shared["fixtureinfo"] = closure_of(item)
         return item
 
     def _asked(self, case: Case, baseline: Baseline | None) -> tuple[str, ...]:
@@ -169,9 +170,9 @@ class CaseItem(pytest.Function):
             super().setup()
             return
         for name in self.fixturenames:
-            definitions = self._fixtureinfo.name2fixturedefs.get(name)
+            definitions = fixtures_of(self).get(name)
             if definitions and definitions[-1].scope not in NARROW:
-                self._request.getfixturevalue(name)
+                value_of(self, name)
         ahead.enter().run(super().setup)
 
     def runtest(self) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from pytest_recall.plugin.options import AGAIN
+from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.trials.trial import Outcome, Trial
 
 _CATEGORIES = ("failed", "error", "xfailed")
@@ -49,9 +50,7 @@ class Failures:
         ends = {report.nodeid: report for report in reporter.getreports("") if report.when == "teardown"}
         return {
             case_id: "\n".join(
-                _text(report, ends.get(report.nodeid), reporter)
-                for report in reports
-                if not hasattr(report, "_pdbshown")
+                _text(report, ends.get(report.nodeid), reporter) for report in reports if not was_debugged(report)
             )
             for case_id, reports in self._reports.items()
         }
@@ -59,7 +58,7 @@ class Failures:
 
 def _text(report: pytest.TestReport, end: pytest.TestReport | None, reporter: pytest.TerminalReporter) -> str:
     """Return a report as pytest prints it, with what was captured up to its `end`, in the colours of the terminal."""
-    file, terminal = io.StringIO(), reporter._tw
+    file, terminal = io.StringIO(), terminal_writer(reporter)
     writer = type(terminal)(file)
     writer.hasmarkup, writer.code_highlight = terminal.hasmarkup, terminal.code_highlight
     writer.fullwidth = max(40, terminal.fullwidth - 6)

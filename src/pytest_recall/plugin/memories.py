@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options, profiles, start
-from pytest_recall.plugin.ahead import definitions
+from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import DECK, RUN
 
 if TYPE_CHECKING:

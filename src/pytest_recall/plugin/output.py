@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from pytest_recall.plugin.pytest_internals import REPLACED, captures
+
 Undo = Callable[[], None]
 
 
@@ -118,16 +120,12 @@ class Output:
         self._switch_logging(config.pluginmanager.getplugin("logging-plugin"))
 
     def _switch_streams(self) -> None:
-        capturing = getattr(self.capture, "_global_capturing", None)
-        for name, capture in (("stdout", getattr(capturing, "out", None)), ("stderr", getattr(capturing, "err", None))):
-            # With `-s` there is no capture, and everything is printed as it comes.
-            holder = getattr(capture, "syscapture", capture)
-            if hasattr(holder, "tmpfile") and hasattr(holder, "_old"):
-                self._switch(name, holder)
+        for name, holder in captures(self.capture):
+            self._switch(name, holder)
 
     def _switch(self, name: str, holder: Any) -> None:
         # pytest exchanges sys.stdout for each phase; both of what it puts there are switches now.
-        switches = {attribute: _Switch(name, getattr(holder, attribute)) for attribute in ("tmpfile", "_old")}
+        switches = {attribute: _Switch(name, getattr(holder, attribute)) for attribute in REPLACED}
         for attribute, switch in switches.items():
             if getattr(sys, name) is switch._recall_own:
                 setattr(sys, name, switch)

@@ -8,10 +8,9 @@ item finds its fixtures there, and `runtest` waits for the trial.
 from __future__ import annotations
 
 import inspect
-import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import Context, copy_context
 from functools import partial
@@ -21,10 +20,11 @@ import pytest
 
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
-from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down, unfit
+from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down
 from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.collect import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
+from pytest_recall.plugin.pytest_internals import is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
 from pytest_recall.replay import threads
 from pytest_recall.replay.player import CARRIED, LANE, CaseContext
@@ -83,7 +83,7 @@ def obstacle(config: pytest.Config) -> str | None:
     if getattr(option, "dist", "no") == "worksteal":
         return "since --dist=worksteal takes cases away that were begun; another --dist lets them run at once"
     session = config.pluginmanager.getplugin("session")
-    if isinstance(session, pytest.Session) and unfit(session):
+    if isinstance(session, pytest.Session) and not is_known(session):
         return f"since pytest {pytest.__version__} keeps its fixtures in another way than pytest-recall knows"
     return None
 
@@ -117,7 +117,7 @@ class Overlap:
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
-        self._undo = [*threads.carry(*CARRIED, SINK), *_steady_environment(config)]
+        self._undo = [*threads.carry(*CARRIED, SINK), *steady_environment(config)]
 
     # Ahead of its turn
 
@@ -297,7 +297,7 @@ class Overlap:
         for item, ahead in reversed(begun):
             self._take_down(item, ahead)
             self._end(item)
-            item._initrequest()
+            renew_request(item)
 
     def _take_down(self, item: CaseItem, ahead: Ahead) -> None:
         """Take down the fixtures of a case that pytest was not handed."""
@@ -339,29 +339,6 @@ def _is_async(fixture: object) -> bool:
     return inspect.iscoroutinefunction(fixture) or (
         callable(fixture) and inspect.iscoroutinefunction(type(fixture).__call__)
     )
-
-
-def _steady_environment(config: pytest.Config) -> list[Callable[[], None]]:
-    """Let the name of the current test stay in the environment between two phases.
-
-    pytest takes it out after each, and anyone who reads all variables in another thread just
-    then, as HTTP clients do to find proxies, would meet one that is gone.
-    """
-    runner = config.pluginmanager.getplugin("runner")
-    original = getattr(runner, "_update_current_test_var", None)
-    if original is None:
-        return []
-
-    def update(item: pytest.Item, when: str | None) -> None:
-        if when:
-            original(item, when)
-
-    def undo() -> None:
-        setattr(runner, original.__name__, original)
-        os.environ.pop("PYTEST_CURRENT_TEST", None)
-
-    setattr(runner, original.__name__, update)
-    return [undo]
 
 
 def _may_be_skipped(item: pytest.Item) -> bool:

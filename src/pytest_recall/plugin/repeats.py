@@ -10,6 +10,7 @@ import pytest
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines
 from pytest_recall.plugin.options import AGAIN
+from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import CASE_ID, DECK, MISSED, OUTCOME, OUTCOMES, RUN, UNASKED
 from pytest_recall.plugin.trials import set_apart
 from pytest_recall.trials.trial import Outcome
@@ -34,7 +35,7 @@ def run(item: Any, nextitem: pytest.Item | None) -> bool | None:
     item.stash[MISSED] = False
     try:
         while _once(item, nextitem, outcomes, fails) is None:
-            item._initrequest()  # As pytest-rerunfailures does: the fixtures of the next trial are its own.
+            renew_request(item)
         item.config.stash[DECK].forget(item, len(outcomes))
     finally:
         del item.stash[OUTCOMES]

@@ -1,0 +1,129 @@
+"""Reach what pytest has and does not promise: every private name of pytest that the plugin uses is in this module.
+
+Each function says what it reaches for, and what is done where a release of pytest has it no longer. The job `next`
+of `.github/workflows/ci.yml` runs the tests that depend on it against the newest pre-release of pytest.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+Definitions = Mapping[str, Sequence[Any]]
+"""The definitions of each fixture by its name, the one that counts last."""
+REPLACED = ("tmpfile", "_old")
+"""What a capture of pytest puts in the place of a stream while a phase runs, and what it puts back after it."""
+
+
+def is_known(session: pytest.Session) -> bool:
+    """Whether this pytest has what setting up an item before its turn takes; without it nothing is set up early."""
+    state, manager = getattr(session, "_setupstate", None), getattr(session, "_fixturemanager", None)
+    has = (
+        isinstance(getattr(state, "stack", None), dict)
+        and all(callable(getattr(state, name, None)) for name in ("setup", "teardown_exact"))
+        and callable(getattr(manager, "getfixturedefs", None))
+        and callable(getattr(pytest.Function, "_initrequest", None))
+    )
+    known = (definitions(session, "agent") or ()) if has else ()
+    return has and all(
+        isinstance(getattr(one, "_finalizers", None), list) and hasattr(one, "cached_result") for one in known
+    )
+
+
+def definitions(node: pytest.Item | pytest.Collector, name: str) -> Sequence[Any] | None:
+    """Return what pytest knows of the fixture `name` where `node` lies."""
+    look_up: Any = node.session._fixturemanager.getfixturedefs
+    # Releases of pytest before 8.1 ask for the id.
+    by_id = "nodeid" in inspect.signature(look_up).parameters
+    found: Sequence[Any] | None = look_up(name, node.nodeid if by_id else node)
+    return found
+
+
+def fresh_copy(definition: Any) -> Any:
+    """Return the definition of a fixture without a value, which shares nothing with the one that it is a copy of."""
+    own = copy.copy(definition)
+    own._finalizers, own.cached_result = [], None
+    return own
+
+
+def closure_of(item: pytest.Function) -> Any:
+    """Return what pytest has found out about the fixtures of an item; items with the same fixtures may share it."""
+    return item._fixtureinfo
+
+
+def fixtures_of(item: pytest.Function) -> Definitions:
+    """Return the definitions of the fixtures that an item needs."""
+    found: Definitions = item._fixtureinfo.name2fixturedefs
+    return found
+
+
+def set_closure(item: pytest.Function, closure: Any, own: Definitions | None = None) -> None:
+    """Give an item what `closure_of` gave, with definitions of its `own` if there are some, and a new request."""
+    item._fixtureinfo = closure if own is None else dataclasses.replace(closure, name2fixturedefs=own)
+    item._initrequest()
+
+
+def renew_request(item: pytest.Function) -> None:
+    """Let an item be set up again, with fixtures of its own. pytest-rerunfailures does the same."""
+    item._initrequest()
+
+
+def value_of(item: pytest.Function, name: str) -> Any:
+    """Return the value of a fixture of an item, which is set up for that if it is not yet."""
+    return item._request.getfixturevalue(name)
+
+
+def setup_state(session: pytest.Session) -> Any:
+    """Return the stack of what is set up: a dictionary of each node to its finalizers and what its setup raised."""
+    return session._setupstate
+
+
+def captures(manager: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name of each stream that pytest captures, and what holds it, which has the attributes `REPLACED`.
+
+    None with `-s`, where everything is printed as it comes, and where a release captures in another way.
+    """
+    capturing = getattr(manager, "_global_capturing", None)
+    for name, capture in (("stdout", getattr(capturing, "out", None)), ("stderr", getattr(capturing, "err", None))):
+        holder = getattr(capture, "syscapture", capture)
+        if all(hasattr(holder, attribute) for attribute in REPLACED):
+            yield name, holder
+
+
+def steady_environment(config: pytest.Config) -> list[Callable[[], None]]:
+    """Let the name of the current test stay in the environment between two phases; return what undoes that.
+
+    pytest takes it out after each, and what reads all variables in another thread just then, as HTTP clients do to
+    find proxies, would meet one that is gone.
+    """
+    runner = config.pluginmanager.getplugin("runner")
+    original = getattr(runner, "_update_current_test_var", None)
+    if original is None:
+        return []
+
+    def update(item: pytest.Item, when: str | None) -> None:
+        if when:
+            original(item, when)
+
+    def undo() -> None:
+        setattr(runner, original.__name__, original)
+        os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+    setattr(runner, original.__name__, update)
+    return [undo]
+
+
+def was_debugged(report: pytest.TestReport) -> bool:
+    """Whether `--pdb` has shown the failure of a report already."""
+    return hasattr(report, "_pdbshown")
+
+
+def terminal_writer(reporter: pytest.TerminalReporter) -> Any:
+    """Return what writes to the terminal, with its width and colours."""
+    return reporter._tw
