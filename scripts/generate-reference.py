@@ -36,7 +36,7 @@ from pytest_recall.judges.calibration import Label
 from pytest_recall.metrics.retrieval import GROUPS, Retrieval
 from pytest_recall.models.settings import Batching
 from pytest_recall.plugin import fixtures, options, recording, switch
-from pytest_recall.plugin.short_options import OptionGroup
+from pytest_recall.plugin.options import OptionGroup
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"

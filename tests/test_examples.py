@@ -67,9 +67,9 @@ def test_an_example_is_whole(name: str) -> None:
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("cassette verify", "all in order"),
-        ("cassette scan", "no secrets"),
-        ("cassette prune --dry-run", "nothing to delete"),
+        ("cassettes verify", "all in order"),
+        ("cassettes scan", "no secrets"),
+        ("cassettes prune --dry-run", "nothing to delete"),
     ],
 )
 def test_its_files_are_in_order(name: str, command: str, says: str) -> None:

@@ -44,7 +44,7 @@ def test_the_script_the_command_and_the_run_take_one_slice(checkout: Path, mode:
     scripted = call(checkout, str(SELECT), "--mode", mode, *ON)
     assert scripted.returncode == 0, scripted.stderr
     assert scripted.stdout == today(checkout)
-    commanded = call(checkout, "-m", "pytest_recall", "select", "--mode", mode, *ON)
+    commanded = call(checkout, "-m", "pytest_recall", "schedule", "select", "--mode", mode, *ON)
     assert commanded.stdout == scripted.stdout
     before = (checkout / "eval" / "recall.yaml").read_bytes()
     run = call(

@@ -73,7 +73,7 @@ class TestWholeRun:
         assert checkout.state_text() == once
 
     def test_a_run_that_is_applied_while_it_goes_on_is_folded_once_as_well(self, pytester: pytest.Pytester) -> None:
-        apply = "subprocess.run([sys.executable, '-m', 'pytest_recall', 'apply', 'latest'], check=True)"
+        apply = "subprocess.run([sys.executable, '-m', 'pytest_recall', 'state', 'apply', 'latest'], check=True)"
         # A second pass would take a new case to box 2.
         checkout = dying(f"import subprocess, sys; {apply}").without("eval/recall.yaml").at(pytester)
         checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=7)

@@ -383,7 +383,8 @@ def test_commands_know_them(pytester: pytest.Pytester, command: str) -> None:
     source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
     checkout = MIXED.with_files({"eval/test_marked.py": source}).at(pytester)
     more = {"select": ["--mode=all", "--ids"], "simulate": ["--seeds=1", "--days=30"], "estimate": ["--mode=all"]}
-    done = checkout.recall(command, *more.get(command, []))
+    group = ["schedule"] if command in more else []
+    done = checkout.recall(*group, command, *more.get(command, []))
     assert done.ret == 0, done.stderr.str()
     told = {
         "status": "8 cases on ",

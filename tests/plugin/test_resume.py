@@ -69,7 +69,7 @@ class TestKilled:
         result = checkout.run("eval", "--recall-resume")
         result.assert_outcomes(passed=7)
         assert result.ret == 0
-        result.stdout.fnmatch_lines([f"recall: * goes on: 7 cases left of 12 chosen, as of {DAY}"])
+        result.stdout.fnmatch_lines([f"recall: * is resumed: 7 cases left of 12 chosen, as of {DAY}"])
         assert Counter(upstream.prompts) == {**dict.fromkeys(NAMES, 1), "c5": 2}
         assert len(checkout.artifacts.runs()) == 1
         assert judged(checkout) == set(NAMES)
@@ -346,7 +346,7 @@ class TestEnded:
         checkout.run("eval")
         result = checkout.run("eval", "--recall-resume")
         assert result.ret == 0
-        result.stdout.fnmatch_lines(["recall: * goes on: 0 cases left of 1 chosen, as of *"])
+        result.stdout.fnmatch_lines(["recall: * is resumed: 0 cases left of 1 chosen, as of *"])
         assert checkout.asked() == ["a"]
 
     def test_a_run_may_be_named(self, pytester: pytest.Pytester) -> None:

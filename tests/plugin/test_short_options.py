@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.plugin import options, recording, switch
-from pytest_recall.plugin.short_options import OptionGroup
+from pytest_recall.plugin.options import OptionGroup
 from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, Project, case
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream

@@ -189,6 +189,8 @@ def _run(run: RunPart, given: Mapping[str, Any]) -> RunPart:
 def _option(told: str) -> str:
     """Return what is told of a field as told of its option: judgeMemoryWindow is --judge-memory-window."""
     name, colon, rest = told.partition(":")
+    if name == "parallelism":
+        name = "concurrency"  # The published name of a field, and the option's everywhere.
     return "--" + _CAPITAL.sub(lambda match: f"-{match[0].lower()}", name) + colon + rest
 
 

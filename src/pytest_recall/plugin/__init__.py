@@ -108,6 +108,13 @@ class Hooks:
 
     def pytest_sessionstart(self) -> None:
         """Decide, once and on the controller, which cases run."""
+        from pytest_recall.plugin import options
+
+        if options.is_worker(self.config):
+            from pytest_recall.plugin import xdist
+
+            xdist.follow(self.config)
+            return
         from pytest_recall.plugin import start
 
         start.start(self.config)
@@ -269,9 +276,9 @@ class Hooks:
         if self.run:
             self.run.beside.take(report)
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
-            from pytest_recall.plugin.start import run_of
+            from pytest_recall.plugin.start import ensure_run
 
-            run_of(self.config).record(report)
+            ensure_run(self.config).record(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
@@ -311,7 +318,7 @@ class Hooks:
         if any(key.startswith("recall") for key in getattr(node, "workeroutput", ())):
             from pytest_recall.plugin import start, xdist
 
-            xdist.debrief(node, start.run_of(self.config))
+            xdist.debrief(node, start.ensure_run(self.config))
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
-from pytest_recall.plugin import start
 from pytest_recall.plugin.pytest_internals import definitions
+from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import DECK, MISSED, MODELS, OUTCOME
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome
@@ -47,7 +47,7 @@ def header_line(run: Run) -> str:
 
 def of_module(module: pytest.Module) -> list[Baseline]:
     """Return the baselines that are asked the cases of a file. What is unknown ends the session after collection."""
-    run = start.run_of(module.config)
+    run = run_of(module.config)
     found = []
     for name in run.plan.baselines:
         has_fixture = ":" not in name and bool(definitions(module, fixture_of(name)))
@@ -72,12 +72,12 @@ def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, A
         return agent
     from pytest_recall.trials.baseline_agents import arm
 
-    return arm(baseline.name, fixtures[baseline.fixture], start.run_of(config).plan.rubric.baseline_window)
+    return arm(baseline.name, fixtures[baseline.fixture], run_of(config).plan.rubric.baseline_window)
 
 
 def model_under_test(config: pytest.Config) -> PlainModel:
     """Return the model under test, to be asked. Raises RecallError if none is named, or its name is no selector."""
-    plan = start.run_of(config).plan
+    plan = run_of(config).plan
     if plan.context.model is None:
         rubric = plan.place.name(plan.place.rubric)
         raise RecallError(f"no model is named; give --model SELECTOR, or `model_primary` in {rubric}")
@@ -91,7 +91,7 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
         from pytest_recall.models import resolve as run_models
         from pytest_recall.trials.baseline_agents import PlainModel
 
-        run = start.run_of(config)
+        run = run_of(config)
         model = run_models.model_of(
             selector,
             "agent",

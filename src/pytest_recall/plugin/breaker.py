@@ -20,18 +20,18 @@ from pytest_recall.runs.outage import Streak
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.plugin.session import Run
+    from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.outage import Outage
+    from pytest_recall.runs.plan import Plan
 
 
 class Breaker:
     """What is asked no more in this run: the agent under test, under an empty name, or a baseline by its own."""
 
-    def __init__(self, run: Run) -> None:
-        assert run.recording is not None
-        self._limit = None if run.recording.mode == "replay" else run.plan.rubric.outage_limit
-        self._file = run.plan.place.artifacts.folder / f".outage-{run.recording.run}"
-        self._follows = run.follows
+    def __init__(self, plan: Plan, asked: Recording, *, follows: bool) -> None:
+        self._limit = None if asked.mode == "replay" else plan.rubric.outage_limit
+        self._file = plan.place.artifacts.folder / f".outage-{asked.run}"
+        self._follows = follows
         self._streaks: dict[str, Streak] = {}
         self._why: dict[str, str] = {}
         self._lock = threading.Lock()

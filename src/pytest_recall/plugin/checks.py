@@ -15,7 +15,7 @@ from pytest_recall.plugin.pytest_internals import closure_of, fixtures_of
 
 if TYPE_CHECKING:
     from pytest_recall.judges.rehearsal import AnyJudge
-    from pytest_recall.plugin.collect import CaseItem
+    from pytest_recall.plugin.case_item import CaseItem
     from pytest_recall.plugin.session import Run
 
 NO_AGENT = (

@@ -16,8 +16,7 @@ from pytest_recall.trials.execution import ask
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
-    from pytest_recall.plugin.collect import CaseItem
-    from pytest_recall.plugin.session import Run
+    from pytest_recall.runs.plan import Plan
 
 SAME, CHANGED, NOT_RECORDED, UNKNOWN = "same", "changed", "not recorded", "unknown"
 NAME = "changed.json"
@@ -57,7 +56,7 @@ class DryRun:
     def __init__(self) -> None:
         self._found: dict[str, tuple[str, str]] = {}
 
-    def asked(self, item: CaseItem, agent: Any) -> Trial:
+    def asked(self, item: Any, agent: Any) -> Trial:
         """Ask the agent as a run would, and no judge; that the trial has passed says nothing. Raises CaseError."""
         config, case = item.config, item.case
         with config.stash[DECK].player.asking("agent"):
@@ -68,20 +67,20 @@ class DryRun:
         """Take in what a case has asked; `why` is what is unknown about it."""
         self._found[case_id] = (state, why)
 
-    def write(self, run: Run) -> None:
+    def write(self, plan: Plan) -> None:
         """Write the list that `--recall-near` reads. Raises OSError."""
         found = {
             "version": 1,
-            "date": run.plan.context.date.isoformat(),
+            "date": plan.context.date.isoformat(),
             "cases": len(self._found),
-            "of": len(run.plan.picks),
+            "of": len(plan.picks),
             "changed": self._with(CHANGED),
             "not_recorded": self._with(NOT_RECORDED),
             "unknown": {case_id: why for case_id, (state, why) in sorted(self._found.items()) if state == UNKNOWN},
         }
-        run.plan.place.artifacts.write(NAME, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        plan.place.artifacts.write(NAME, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
 
-    def lines(self, run: Run) -> Iterator[str]:
+    def lines(self, plan: Plan) -> Iterator[str]:
         """Yield what was found, for a terminal."""
         counts = Counter(state for state, _ in self._found.values())
         yield f"{plural(len(self._found), 'case')} asked on their cassettes; nothing was sent, judged or recorded"
@@ -92,7 +91,7 @@ class DryRun:
         ):
             if counts[state]:
                 yield f"{told} ({counts[state]}): {listed(self._with(state))}"
-        yield f"{run.plan.place.name(run.plan.place.artifacts.folder)}/{NAME}: written, for --recall-near file:PATH"
+        yield f"{plan.place.name(plan.place.artifacts.folder)}/{NAME}: written, for --recall-near file:PATH"
 
     def _with(self, wanted: str) -> list[str]:
         return sorted(case_id for case_id, (state, _) in self._found.items() if state == wanted)

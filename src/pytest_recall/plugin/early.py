@@ -25,8 +25,8 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         yield
         return
     from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.plugin.options import place_of, usage_errors
     from pytest_recall.plugin.recording import live_kinds
-    from pytest_recall.plugin.start import place_of, usage_errors
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.redaction import Redactor
     from pytest_recall.replay.secrets import secret_names

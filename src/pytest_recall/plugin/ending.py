@@ -29,6 +29,7 @@ from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
 
 if TYPE_CHECKING:
+    from pytest_recall.plugin.cassettes import Deck
     from pytest_recall.plugin.session import Run
     from pytest_recall.results.standing import Standing
 
@@ -64,7 +65,7 @@ class Ending:
         run.calls += self._deck_calls()
         if run.dry is not None and not run.refused and not run.config.option.collectonly:
             try:
-                run.dry.write(run)
+                run.dry.write(run.plan)
             except OSError as error:
                 run.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
@@ -118,12 +119,11 @@ class Ending:
     def _report(self) -> None:
         """Tell the controller what only a worker can know."""
         run = self._run
-        from pytest_recall.plugin import xdist
 
         if "recall_errors" in run.config.workeroutput:  # type: ignore[attr-defined]
             return
         found = {
-            **xdist.found(run),
+            **run.findings(),
             "problems": self._deck_problems(),
             "notes": run.notes,
             "halted": run.halted,
@@ -135,7 +135,7 @@ class Ending:
 
     def _tell_of_the_budget(self, session: pytest.Session) -> None:
         """Say what is left of the budget; a run that was cut short by it is no success."""
-        deck = self._run.config.stash.get(DECK, None)
+        deck: Deck | None = self._run.config.stash.get(DECK, None)
         meter = deck.player.meter if deck is not None else None
         if meter is None:
             return
@@ -277,7 +277,7 @@ class Ending:
     def _summary_of_dry_run(self, reporter: pytest.TerminalReporter) -> None:
         assert self._run.dry is not None
         reporter.section("recall dry run")
-        for line in self._run.dry.lines(self._run):
+        for line in self._run.dry.lines(self._run.plan):
             reporter.line(line)
         for problem in self._run.problems:
             reporter.line(problem, red=True)

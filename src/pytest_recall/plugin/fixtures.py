@@ -38,7 +38,7 @@ def agent(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[Any], A
     """
     from pytest_recall.plugin import checks, start
 
-    if start.run_of(request.config).plan.context.model is None:
+    if start.ensure_run(request.config).plan.context.model is None:
         pytest.fail(checks.NO_AGENT, pytrace=False)
     model: Callable[[Any], Any] = request.getfixturevalue("recall_model")
     return model
@@ -54,7 +54,7 @@ def recall_model(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[
     from pytest_recall.plugin import baselines
 
     try:
-        return baselines.model_under_test(request.config)
+        return baselines.model_under_test(_with_run(request.config))
     except RecallError as error:
         pytest.fail(f"recall_model: {error}", pytrace=False)
 
@@ -242,7 +242,7 @@ def judge_rubric(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """
     from pytest_recall.plugin import judging
 
-    return judging.judge_of(request.config, "rubric")
+    return judging.judge_of(_with_run(request.config), "rubric")
 
 
 @pytest.fixture(scope="session")
@@ -254,7 +254,7 @@ def judge_memory(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """
     from pytest_recall.plugin import judging
 
-    return judging.judge_of(request.config, "memory")
+    return judging.judge_of(_with_run(request.config), "memory")
 
 
 @pytest.fixture(scope="session")
@@ -265,7 +265,7 @@ def judge_pairwise(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """
     from pytest_recall.plugin import judging
 
-    return judging.judge_of(request.config, "pairwise")
+    return judging.judge_of(_with_run(request.config), "pairwise")
 
 
 @pytest.fixture(scope="session")
@@ -276,4 +276,11 @@ def judge_paper(request: pytest.FixtureRequest, _recall_on: None) -> Judge:
     """
     from pytest_recall.plugin import judging
 
-    return judging.judge_of(request.config, "paper")
+    return judging.judge_of(_with_run(request.config), "paper")
+
+
+def _with_run(config: pytest.Config) -> pytest.Config:
+    """Return the configuration, with a run: a test that asks for a fixture may be the first sign of one."""
+    from pytest_recall.plugin.start import ensure_run
+
+    return ensure_run(config).config

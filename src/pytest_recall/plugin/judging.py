@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
 from pytest_recall.judges.calibration import standard_of
-from pytest_recall.plugin import start
+from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, DECK, PANEL
 from pytest_recall.replay import tape
 
@@ -31,7 +31,7 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
     """
     from pytest_recall.judges.model_judges import ModelJudge
 
-    run = start.run_of(config)
+    run = run_of(config)
     run.judged.add(True)
     rubric = run.plan.rubric
     try:
@@ -61,7 +61,7 @@ def _panel(config: pytest.Config) -> Panel:
     from pytest_recall.judges.calibrate import panel_of
     from pytest_recall.models.resolve import model_of
 
-    run = start.run_of(config)
+    run = run_of(config)
     plan, option, player = run.plan, config.option, config.stash[DECK].player
     return panel_of(
         plan.rubric,
@@ -95,7 +95,7 @@ def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
     if found is None:
         from pytest_recall.judges.calibration_file import read_calibrations
 
-        plan = start.run_of(config).plan
+        plan = run_of(config).plan
         path = plan.place.calibration
         asked = standard_of(plan.rubric) is not None
         found = config.stash[CALIBRATIONS] = read_calibrations(path, plan.place.name(path)) if asked else {}
@@ -108,5 +108,5 @@ def with_standing(config: pytest.Config, trial: Trial) -> Trial:
         return trial
     from pytest_recall.judges.calibration import unproven
 
-    standard = standard_of(start.run_of(config).plan.rubric)
+    standard = standard_of(run_of(config).plan.rubric)
     return trial._replace(unproven=unproven(trial, calibrations_of(config), standard))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError
-from pytest_recall.plugin import options, profiles, start
+from pytest_recall.plugin import options, profiles
 from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import DECK, RUN
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.memory.client import Client
     from pytest_recall.memory.session import Memory
+    from pytest_recall.plugin.session import Run
     from pytest_recall.runs.sources import Source
     from pytest_recall.trials.baselines import Baseline
     from pytest_recall.trials.trial import Answer, Trial
@@ -113,13 +114,13 @@ def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
 
 
 def _rubric(config: pytest.Config) -> Rubric:
-    run = config.stash.get(RUN, None)
+    run: Run | None = config.stash.get(RUN, None)
     if run is not None:
         return run.plan.rubric
     from pytest_recall.cases.settings_file import read_rubric
 
     try:
-        place = start.place_of(config)
+        place = options.place_of(config)
         return read_rubric(place.rubric, place.name(place.rubric))
     except RecallError as error:
         pytest.fail(f"memory: {error}", pytrace=False)

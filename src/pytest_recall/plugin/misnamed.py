@@ -21,7 +21,7 @@ def refuse(config: pytest.Config) -> None:
 
 
 def _sentences(config: pytest.Config) -> Iterator[str]:
-    from pytest_recall.plugin.start import place_of, usage_errors
+    from pytest_recall.plugin.options import place_of, usage_errors
 
     with usage_errors():
         place = place_of(config)

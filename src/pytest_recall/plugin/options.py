@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.files.errors import RecallError
+
 if TYPE_CHECKING:
     from pytest_recall.cases.filters import Filters
-    from pytest_recall.plugin.short_options import OptionGroup
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.runs.context import CommandLine
 
 TITLE = "eval cases on a schedule (pytest-recall)"
@@ -243,3 +248,52 @@ def _names(option: str, given: str | None) -> tuple[str, ...]:
 def is_worker(config: pytest.Config) -> bool:
     """Whether this process is a worker of xdist, which follows and reports."""
     return hasattr(config, "workerinput")
+
+
+def place_of(config: pytest.Config) -> Place:
+    """Return where the eval directory of this session is. Raises RecallError if a given one is not there."""
+    from pytest_recall.files.eval_directory import find_place
+
+    cwd = config.invocation_params.dir
+    given = given_dir(config)
+    named = [argument_path(config, argument) for argument in config.args]
+    place = find_place(config.rootpath, cwd, named, given)
+    if given is not None and not given.is_dir():
+        option = "--recall-dir" if config.option.recall_dir else "recall_dir"
+        raise RecallError(f"{option}: {place.name(given)}: no such directory; correct it, or make it first")
+    return place
+
+
+def has_state(config: pytest.Config) -> bool:
+    """Whether a schedule exists that marked tests may be on."""
+    with usage_errors():
+        place = place_of(config)
+    return place.state.exists() or place.rubric.exists()
+
+
+def today(config: pytest.Config) -> date:
+    """Return the day in UTC; a worker takes the controller's, though midnight may be between them."""
+    sent = getattr(config, "workerinput", {}).get("recall_today")
+    return date.fromisoformat(sent) if sent else datetime.now(UTC).date()
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn a RecallError into pytest's own: the sentences and exit code 4, without a traceback."""
+    try:
+        yield
+    except RecallError as error:
+        raise pytest.UsageError(*error.messages) from None
+
+
+class OptionGroup:
+    """A group of pytest's options that gives each of ours its short name."""
+
+    def __init__(self, group: Any, free: frozenset[str]) -> None:
+        self._group = group
+        self._free = free
+
+    def addoption(self, name: str, **about: Any) -> None:
+        """Add the option `--recall-NAME`, and `--NAME` if that is free; the rest is for pytest."""
+        short = name.replace("--recall-", "--", 1)
+        self._group.addoption(name, *({short} & self._free), **about)

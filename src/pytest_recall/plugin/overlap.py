@@ -22,7 +22,7 @@ from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down
 from pytest_recall.plugin.calls import with_calls
-from pytest_recall.plugin.collect import CaseItem
+from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.pytest_internals import is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE

@@ -202,13 +202,3 @@ def cut_off_line(plan: Plan) -> str | None:
     if not runs or not is_cut_off(runs[-1]):
         return None
     return f"recall: {runs[-1].name} was cut off before its end; --recall-resume={runs[-1].name} goes on with it"
-
-
-def line(plan: Plan) -> str:
-    """Return what is left of a run that goes on."""
-    from pytest_recall.files.wording import plural
-
-    assert plan.rest is not None
-    header = plan.rest.header
-    left = plural(len(plan.picks), "case")
-    return f"recall: {header.run} goes on: {left} left of {len(header.picks):,} chosen, as of {header.date}"

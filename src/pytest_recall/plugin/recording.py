@@ -12,14 +12,12 @@ import pytest
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.find import SUFFIXES
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import WATCH
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.call import KINDS, Kind
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import Deck
-    from pytest_recall.plugin.session import Run
-    from pytest_recall.plugin.short_options import OptionGroup
+    from pytest_recall.plugin.options import OptionGroup
     from pytest_recall.replay.tape import Mode
 
 DEFAULT = ""
@@ -201,44 +199,3 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:
         return False  # Below a folder that must not be looked into.
-
-
-def deck_of(run: Run, asked: Recording) -> Deck:
-    """Return the cassettes of this session."""
-    from pytest_recall.plugin.cassettes import Deck
-
-    watch = run.config.stash.get(WATCH, None)
-    if watch is not None:
-        from pytest_recall.plugin.early import refuse_strays
-
-        refuse_strays(watch.player)
-    plan = run.plan
-    folder = Path(asked.folder) if asked.folder else plan.place.cassettes
-    if asked.mode in ("record", "missing"):
-        check_writable(folder, plan.place.name(folder))
-    if asked.batch:
-        from pytest_recall.plugin import batching
-
-        watch = batching.watch(run, asked.mode, asked.run)
-    max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
-    deck = Deck(
-        plan.place,
-        plan.rubric,
-        asked.mode,
-        folder,
-        run=asked.run,
-        today=plan.context.date,
-        max_age=max_age,
-        follows=run.follows,
-        workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
-        watch=watch,
-        live=asked.live,
-    )
-    if asked.dry:
-        deck.let_nothing_out()
-    if asked.budget is not None:
-        from pytest_recall.plugin.purse import Purse
-
-        deck.limit(asked.budget, asked.ledger)
-        run.config.pluginmanager.register(Purse(deck), "recall-purse")
-    return deck

@@ -5,38 +5,54 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
 from pytest_recall.files.disk import LinkError, check_link, prepare_lock
 from pytest_recall.files.find import SUFFIXES
+from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.beside import Beside
 from pytest_recall.plugin.failures import Failures
 from pytest_recall.plugin.options import CRASHED, is_worker
-from pytest_recall.plugin.trials import crashed
+from pytest_recall.plugin.stash import RUN
 from pytest_recall.replay.call import Call
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
+from pytest_recall.trials.execution import crashed
 from pytest_recall.trials.journal import Journal
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
     import asyncio
+    from pathlib import Path
 
     from pytest_recall.plugin.breaker import Breaker
     from pytest_recall.plugin.dry import DryRun
-    from pytest_recall.plugin.ending import Ending
-    from pytest_recall.plugin.portion import Resumed
     from pytest_recall.plugin.progress import Ticker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.trials.concurrency import Loop
     from pytest_recall.trials.record import Record
+
+
+class Ends(Protocol):
+    """What happens at the end of a run."""
+
+    def finish(self, session: pytest.Session) -> None: ...
+    def summary(self, reporter: pytest.TerminalReporter) -> None: ...
+    def alone(self, reporter: pytest.TerminalReporter) -> AbstractContextManager[None]: ...
+
+
+def run_of(config: pytest.Config) -> Run:
+    """Return the run of this session, which exists as soon as there is a case. Raises KeyError if there is none."""
+    run: Run = config.stash[RUN]
+    return run
 
 
 class Run:
@@ -50,9 +66,10 @@ class Run:
     `judged` says of each process that had items whether one of its cases asks a model to judge.
     """
 
-    def __init__(self, config: pytest.Config, plan: Plan) -> None:
+    def __init__(self, config: pytest.Config, plan: Plan, make_ending: Callable[[Run], Ends]) -> None:
         self.config = config
         self.plan = plan
+        self._make_ending = make_ending
         self.follows = is_worker(config)
         self.late: dict[str, tuple[str, str]] = {}
         self.nodes: dict[str, str] = {}
@@ -87,11 +104,9 @@ class Run:
         self._ticker: Ticker | None = None
 
     @cached_property
-    def ending(self) -> Ending:
-        """What happens at its end."""
-        from pytest_recall.plugin.ending import Ending
-
-        return Ending(self)
+    def ending(self) -> Ends:
+        """What happens at its end; made when it is needed, since it takes long to import."""
+        return self._make_ending(self)
 
     def prepare_ending(self) -> None:
         """Import what the end needs, once, while cases wait for their answers."""
@@ -108,10 +123,35 @@ class Run:
 
     def found_out(self) -> str:
         """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
-        from pytest_recall.plugin import xdist
-
         told, self._told = self._told, True
-        return "" if told or not (self.late or self.waits or self.settled) else json.dumps(xdist.found(self))
+        return "" if told or not (self.late or self.waits or self.settled) else json.dumps(self.findings())
+
+    def findings(self) -> dict[str, Any]:
+        """Return what a worker has found out by collecting, as plain JSON types."""
+        return {
+            "late": self.late,
+            "nodes": self.nodes,
+            "cases": sorted(self.plan.cases) if self.waits else [],
+            "settled": None if self.settled is None else sorted(self.settled),
+        }
+
+    def take_in(self, found: Mapping[str, Any]) -> None:
+        """Take in the `findings` of the first worker that has some; all of them find the same."""
+        if self.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
+            return
+        self.informed = True
+        late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
+        self.nodes = found["nodes"]
+        if late or found["cases"]:
+            self.choose_from(found["cases"], late)
+        if found["settled"] is not None:
+            self.settle(set(found["settled"]))
+        self.amend()
+        shown = self.config.pluginmanager.hasplugin("terminalreporter") and self.config.get_verbosity() >= 0
+        if shown and (line := self.late_line()):
+            writer = self.config.get_terminal_writer()
+            # It stands among the dots of the tests that have ended.
+            writer.line(f"\n{line}" if writer.width_of_current_line else line)
 
     def header_line(self) -> str | None:
         """Return the slice in one line, or that it is not known before collection."""
@@ -128,7 +168,7 @@ class Run:
         from pytest_recall.plugin.breaker import Breaker
 
         self.recording = asked
-        self.breaker = Breaker(self)
+        self.breaker = Breaker(self.plan, asked, follows=self.follows)
         self.config.pluginmanager.register(self.breaker, "recall-breaker")
         if asked.dry:
             from pytest_recall.plugin.dry import DryRun
@@ -141,9 +181,7 @@ class Run:
 
     def _slice_line(self) -> str:
         if self.plan.rest is not None:
-            from pytest_recall.plugin import portion
-
-            return portion.line(self.plan)
+            return resumed_line(self.plan)
         if not self.plan.scheduled:
             kept = "" if self.plan.writes else "; the state is left alone"
             part = f"; {self.plan.shard.name} runs its part of them" if self.plan.shard else ""
@@ -175,13 +213,13 @@ class Run:
 
     # The journal
 
-    def go_on(self, kept: Resumed) -> None:
-        """Take up a run that was cut off. Raises RecallError if it still runs, or OSError."""
-        self.before = kept.record
-        self.trials += kept.record.trials
+    def resume(self, folder: Path, record: Record) -> None:
+        """Take up the run in `folder`, which was cut off. Raises RecallError if it still runs, or OSError."""
+        self.before = record
+        self.trials += record.trials
         self._attempts.update((trial.case_id, trial.arm) for trial in self.trials if trial.repeat == 1)
         if self.runs:
-            self._kept = Journal.continued(kept.folder)
+            self._kept = Journal.continued(folder)
             self.config.add_cleanup(self._kept.close)
 
     def collected(self, case_ids: Iterable[str]) -> None:
@@ -260,9 +298,7 @@ class Run:
         if self.follows:
             return
         if hasattr(report, "recall_found"):
-            from pytest_recall.plugin import xdist
-
-            xdist.take_in(self, json.loads(report.recall_found))
+            self.take_in(json.loads(report.recall_found))
         if hasattr(report, "recall_unpaid"):
             self.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)
@@ -384,3 +420,11 @@ class Run:
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print the scorecard, and what could not be written in red."""
         self.ending.summary(reporter)
+
+
+def resumed_line(plan: Plan) -> str:
+    """Return what is left of a run that is resumed."""
+    assert plan.rest is not None
+    header = plan.rest.header
+    left = plural(len(plan.picks), "case")
+    return f"recall: {header.run} is resumed: {left} left of {len(header.picks):,} chosen, as of {header.date}"

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any
 
 import pytest
 
@@ -37,22 +36,9 @@ def added(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Iter
 
 def add(parser: pytest.Parser, free: frozenset[str]) -> None:
     """Add the options under their long names, and under those short ones that are free."""
-    group = OptionGroup(parser.getgroup("recall", options.TITLE), free)
+    group = options.OptionGroup(parser.getgroup("recall", options.TITLE), free)
     options.add(group)
     recording.add(group)
-
-
-class OptionGroup:
-    """A group of pytest's options that gives each of ours its short name."""
-
-    def __init__(self, group: Any, free: frozenset[str]) -> None:
-        self._group = group
-        self._free = free
-
-    def addoption(self, name: str, **about: Any) -> None:
-        """Add the option `--recall-NAME`, and `--NAME` if that is free; the rest is for pytest."""
-        short = name.replace("--recall-", "--", 1)
-        self._group.addoption(name, *({short} & self._free), **about)
 
 
 def clash_with_conftest(error: BaseException | None) -> str:

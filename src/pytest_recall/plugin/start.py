@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.files.errors import RecallError
 from pytest_recall.files.find import find_case_files
 from pytest_recall.plugin import files, misnamed, options
-from pytest_recall.plugin.recording import Recording, deck_of, recording
-from pytest_recall.plugin.stash import DECK, RUN
+from pytest_recall.plugin.options import place_of, today, usage_errors
+from pytest_recall.plugin.recording import Recording, recording
+from pytest_recall.plugin.stash import DECK, RUN, WATCH
 
 if TYPE_CHECKING:
-    from pytest_recall.files.eval_directory import Place
-    from pytest_recall.plugin.session import Run
+    from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.session import Ends, Run
+    from pytest_recall.runs.plan import Plan
 
 
 def start(config: pytest.Config) -> None:
     """Make the run of this session, if there are case files. Raises pytest.UsageError."""
-    if options.is_worker(config):
-        from pytest_recall.plugin import xdist
-
-        xdist.follow(config)
-        return
     options.concurrency(config)
     options.progress(config)
     misnamed.refuse(config)
@@ -72,7 +66,6 @@ def wake(
     from pytest_recall.cases.settings_file import read_rubric
     from pytest_recall.plugin import baselines, portion
     from pytest_recall.plugin.profiles import read_source
-    from pytest_recall.plugin.session import Run
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.near import sources
     from pytest_recall.runs.plan import check_names, make_plan
@@ -109,56 +102,73 @@ def wake(
         portion.settle(config, plan, rubric, kept)
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
-        run = Run(config, plan)
+        run = make_run(config, plan)
         if kept is not None:
-            run.go_on(kept)
-    config.stash[RUN] = run
+            run.resume(kept.folder, kept.record)
     run.begin_recording(portion.carried(asked or recording(config), kept, plan))
     assert run.recording is not None
     plan.budget, plan.ledger, plan.early = run.recording.budget, run.recording.ledger, run.recording.early
-    config.stash[DECK] = deck_of(run, run.recording)
+    config.stash[DECK] = make_deck(run, run.recording)
     return run
 
 
-def run_of(config: pytest.Config) -> Run:
-    """Return the run of this session, waking it up if need be."""
-    run = config.stash.get(RUN, None)
-    if run is None:
-        run = wake(config, [])
+def make_deck(run: Run, asked: Recording) -> Deck:
+    """Return the cassettes of this session."""
+    from pytest_recall.plugin import recording
+    from pytest_recall.plugin.cassettes import Deck
+
+    watch = run.config.stash.get(WATCH, None)
+    if watch is not None:
+        from pytest_recall.plugin.early import refuse_strays
+
+        refuse_strays(watch.player)
+    plan = run.plan
+    folder = Path(asked.folder) if asked.folder else plan.place.cassettes
+    if asked.mode in ("record", "missing"):
+        recording.check_writable(folder, plan.place.name(folder))
+    if asked.batch:
+        from pytest_recall.plugin import batching
+
+        watch = batching.watch(run, asked.mode, asked.run)
+    max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
+    deck = Deck(
+        plan.place,
+        plan.rubric,
+        asked.mode,
+        folder,
+        run=asked.run,
+        today=plan.context.date,
+        max_age=max_age,
+        follows=run.follows,
+        workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
+        watch=watch,
+        live=asked.live,
+    )
+    if asked.dry:
+        deck.let_nothing_out()
+    if asked.budget is not None:
+        from pytest_recall.plugin.purse import Purse
+
+        deck.limit(asked.budget, asked.ledger)
+        run.config.pluginmanager.register(Purse(deck), "recall-purse")
+    return deck
+
+
+def make_run(config: pytest.Config, plan: Plan) -> Run:
+    """Return the run of a plan, and let it be found by the session."""
+    from pytest_recall.plugin.session import Run
+
+    def ending(run: Run) -> Ends:
+        from pytest_recall.plugin.ending import Ending
+
+        return Ending(run)
+
+    run: Run = Run(config, plan, ending)
+    config.stash[RUN] = run
     return run
 
 
-def place_of(config: pytest.Config) -> Place:
-    """Return where the eval directory of this session is. Raises RecallError if a given one is not there."""
-    from pytest_recall.files.eval_directory import find_place
-
-    cwd = config.invocation_params.dir
-    given = options.given_dir(config)
-    named = [options.argument_path(config, argument) for argument in config.args]
-    place = find_place(config.rootpath, cwd, named, given)
-    if given is not None and not given.is_dir():
-        option = "--recall-dir" if config.option.recall_dir else "recall_dir"
-        raise RecallError(f"{option}: {place.name(given)}: no such directory; correct it, or make it first")
-    return place
-
-
-def has_state(config: pytest.Config) -> bool:
-    """Whether a schedule exists that marked tests may be on."""
-    with usage_errors():
-        place = place_of(config)
-    return place.state.exists() or place.rubric.exists()
-
-
-def today(config: pytest.Config) -> date:
-    """Return the day in UTC; a worker takes the controller's, though midnight may be between them."""
-    sent = getattr(config, "workerinput", {}).get("recall_today")
-    return date.fromisoformat(sent) if sent else datetime.now(UTC).date()
-
-
-@contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn a RecallError into pytest's own: the sentences and exit code 4, without a traceback."""
-    try:
-        yield
-    except RecallError as error:
-        raise pytest.UsageError(*error.messages) from None
+def ensure_run(config: pytest.Config) -> Run:
+    """Return the run of this session; make it if a marked test, or a fixture for one, is the first sign of a case."""
+    run: Run | None = config.stash.get(RUN, None)
+    return wake(config, []) if run is None else run

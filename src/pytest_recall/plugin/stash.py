@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,15 +14,14 @@ if TYPE_CHECKING:
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.judges.panel import Panel
     from pytest_recall.models.model import Model
-    from pytest_recall.plugin.cassettes import Deck
-    from pytest_recall.plugin.overlap import Ahead
-    from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
     from pytest_recall.replay.watch import Watch
     from pytest_recall.trials.baseline_agents import PlainModel
     from pytest_recall.trials.trial import Outcome, Trial
 
-RUN: pytest.StashKey[Run] = pytest.StashKey()
+# The next three are of classes whose modules import this one. `session.run_of` and `cassettes.deck_of` return them
+# with their types.
+RUN: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
 FOREIGN: pytest.StashKey[list[Path]] = pytest.StashKey()
 """On the config: files that are called like case files and are not this project's."""
@@ -42,7 +41,7 @@ UNPROVEN: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why its last fail counts for nothing, empty if it counts."""
 WATCH: pytest.StashKey[Watch] = pytest.StashKey()
 """On the config: what stands before the clients of a replay, from before the conftest files on."""
-DECK: pytest.StashKey[Deck] = pytest.StashKey()
+DECK: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
@@ -62,5 +61,5 @@ UNPAID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why there was no money for it; empty if there was."""
 UNASKED: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why its provider was not asked any more; absent if it was."""
-AHEAD: pytest.StashKey[Ahead] = pytest.StashKey()
+AHEAD: pytest.StashKey[Any] = pytest.StashKey()
 """On an item: what was begun before its turn, with --recall-concurrency, from then to its end."""

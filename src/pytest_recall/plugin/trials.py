@@ -10,7 +10,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError, one_li
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.calls import with_calls
-from pytest_recall.plugin.collect import CaseFailed, CaseItem
+from pytest_recall.plugin.case_item import CaseFailed, CaseItem
 from pytest_recall.plugin.stash import (
     AHEAD,
     CASE_ID,
@@ -147,18 +147,6 @@ def _count(item: pytest.Item, outage: Outage | None) -> None:
     # What was asked before its turn was counted as it ended.
     if breaker is not None and (ahead is None or ahead.job is None):
         breaker.take(getattr(item, "arm", ""), outage)
-
-
-def crashed(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:
-    """Return the trial of a case whose worker died under it."""
-    return Trial(
-        case_id=case_id,
-        outcome=Outcome.ERROR,
-        scenario=scenario,
-        dimension=dimension,
-        error=error,
-        fingerprint=fingerprint,
-    )
 
 
 def _unpaid(item: pytest.Item) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.plugin.recording import Recording, deck_of
+from pytest_recall.plugin import start
+from pytest_recall.plugin.options import has_state, today, usage_errors
+from pytest_recall.plugin.recording import Recording
 from pytest_recall.plugin.stash import BATCHED, DECK, FOREIGN, RUN
 from pytest_recall.replay.call import Call
 from pytest_recall.schedule.row import Row
@@ -23,13 +24,11 @@ if TYPE_CHECKING:
 
 def brief(node: Any) -> None:
     """Send the plan to a worker, as far as it needs it: the slice, and rows that may still be wanted."""
-    from pytest_recall.plugin import start
-
     node.workerinput["recall_foreign"] = [str(path) for path in node.config.stash.get(FOREIGN, ())]
     run = node.config.stash.get(RUN, None)
     if run is None:
-        node.workerinput["recall_today"] = start.today(node.config).isoformat()
-        if not start.has_state(node.config):
+        node.workerinput["recall_today"] = today(node.config).isoformat()
+        if not has_state(node.config):
             return
         run = start.wake(node.config, [])
     plan = run.plan
@@ -63,9 +62,7 @@ def brief(node: Any) -> None:
 
 def _share(run: Run, workers: int) -> None:
     """Say that workers share the rates. Raises pytest.UsageError where a share is nothing."""
-    from pytest_recall.plugin import start
-
-    with start.usage_errors():
+    with usage_errors():
         run.plan.rubric.rates(workers)
     if workers > 1:
         run.note(f"rate limits: each of the {workers} workers kept to an equal share of them")
@@ -79,7 +76,6 @@ def follow(config: pytest.Config) -> None:
     from pytest_recall.cases.filters import Filters
     from pytest_recall.cases.settings import Rubric
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.plugin.session import Run
     from pytest_recall.runs.context import Context
     from pytest_recall.runs.near import Near
     from pytest_recall.runs.plan import Plan
@@ -107,10 +103,10 @@ def follow(config: pytest.Config) -> None:
         rest=sent["rest"] and Rest.from_json(sent["rest"]),
     )
     plan.deal()
-    run = config.stash[RUN] = Run(config, plan)
+    run = start.make_run(config, plan)
     asked = Recording(*sent["recording"])
     run.begin_recording(asked)
-    config.stash[DECK] = deck_of(run, asked)
+    config.stash[DECK] = start.make_deck(run, asked)
 
 
 def debrief(node: Any, run: Run) -> None:
@@ -129,35 +125,6 @@ def debrief(node: Any, run: Run) -> None:
     run.calls += map(Call.from_json, found["calls"])
     run.alone.update(found["alone"])
     run.judged.update(found["judged"])
-    take_in(run, found)
+    run.take_in(found)
     if found["late"] or found["cases"]:
         run.collected([])
-
-
-def found(run: Run) -> dict[str, Any]:
-    """Return what a worker has found out by collecting, as plain JSON types."""
-    return {
-        "late": run.late,
-        "nodes": run.nodes,
-        "cases": sorted(run.plan.cases) if run.waits else [],
-        "settled": None if run.settled is None else sorted(run.settled),
-    }
-
-
-def take_in(run: Run, found: Mapping[str, Any]) -> None:
-    """Take in what the first worker that says so has found; all of them find the same."""
-    if run.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
-        return
-    run.informed = True
-    late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
-    run.nodes = found["nodes"]
-    if late or found["cases"]:
-        run.choose_from(found["cases"], late)
-    if found["settled"] is not None:
-        run.settle(set(found["settled"]))
-    run.amend()
-    shown = run.config.pluginmanager.hasplugin("terminalreporter") and run.config.get_verbosity() >= 0
-    if shown and (line := run.late_line()):
-        writer = run.config.get_terminal_writer()
-        # It stands among the dots of the tests that have ended.
-        writer.line(f"\n{line}" if writer.width_of_current_line else line)

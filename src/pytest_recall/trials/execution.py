@@ -103,6 +103,18 @@ def no_verdict(case: Case, error: CaseError, answer: Answer | None = None, **fac
     return trial_of(case, answer, Outcome.ERROR, stage=error.stage, error=told, **facts)
 
 
+def crashed(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:
+    """Return the trial of a case whose worker died under it."""
+    return Trial(
+        case_id=case_id,
+        outcome=Outcome.ERROR,
+        scenario=scenario,
+        dimension=dimension,
+        error=error,
+        fingerprint=fingerprint,
+    )
+
+
 def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:
     """Return the agent's answer to the case, or to the last turn of its conversation.
 
