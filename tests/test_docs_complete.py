@@ -142,7 +142,7 @@ def test_commands_that_are_not_run_exist_with_their_options(options_of_pytest: s
                 try:
                     cli._parser(words[1:]).parse_args(words[1:])
                 except SystemExit:
-                    pytest.fail(f"{block}: `{shlex.join(words)}` is no command")
+                    pytest.fail(f"{block}: unknown command `{shlex.join(words)}`")
                 checked += 1
             elif name == "pytest":
                 given = {word.partition("=")[0] for word in words[1:] if word.startswith("-")}

@@ -23,7 +23,7 @@ NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/requirements.txt"))
 
 
 def loaded(path: Path) -> ModuleType:
-    """Return a script as a module; its name is no identifier."""
+    """Return a script as a module; its name is not an identifier."""
     spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
     assert spec is not None
     assert spec.loader is not None

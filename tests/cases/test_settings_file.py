@@ -65,16 +65,16 @@ thresholds: {token_f1: 0.6, helpful: 1}
         ),
         ("owner: me\nvolatile_fields: [input]\n", 2, "volatile_fields: `input` is what is asked"),
         ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
-        ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is no host; write `a`"),
+        ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is not a host; write `a`"),
         (
             "owner: me\nrate_limits:\n  opnai: {requests_per_minute: 5}\n",
             3,
-            "rate_limits: `opnai` is no provider, no program and no host with its port; did you mean `openai`?",
+            "rate_limits: `opnai` is not a provider, a program, or a host with its port; did you mean `openai`?",
         ),
         (
             "owner: me\nrate_limits:\n  claud: {requests_per_minute: 5}\n",
             3,
-            "rate_limits: `claud` is no provider, no program and no host with its port; did you mean `claude`?",
+            "rate_limits: `claud` is not a provider, a program, or a host with its port; did you mean `claude`?",
         ),
         (
             "owner: me\nrate_limits:\n  codex: {requests_per_minute: 5, tokens_per_minute: 5}\n",
@@ -85,7 +85,7 @@ thresholds: {token_f1: 0.6, helpful: 1}
         (
             "owner: me\nrate_limits:\n  http://a.b/v1: {requests_per_minute: 5}\n",
             3,
-            "rate_limits: `http://a.b/v1` is no host; write `a.b`",
+            "rate_limits: `http://a.b/v1` is not a host; write `a.b`",
         ),
         (
             "owner: me\nrate_limits:\n  a.b: {tokens_per_minute: 5}\n  A.b: {tokens_per_minute: 5}\n",

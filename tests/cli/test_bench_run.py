@@ -86,7 +86,7 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path, capsys: pytest.Capt
         (("--memory-reset",), "--memory-reset: sqlite-fts is empty when a run begins; remove the option"),
         (("--skip-preflight",), "--skip-preflight has no effect, since no model judges; remove it"),
         (("--personas", "a", "b"), "--personas: one run is of one persona; run one after the other, each with"),
-        (("--ranges", "0"), "--ranges: '0' is no range; write days like 30, 30d, 6mo or 1y, or `full`"),
+        (("--ranges", "0"), "--ranges: '0' is not a range; write days like 30, 30d, 6mo or 1y, or `full`"),
         (("--memory", "sqlite"), "'sqlite': no memory is selected like this"),
     ],
 )
@@ -197,4 +197,4 @@ def test_the_days_run_in_two_parts_are_one_run(tmp_path: Path, capsys: pytest.Ca
     assert main([*RUN, "--ranges", "9d", "--out", "other"]) == 0
     capsys.readouterr()
     assert main(["bench", "merge", "early", "other", "-o", "none"]) == 2
-    assert "early and other are no parts of one run: the days differ; merge" in capsys.readouterr().err
+    assert "early and other are not parts of one run: the days differ; merge" in capsys.readouterr().err

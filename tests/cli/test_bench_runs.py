@@ -75,7 +75,7 @@ def test_one_run_and_other_runs_are_not_merged(tmp_path: Path, inside: Recall) -
     assert (done.code, done.err) == (2, "recall: a: is one run, which there is nothing to merge with; name another\n")
     done = inside(tmp_path, "bench", "merge", "a", "b", "-o", "whole")
     assert done.code == 2
-    assert done.err.startswith("recall: a and b are no parts of one run: `seed` is 42 and 7; merge runs of one")
+    assert done.err.startswith("recall: a and b are not parts of one run: `seed` is 42 and 7; merge runs of one")
     assert not (tmp_path / "whole").exists()
 
 

@@ -46,7 +46,7 @@ def test_judges_are_looked_up_as_pytest_collects_and_nothing_is_left_behind(proj
     assert (done.code, done.out) == (2, "")
     assert [line.split("; ")[0] for line in done.err.splitlines()] == [
         "recall: eval/b.cases.jsonl:1: id: is missing",
-        "recall: eval/a.cases.yaml:1: judges: `contans` is no judge",
+        "recall: eval/a.cases.yaml:1: judges: unknown judge `contans`",
         "recall: eval/a.cases.yaml:7: judges: contains: unknown argument `ignorecase`",
         "recall: eval/c.cases.yaml:1: judges: regex: '(' is not a regular expression: missing ), unterminated"
         " subpattern at position 0",

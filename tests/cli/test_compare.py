@@ -215,7 +215,7 @@ def test_the_schedule_s_retest_of_what_failed_is_no_rise(three: Path, inside: Re
 @pytest.mark.parametrize("level", ["0", "1", "0.5", "-0.1", "nan", "one"])
 def test_a_level_that_is_none(three: Path, level: str, inside: Recall) -> None:
     done = inside(three, "compare", "previous", "latest", "--alpha", level)
-    assert (done.code, "is no level; write a share between 0 and 0.5, such as 0.01" in done.err) == (2, True)
+    assert (done.code, "is not a level; write a share between 0 and 0.5, such as 0.01" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("condition", ["0", "-5", "101", "nan", "drops", "5%"])

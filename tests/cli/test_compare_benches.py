@@ -71,7 +71,7 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
     ("more", "said"),
     [
         (("fts", "fts"), "fts and fts are the same journal; name two"),
-        (("fts", "gone"), "'gone' is no journal of a membench, and the other one is; name two of a kind"),
+        (("fts", "gone"), "'gone' is not a journal of a membench, and the other one is; name two of a kind"),
         (
             ("fts", "none", "--scenarios", "x"),
             "--scenarios is about cases, and has no effect on journals of a membench",

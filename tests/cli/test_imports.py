@@ -166,7 +166,7 @@ def test_append_keeps_what_is_there_and_refuses_ids_twice(ending: str, sources: 
     ("arguments", "sentence"),
     [
         (("deepeval", "sets/none.json"), "sets/none.json: cannot be read (No such file or directory); check"),
-        (("deepeval", "sets"), "sets: is no file; give the file of the set"),
+        (("deepeval", "sets"), "sets: is not a file; give the file of the set"),
         (("deepeval", "eval/conftest.py"), "eval/conftest.py: is code, and code is not run; save the set as JSON"),
         (("inspect", "sets/packed.eval"), "sets/packed.eval: an .eval file is packed; write it as JSON with"),
         (("inspect", "sets/promptfoo/schema.json"), "sets/promptfoo/schema.json:1: is neither a list of samples nor"),
@@ -179,7 +179,7 @@ def test_append_keeps_what_is_there_and_refuses_ids_twice(ending: str, sources: 
         ),
         (("inspect", "sets/log.json", "--append"), "--append: to which file? name it with -o"),
         (("inspect", "sets/log.json", "-o", "x.txt"), "x.txt: a case file ends in .yaml, .yml or .jsonl"),
-        (("inspect", "sets/log.json", "--scenario", "a b"), "--scenario: 'a b' is no word"),
+        (("inspect", "sets/log.json", "--scenario", "a b"), "--scenario: 'a b' is not a word"),
     ],
 )
 def test_what_cannot_be_imported_is_refused_in_a_sentence(

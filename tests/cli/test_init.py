@@ -168,7 +168,7 @@ def test_the_cases_of_another_tool_are_not_made_ours(tmp_path: Path, inside: Rec
     (tmp_path / "eval/cases.yaml").write_text('{"a": 1}', encoding="utf-8")
     done = inside(tmp_path, "init")
     assert (done.code, done.out) == (2, "")
-    assert "eval/cases.yaml is there already and is no case file of pytest-recall" in done.err
+    assert "eval/cases.yaml is there already and is not a case file of pytest-recall" in done.err
     assert "recall init --dir evals" in done.err
     assert list(files(tmp_path)) == ["eval/cases.yaml"]
     assert inside(tmp_path, "init", "--dir", "evals").code == 0

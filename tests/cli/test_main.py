@@ -86,15 +86,15 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["reprot"], ": `reprot` is no command; did you mean `report`?"),
-        (["estimate"], ": `estimate` is no command; it is `recall schedule estimate`"),
-        (["cassettes", "shwo", "x"], " cassettes: `shwo` is no command; did you mean `show`?"),
-        (["check", "--fils", "x"], " check: `--fils` is no option; did you mean `--files`?"),
-        (["status", "--jsno=3"], " status: `--jsno` is no option; did you mean `--json`?"),
+        (["reprot"], ": unknown command `reprot`; did you mean `report`?"),
+        (["estimate"], ": unknown command `estimate`; it is `recall schedule estimate`"),
+        (["cassettes", "shwo", "x"], " cassettes: unknown command `shwo`; did you mean `show`?"),
+        (["check", "--fils", "x"], " check: unknown option `--fils`; did you mean `--files`?"),
+        (["status", "--jsno=3"], " status: unknown option `--jsno`; did you mean `--json`?"),
         (["score", "--fail-on", "nevr"], " score: argument --fail-on: 'nevr' is unknown; did you mean `never`?"),
         (
             ["status", "--days", "many"],
-            " status: argument --days: 'many' is no number of days from 1 to 3660; `recall status --help` says what it"
+            " status: argument --days: 'many' is not a number of days from 1 to 3660; `recall status --help` says what it"
             " takes",
         ),
         (

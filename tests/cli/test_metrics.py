@@ -157,7 +157,7 @@ def test_a_mistake_in_the_command_is_one_sentence(arguments: list[str], said: st
 def test_a_k_that_is_none(k: str) -> None:
     done = piped("", f"--k={k}")
     assert done.code == 2
-    assert "is no number of ranks; write a whole number such as 10" in done.err
+    assert "is not a number of ranks; write a whole number such as 10" in done.err
 
 
 def test_k_is_of_the_line_then_of_the_option_then_of_the_first_line() -> None:

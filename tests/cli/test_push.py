@@ -239,7 +239,7 @@ def test_a_fork_is_pushed_nowhere(
         (["--branch", "--upload-pack=touch x"], "recall: git fetch: fatal: "),
         (
             ["--remote", "nowhere"],
-            "recall: git: `nowhere` is no remote of this clone; add it (`git remote add`), or give",
+            "recall: git: `nowhere` is not a remote of this clone; add it (`git remote add`), or give",
         ),
         (["nowhere"], "recall: no run 'nowhere'"),
     ],

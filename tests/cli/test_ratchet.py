@@ -123,7 +123,7 @@ def test_a_gate_is_added_where_it_is_asked_for(pytester: pytest.Pytester, monkey
     ("given", "words"),
     [
         ("scenario:refund", "--add: the scenario 'refund' is in no case; did you mean `refunds`?"),
-        ("refunds", "--add: 'refunds' is no part of the cases; write `scenario:NAME`, `dimension:NAME` or `all`"),
+        ("refunds", "--add: 'refunds' is not a part of the cases; write `scenario:NAME`, `dimension:NAME` or `all`"),
     ],
 )
 def test_what_is_no_part_of_the_cases_is_refused(pytester: pytest.Pytester, given: str, words: str) -> None:

@@ -113,8 +113,8 @@ def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) 
         (("--bad", "2"), "'2' is not between 0 and 1; write 0.05 or 1/20"),
         (("--drift", "1/0"), "'1/0' is not between 0 and 1; write 0.05 or 1/20"),
         (("--pulls", "0"), "'0' is not above 0 and up to 1000"),
-        (("--open-days", "nan"), "'nan' is no time in days, above 0 and up to 365"),
-        (("--seeds", "0"), "'0' is no number from 1 to 1,000,000"),
+        (("--open-days", "nan"), "'nan' is not a time in days, above 0 and up to 365"),
+        (("--seeds", "0"), "'0' is not a number from 1 to 1,000,000"),
         (("--confirm", "3of2"), "at most 100; or `never`"),
     ],
 )

@@ -143,7 +143,7 @@ def test_the_state_in_a_commit_is_the_sum(checkout: Checkout) -> None:
     ("arguments", "said"),
     [
         (("state", "layout", "row"), "recall state layout: argument layout: 'row' is unknown; did you mean `rows`?"),
-        (("state", "show", "--dry-run"), "recall state show: `--dry-run` is no option; known: --at"),
+        (("state", "show", "--dry-run"), "recall state show: unknown option `--dry-run`; known: --at"),
         (("state", "show", "--at", "none"), "recall: none: git knows no such revision"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_port_that_is_taken_is_one_sentence(ran: Path, inside: Recall) -> None
 def test_what_is_no_port_is_refused(ran: Path, inside: Recall, port: str) -> None:
     done = inside(ran, "view", f"--port={port}")
     assert done.code == 2
-    assert "is no port" in done.err
+    assert "is not a port" in done.err
 
 
 def test_a_run_that_is_not_there_is_one_sentence(ran: Path, inside: Recall) -> None:

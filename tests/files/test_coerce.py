@@ -44,7 +44,7 @@ class Unread(NamedTuple):
 
 def test_lists_of_texts_are_taken_and_checked() -> None:
     assert typed(Listed, {"names": ["a"], "told": ["b"], "scores": {"c": 1}}) == {"names": ["a"], "told": ("b",)}
-    with pytest.raises(TypeError, match=r"^names: \[1\] is no list\[str\]$"):
+    with pytest.raises(TypeError, match=r"^names: \[1\] is not a list\[str\]$"):
         typed(Listed, {"names": [1]})
 
 

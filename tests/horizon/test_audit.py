@@ -133,7 +133,7 @@ def test_verdicts_are_read_back(folder: Path) -> None:
     ("said", "told"),
     [
         ({"verdict": "qa-defekt"}, "10d.jsonl:1: verdict: `qa-defekt` is unknown; did you mean `qa-defect`?"),
-        ({"verdict": 3}, "10d.jsonl:1: verdict: 3 is no text; write it in quotes, or leave it empty"),
+        ({"verdict": 3}, "10d.jsonl:1: verdict: 3 is not text; write it in quotes, or leave it empty"),
         ({"cause": "a.py:1"}, "10d.jsonl:1: verdict: is empty, but there is a cause, or corrected points; write one"),
         (
             {"verdict": "judge-false-negative", "corrected": 6},

@@ -59,7 +59,7 @@ def test_a_persona_needs_a_session_of_its_principal_and_an_isolated_one_with_top
     assert len(persona_problems(WHO.model_copy(update={"sessions": bare}))) == 2
     first = WHO.sessions[0].model_copy(update={"participants": ()})
     assert (
-        "is no participant of 'principal'"
+        "is not a participant of 'principal'"
         in persona_problems(WHO.model_copy(update={"sessions": (first, *WHO.sessions[1:])}))[0]
     )
 

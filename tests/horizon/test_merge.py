@@ -43,7 +43,7 @@ def test_runs_of_different_configurations_are_refused() -> None:
     with pytest.raises(RecallError) as raised:
         merge([run, other], "mine")
     assert str(raised.value) == (
-        "mine and theirs are no parts of one run: `judgeModel` is 'azure:small' and 'openai:x'; `seed` is None and 1;"
+        "mine and theirs are not parts of one run: `judgeModel` is 'azure:small' and 'openai:x'; `seed` is None and 1;"
         " there are 99 questions and 7; merge runs of one configuration, and compare others with `recall bench report`"
     )
 

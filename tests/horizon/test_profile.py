@@ -68,7 +68,7 @@ def test_of_the_published_configuration_labels_are_kept_and_the_rest_is_told() -
         (Given(judge="anthropic:x"), {}, "the appellate judge `anthropic:x` is the judge as well"),
         (Given(judge="lexical", appellate="openai"), {}, "an appellate judge has no effect where no model judges"),
         (Given(), {"models": {"appellateJudge": "openai"}}, "an appellate judge has no effect where no model judges"),
-        (Given(run={"ranges": "30x"}), {}, "--ranges: '30x' is no range"),
+        (Given(run={"ranges": "30x"}), {}, "--ranges: '30x' is not a range"),
         (Given(run={"judgeMemoryWindow": 99}), {}, "--judge-memory-window: input should be less than or equal to 30"),
         (Given(folder=HERE, persona="clerk"), {}, "--persona: is the persona's folder, and says it all; remove"),
         (Given(folder=HERE), {}, "/here: no such folder; `recall bench create-persona` makes one"),

@@ -53,7 +53,7 @@ def test_a_published_line_is_understood() -> None:
         ({"score": None}, "score: is missing, or no object"),
         ({"score": {"correctness": 1, "completeness": 1}}, "score: hallucination is missing"),
         ({"score": {**PUBLISHED["score"], "correctness": 4}}, "score.correctness: 4 is not from 0 to 3"),
-        ({"score": {**PUBLISHED["score"], "correctness": 1.0}}, "score.correctness: 1.0 is no whole number"),
+        ({"score": {**PUBLISHED["score"], "correctness": 1.0}}, "score.correctness: 1.0 is not a whole number"),
         ({"composite": 3}, "composite: 3 is not 2, the sum of the points"),
         ({"failure": "weather"}, "failure: 'weather' is unknown; it is one of memory, timeout"),
     ],

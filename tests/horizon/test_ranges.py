@@ -33,7 +33,7 @@ def test_every_way_to_write_a_range(written: Any, label: str, days: int) -> None
     "written", [0, -1, True, "0d", "d", "7w", "", None, 1.5, {"days": 3}, {"label": "", "days": 3}]
 )
 def test_what_is_no_range_is_refused(written: Any) -> None:
-    with pytest.raises(RecallError, match="is no range; write days like 30"):
+    with pytest.raises(RecallError, match="is not a range; write days like 30"):
         parse_range(written)
 
 

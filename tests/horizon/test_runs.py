@@ -87,26 +87,26 @@ def test_progress_alone_is_a_run_without_answers(tmp_path: Path) -> None:
     [
         ("result.json", '"correctness": 3', '"correctness": 7', "questionResults[0]: score.correctness: 7 is not from"),
         ("result.json", '"daysIngested": 10', '"daysIngested": null', "rangeResults[0]: says no `range.label` or no"),
-        ("result.json", '"personas": [', '"personas": 3, "x": [', "result.json: personas: is no list of objects"),
+        ("result.json", '"personas": [', '"personas": 3, "x": [', "result.json: personas: is not a list of objects"),
         ("result.json", '"seed": 42', '"seed": 42, "seed": 43', "result.json: not JSON (`seed` is written twice)"),
         ("result.json", '"seed": 42', '"seed": ', "result.json:"),
         (
             "questions.jsonl",
             '"retrieval": [{',
             '"retrieval": [3, {',
-            "questions.jsonl:1: retrieval: is no list of objects",
+            "questions.jsonl:1: retrieval: is not a list of objects",
         ),
         (
             "questions.jsonl",
             '"day": 10',
             '"day": "x"',
-            "questions.jsonl:1: checkpoint: '10d' is no label, or 'x' no day",
+            "questions.jsonl:1: checkpoint: '10d' is not a label, or 'x' no day",
         ),
         (
             "progress.jsonl",
             '"overallScore": ',
             '"overallScore": "x", "y": ',
-            "progress.jsonl:2: overallScore is no number",
+            "progress.jsonl:2: overallScore is not a number",
         ),
         (
             "result.json",

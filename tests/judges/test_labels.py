@@ -1,4 +1,4 @@
-"""Labels files: what is read from them, and the sentence for each line that is no label."""
+"""Labels files: what is read from them, and the sentence for each line that is not a label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LABEL = {"id": "a", "question": "What?", "answer": "That.", "label": "pass"}
 
 
 def written(folder: Path, *lines: Any) -> Path:
-    """Return a labels file with these lines; what is no text is written as JSON."""
+    """Return a labels file with these lines; what is not text is written as JSON."""
     path = folder / "labels.jsonl"
     path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
     return path
@@ -31,7 +31,7 @@ def test_a_verdict_in_words_or_as_truth(tmp_path: Path, given: object, verdict: 
     ("line", "sentence"),
     [
         ("{", "l:2: not JSON (*; write one object per line"),
-        ("[1]", "l:2: is no object; write one per line, in braces"),
+        ("[1]", "l:2: is not an object; write one per line, in braces"),
         ('{"id": "b", "id": "c"}', "l:2: not JSON (`id` is written twice); write one object per line"),
         ({**LABEL, "id": "b", "label": "good"}, 'l:2: label: \'good\' is no verdict; write "pass" or "fail"'),
         ({**LABEL, "id": "b", "label": 1}, 'l:2: label: 1 is no verdict; write "pass" or "fail"'),

@@ -78,7 +78,7 @@ def test_a_number_is_its_text() -> None:
 @pytest.mark.parametrize("category", [0, 6, -1])
 def test_there_are_five_categories(category: int) -> None:
     assert list(CATEGORIES) == [1, 2, 3, 4, 5]
-    with pytest.raises(ValueError, match=f"{category} is no category; one of 1 to 5 is"):
+    with pytest.raises(ValueError, match=f"{category} is not a category; one of 1 to 5 is"):
         locomo_f1("x", "x", category)
 
 

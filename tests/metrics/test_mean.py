@@ -101,7 +101,7 @@ def test_percentiles_between_two_values() -> None:
     assert percentile([1.0, 2.0], 100) == 2
     assert percentiles([7.0]) == {"p50": 7, "p90": 7, "p95": 7, "p99": 7}
     assert percentiles([]) == {"p50": None, "p90": None, "p95": None, "p99": None}
-    with pytest.raises(ValueError, match="101 is no percentile"):
+    with pytest.raises(ValueError, match="101 is not a percentile"):
         percentile([1.0], 101)
 
 

@@ -165,7 +165,7 @@ def test_too_many_categories_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     found = RetrievalFold(5)
     for category in "abab":
         found.add(one(category=category))
-    with pytest.raises(RecallError, match="category: more than 2 of them; leave out what is no category"):
+    with pytest.raises(RecallError, match="category: more than 2 of them; leave out what is not a category"):
         found.add(one(category="c"))
     assert found.summary().n == 4
 

@@ -170,12 +170,12 @@ def test_the_programs_are_those_of_selectors() -> None:
 
 @pytest.mark.parametrize("key", ["a host:80", "host:0", "host:99999", "host:", "host:x", ":80", " ", "[::1"])
 def test_what_is_no_host(key: str) -> None:
-    with pytest.raises(ValueError, match="is no host; write one like"):
+    with pytest.raises(ValueError, match="is not a host; write one like"):
         target_of(key, PROVIDERS)
 
 
 def test_a_url_is_no_host() -> None:
-    with pytest.raises(ValueError, match=r"`http://a.b:80/v1` is no host; write `a.b:80`"):
+    with pytest.raises(ValueError, match=r"`http://a.b:80/v1` is not a host; write `a.b:80`"):
         target_of("http://a.b:80/v1", PROVIDERS)
 
 

@@ -151,7 +151,10 @@ def test_anything_else_is_an_error_that_says_what_to_return(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("    return 3", "the fixture `agent` gave 3, which is no function; return one that takes the input of a case"),
+        (
+            "    return 3",
+            "the fixture `agent` gave 3, which is not a function; return one that takes the input of a case",
+        ),
         ("    return lambda: 'x'", "TypeError: agent.<locals>.<lambda>() takes 0 positional arguments but 1 was given"),
         (
             "    def answer(question):\n        import no.such\n    return answer",

@@ -366,4 +366,4 @@ def test_a_host_that_is_none_is_refused(pytester: pytest.Pytester, service: Serv
     rubric = "owner: ana\nbatch: {hosts: [https://example.org/v1]}\n"
     result = run(project(service, "return openai_sync(question)", rubric=rubric).at(pytester))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: eval/rubric.yaml:2: batch.hosts: *is no host; write `example.org`"])
+    result.stderr.fnmatch_lines(["ERROR: eval/rubric.yaml:2: batch.hosts: *is not a host; write `example.org`"])

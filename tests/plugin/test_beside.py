@@ -1,4 +1,4 @@
-"""What fails in a run and is no case: it is in the journal, and turns the check red."""
+"""What fails in a run and is not a case: it is in the journal, and turns the check red."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_a_model_without_a_price_is_asked_no_second_time(pytester: pytest.Pytest
 def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream, text: str) -> None:
     result = project(upstream).at(pytester).run("eval", f"--budget={text}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert any("is no amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
+    assert any("is not an amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
     assert upstream.count == 0
 
 

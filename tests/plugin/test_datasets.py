@@ -256,7 +256,7 @@ def test_two_datasets_have_a_table_each(pytester: pytest.Pytester) -> None:
         ("path: sample\n", f"{FILE}: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
         ("path: gone.json\n", f"{FILE}: path: 'gone.json' is not there; correct it, or write `sample`"),
         ("path: cut.json\n", "cut.json: is neither a JSON array nor JSON Lines*"),
-        (file("judges: [contians]\n"), f"*{FILE}:1: judges: `contians` is no judge; did you mean `contains`?*"),
+        (file("judges: [contians]\n"), f"*{FILE}:1: judges: unknown judge `contians`; did you mean `contains`?*"),
     ],
 )
 def test_mistakes_name_their_place(pytester: pytest.Pytester, text: str, message: str) -> None:

@@ -143,7 +143,7 @@ class TestThreshold:
         result = checkout.run("eval", *workers)
         assert result.ret != 0
         result.stdout.fnmatch_lines(
-            ["*eval/rubric.yaml: thresholds: `token_f2` is no judge; did you mean `token_f1`?*"]
+            ["*eval/rubric.yaml: thresholds: unknown judge `token_f2`; did you mean `token_f1`?*"]
         )
         assert checkout.asked() == []
 
@@ -159,9 +159,9 @@ class TestMistakes:
         checkout = project.at(pytester)
         result = checkout.run("eval", *workers)
         assert result.ret == (pytest.ExitCode.TESTS_FAILED if workers else pytest.ExitCode.INTERRUPTED)
-        said = [line for line in result.outlines if "is no judge" in line and not line.startswith("ERROR")]
+        said = [line for line in result.outlines if "unknown judge" in line and not line.startswith("ERROR")]
         assert said == [
-            "eval/cases.yaml:7: judges: `exat` is no judge; did you mean `exact`? known: benchmark, brief, contains,"
+            "eval/cases.yaml:7: judges: unknown judge `exat`; did you mean `exact`? known: benchmark, brief, contains,"
             " exact, json_schema, memory, numeric, pairwise, paper, polite, recall_at_k, regex, rubric, says,"
             " similarity, token_f1; to add it, write a fixture `judge_exat`"
         ]
@@ -204,7 +204,7 @@ class TestMistakes:
         said = [line.split("; known")[0] for line in result.outlines if line.startswith("eval/cases.yaml:")]
         assert [line.partition("cases.yaml:")[2].split("; did")[0] for line in said] == [
             "7: judges: contains: unknown argument `ignorecase`",
-            "13: judges: `exat` is no judge",
+            "13: judges: unknown judge `exat`",
             "13: judges: regex: '(' is not a regular expression: missing ), unterminated subpattern at position 0",
             "19: judges: contains: has nothing to look for; give `expected` or `absent`",
             "19: judges: exact: needs `expected`; give it in the case or as an argument",

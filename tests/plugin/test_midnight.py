@@ -15,7 +15,7 @@ CLOCK = f"""
 import os
 from datetime import UTC, datetime
 import pytest
-from pytest_recall.plugin import session, start
+from pytest_recall.plugin import options, session
 
 
 class Later(datetime):
@@ -25,7 +25,7 @@ class Later(datetime):
 
 
 def jump(patch):
-    for module in (start, session):
+    for module in (options, session):
         patch.setattr(module, "datetime", Later)
 
 

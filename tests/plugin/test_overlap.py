@@ -212,20 +212,20 @@ def pytest_runtest_setup(item):
 
 
 class TestRefusals:
-    """What is no number, and what cannot be."""
+    """What is not a number, and what cannot be."""
 
     @pytest.mark.parametrize("given", ["0", "-1", "many", "1.5", ""])
     def test_what_is_no_number_of_cases(self, pytester: pytest.Pytester, given: str) -> None:
         result = ECHOING.with_cases(case("a")).at(pytester).run("eval", f"--recall-concurrency={given}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        said = f"--recall-concurrency: {given!r} is no number of cases; give 1 or more"
+        said = f"--recall-concurrency: {given!r} is not a number of cases; give 1 or more"
         assert [line for line in result.errlines if line] == [f"ERROR: {said}"]
 
     def test_what_is_no_number_in_the_ini_file(self, pytester: pytest.Pytester) -> None:
         ini = ECHOING.files["pytest.ini"] + "recall_concurrency = all\n"
         result = ECHOING.with_cases(case("a")).with_files({"pytest.ini": ini}).at(pytester).run("eval")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["ERROR: recall_concurrency: 'all' is no number of cases; give 1 or more"])
+        result.stderr.fnmatch_lines(["ERROR: recall_concurrency: 'all' is not a number of cases; give 1 or more"])
 
     @pytest.mark.parametrize(
         ("args", "reason"),

@@ -206,5 +206,5 @@ def test_a_wrong_setting_is_one_sentence(pytester: pytest.Pytester, given: str) 
     project = ECHOING.with_cases(case("a")).with_files({"pytest.ini": SETTINGS + f"recall_progress = {given}\n"})
     result = project.at(pytester).run("eval")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = f"ERROR: recall_progress: {given!r} is no number of seconds; give 60, or 0 for no lines"
+    told = f"ERROR: recall_progress: {given!r} is not a number of seconds; give 60, or 0 for no lines"
     assert [line for line in result.errlines if line] == [told]

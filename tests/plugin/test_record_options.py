@@ -69,7 +69,7 @@ class TestUsage:
             (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
             (
                 ("eval", "--record=pytest.ini/there"),
-                "--record: pytest.ini/there: cannot be written, as `pytest.ini` is no directory; give another",
+                "--record: pytest.ini/there: cannot be written, as `pytest.ini` is not a directory; give another",
             ),
             (
                 ("eval", "--replay=eval/casettes"),
@@ -127,7 +127,7 @@ class TestAge:
 
 
 class TestRubric:
-    """Fields that may differ, and hosts that are no upstream."""
+    """Fields that may differ, and hosts that are not an upstream."""
 
     def test_a_volatile_field_may_differ(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         body = (

@@ -136,8 +136,8 @@ class TestKinds:
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("--replay", "--recall-live", "judges"), "'judges' is no kind of call; did you mean `judge`?"),
-            (("--replay", "--recall-live="), "'' is no kind of call; known: agent, judge, worker"),
+            (("--replay", "--recall-live", "judges"), "'judges' is not a kind of call; did you mean `judge`?"),
+            (("--replay", "--recall-live="), "'' is not a kind of call; known: agent, judge, worker"),
             (("--recall-live=judge",), "--recall-live goes with --record or --replay"),
         ],
     )

@@ -266,11 +266,11 @@ class TestMerged:
         (whole,) = checkout.artifacts.runs()
         result = checkout.recall("ci", "merge", str(whole))
         assert result.ret == 2
-        result.stderr.fnmatch_lines(["recall: *: is no shard of a run; leave it out"])
+        result.stderr.fnmatch_lines(["recall: *: is not a shard of a run; leave it out"])
         shards(checkout, 1, "eval")
         result = checkout.recall("ci", "merge", "eval/_artifacts")
         assert result.ret == 0
-        result.stdout.fnmatch_lines(["1 run that is no shard was passed over"])
+        result.stdout.fnmatch_lines(["1 run that is not a shard was passed over"])
 
     def test_another_folder_may_be_named(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)

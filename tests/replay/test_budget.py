@@ -1,4 +1,4 @@
-"""Budgets: when no further call may begin, and what is no amount of money."""
+"""Budgets: when no further call may begin, and what is not an amount of money."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def test_amounts(text: str, amount: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "nan", "inf", "two", "1e12", "2 EUR"])
 def test_what_is_no_amount(text: str) -> None:
-    with pytest.raises(ValueError, match="is no amount of US dollars above 0, such as"):
+    with pytest.raises(ValueError, match="is not an amount of US dollars above 0, such as"):
         dollars_of(text)

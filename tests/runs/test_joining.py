@@ -148,7 +148,7 @@ def test_shards_of_different_runs_are_refused_in_one_sentence(other: dict[str, A
 
 
 def test_what_is_no_shard_is_refused() -> None:
-    with pytest.raises(RecallError, match="is no shard of a run"):
+    with pytest.raises(RecallError, match="is not a shard of a run"):
         join([WHOLE])
     with pytest.raises(RecallError, match="no shard; give the folders"):
         join([])

@@ -56,7 +56,7 @@ def test_a_shard_is_written_as_which_of_how_many(text: str, shard: tuple[int, in
 
 @pytest.mark.parametrize("text", ["", "2", "0/4", "5/4", "1/0", "-1/4", "1/1001", "1/2/3", "a/b", "02/4", "1 / 2"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    with pytest.raises(RecallError, match="is no shard; write which of how many, as 2/4"):
+    with pytest.raises(RecallError, match="is not a shard; write which of how many, as 2/4"):
         parse(text)
 
 

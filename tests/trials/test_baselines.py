@@ -61,7 +61,7 @@ def test_every_mistake_in_a_list_is_said() -> None:
         "here: the baseline `a_b` is named twice, as `a-b`; name it once",
     )
     assert caught.value.messages[2].startswith("here: 'opnai:x': no model is selected like this")
-    assert caught.value.messages[3] == "here: 'x\\ny' is no name for a baseline; write it in one line"
+    assert caught.value.messages[3] == "here: 'x\\ny' is not a name for a baseline; write it in one line"
 
 
 @pytest.mark.parametrize("name", ["raw", "openai:m;http://[::1]:80/v1", "x[1]"])

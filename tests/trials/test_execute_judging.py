@@ -144,7 +144,7 @@ def test_a_threshold_that_is_no_score(bad: Any) -> None:
     for judge in ("token_f1", "exact"):
         error = broken(case(judges=[{judge: {"threshold": bad}}]))
         assert (error.stage, error.__cause__) == (f"judge {judge}", None)
-        assert str(error) == f"judge {judge}: threshold: {bad!r} is no score; give a number from 0 to 1"
+        assert str(error) == f"judge {judge}: threshold: {bad!r} is not a score; give a number from 0 to 1"
 
 
 @pytest.mark.parametrize("limit", [0, 0.0, 1, 1.0])

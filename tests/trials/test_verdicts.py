@@ -31,7 +31,7 @@ def test_lines_are_read_and_blank_ones_passed_over(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("nothing", "t:1: not JSON"),
-        ("[1]", "t:1: is no object; write one per line, in braces"),
+        ("[1]", "t:1: is not an object; write one per line, in braces"),
         ('{"date": "2026-11-21", "outcome": "passed"}', "t:1: case_id: is missing; add it"),
         ('{"date": "2026-11-41", "case_id": "a", "outcome": "passed"}', "t:1: date: "),
         ('{"date": 20261121, "case_id": "a", "outcome": "passed"}', "t:1: date: write a date like 2026-01-31"),

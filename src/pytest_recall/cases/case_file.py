@@ -161,7 +161,7 @@ def _yaml_rows(text: str, name: str) -> Rows:
 
 
 def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows | None:
-    """Return the rows that begin at `starts`; None if those are no rows, but lines of a quoted text."""
+    """Return the rows that begin at `starts`; None if those are not rows, but lines of a quoted text."""
     # A small file is wanted whole, and one parse is faster than one for each row.
     values = strict_yaml.load(text, name) if len(text) <= LAZY_BYTES else None
     if values is not None and len(values) != len(starts):

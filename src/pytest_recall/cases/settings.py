@@ -226,7 +226,7 @@ class Rubric(BaseModel):
         default=(), description="Response headers that are not recorded, though they would be by default."
     )
     ignore_hosts: Hosts = Field(
-        default=(), description="Hosts that are no upstream, such as a local database: never recorded nor refused."
+        default=(), description="Hosts that are not an upstream, such as a local database: never recorded nor refused."
     )
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
@@ -281,7 +281,7 @@ class Rubric(BaseModel):
                 target = target_of(key, _LIMITED)
             except LookupError:
                 raise ValueError(
-                    f"`{key}` is no provider, no program and no host with its port{nearest(key, _LIMITED)}"
+                    f"`{key}` is not a provider, a program, or a host with its port{nearest(key, _LIMITED)}"
                 ) from None
             if key in PROGRAMS and limit.tokens_per_minute is not None:
                 raise ValueError(

@@ -61,7 +61,7 @@ def _is_pattern(text: str) -> str:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        raise ValueError(f"{text!r} is no regular expression ({error})") from None
+        raise ValueError(f"{text!r} is not a regular expression ({error})") from None
     if pattern.search("") or pattern.fullmatch("What does a late return cost?"):
         raise ValueError(f"{text!r} fits any text, so that any answer would do; write what differs, such as '\\d+'")
     return text
@@ -70,7 +70,7 @@ def _is_pattern(text: str) -> str:
 def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
-            raise ValueError(f"{name!r} is no name of a header; write one, such as x-tenant")
+            raise ValueError(f"{name!r} is not a name of a header; write one, such as x-tenant")
         if name.lower() in CREDENTIALS:
             raise ValueError(f"`{name}` holds a credential, which is never written down; remove it")
     return names

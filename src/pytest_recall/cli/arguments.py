@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         for argument in unknown:
             name = argument.partition("=")[0]
             if name.startswith("-"):
-                self.error(f"`{name}` is no option{nearest(name, self._option_string_actions)}")
+                self.error(f"unknown option `{name}`{nearest(name, self._option_string_actions)}")
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         if action.nargs == argparse.PARSER:
             homes = [parser.prog for name, parser in _inner(choices) if name == value]
             told = f"; it is `{homes[0]}`" if len(homes) == 1 else nearest(str(value), choices)
-            raise argparse.ArgumentError(None, f"`{value}` is no command{told}")
+            raise argparse.ArgumentError(None, f"unknown command `{value}`{told}")
         raise argparse.ArgumentError(action, f"{value!r} is unknown{nearest(str(value), map(str, choices))}")
 
 

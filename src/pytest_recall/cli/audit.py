@@ -121,5 +121,5 @@ def _cases(place: Place, args: argparse.Namespace) -> dict[str, Case]:
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number such as 10")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number such as 10")
     return int(text)

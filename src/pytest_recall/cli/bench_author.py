@@ -135,7 +135,7 @@ def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, tem
 def count(text: str) -> int:
     """Return a whole number from 1 up, as an option takes it."""
     if not text.isdecimal() or not 1 <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to {MOST:,}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to {MOST:,}")
     return int(text)
 
 
@@ -145,5 +145,5 @@ def _temperature(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found <= 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is no temperature; write a number from 0 to 2")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a temperature; write a number from 0 to 2")
     return found

@@ -66,7 +66,7 @@ def add_days(parser: argparse.ArgumentParser) -> None:
 def few(text: str) -> int:
     """Return a whole number from 1 to 64, as an option takes it."""
     if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to 64")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 64")
     return int(text)
 
 

@@ -82,7 +82,7 @@ def _date(text: str) -> date:
     try:
         found = date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no date; write one like 2024-01-01") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date; write one like 2024-01-01") from None
     if not FIRST <= found <= LAST:
         raise argparse.ArgumentTypeError(f"{text!r} is out of reach; write a date from {FIRST} to {LAST}")
     return found

@@ -86,7 +86,7 @@ def add(commands: Commands) -> None:
 
 def _whole(text: str) -> int:
     if not text.isdecimal() or int(text) > 1000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 0 to 1000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 0 to 1000")
     return int(text)
 
 

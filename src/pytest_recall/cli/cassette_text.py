@@ -64,4 +64,4 @@ def _body(readable: bytes, raw: bytes) -> Iterator[str]:
     if text:
         yield from printable(text.rstrip("\n")).split("\n")
     else:
-        yield f"-- {len(raw):,} bytes that are no text"
+        yield f"-- {len(raw):,} bytes that are not text"

@@ -139,7 +139,7 @@ def case_paths(place: Place, args: argparse.Namespace) -> list[Path]:
 def days(text: str) -> int:
     """Return a number of days that there may be, as an option takes it."""
     if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {LONGEST.days}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to {LONGEST.days}")
     return int(text)
 
 

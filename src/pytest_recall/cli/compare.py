@@ -115,7 +115,7 @@ def _benches(args: argparse.Namespace) -> int | None:
     asked = []
     for name, folder in zip((args.base, args.head), folders, strict=True):
         if folder is None:
-            raise RecallError(f"{name!r} is no journal of a membench, and the other one is; name two of a kind")
+            raise RecallError(f"{name!r} is not a journal of a membench, and the other one is; name two of a kind")
         asked.append(read_asked(folder, name))
     if asked[0] == asked[1]._replace(name=args.base):
         raise RecallError(f"{args.base} and {args.head} are the same journal; name two")
@@ -147,7 +147,7 @@ def _alarms(found: Comparison, condition: str | float) -> bool:
 def _level(text: str) -> float:
     level = _number(text)
     if level is None or not 0 < level < 0.5:
-        raise argparse.ArgumentTypeError(f"{text!r} is no level; write a share between 0 and 0.5, such as 0.01")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a level; write a share between 0 and 0.5, such as 0.01")
     return level
 
 

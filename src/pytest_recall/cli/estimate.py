@@ -71,7 +71,7 @@ def add(commands: Commands) -> None:
 
 def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs from 1 up")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of runs from 1 up")
     return int(text)
 
 

@@ -35,7 +35,7 @@ def add(commands: Commands) -> None:
 
 def _days(text: str) -> int:
     if not text.isdecimal() or int(text) > LONGEST.days:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 0 to {LONGEST.days}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 0 to {LONGEST.days}")
     return int(text)
 
 

@@ -85,5 +85,5 @@ def _word(option: str, text: str | None) -> str | None:
     if text is None:
         return None
     if word(text) != text.lower():
-        raise RecallError(f"{option}: {text!r} is no word; start with a letter, and use letters, digits and `-`")
+        raise RecallError(f"{option}: {text!r} is not a word; start with a letter, and use letters, digits and `-`")
     return text

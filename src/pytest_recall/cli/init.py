@@ -149,7 +149,7 @@ def _check_cases(folder: Path) -> None:
         CaseFile(path, path.as_posix()).cases()
     except RecallError as error:
         raise RecallError(
-            f"{error.messages[0]}; {path.as_posix()} is there already and is no case file of pytest-recall, so that"
+            f"{error.messages[0]}; {path.as_posix()} is there already and is not a case file of pytest-recall, so that"
             " nothing was written; choose another folder, such as `recall init --dir evals`"
         ) from None
 

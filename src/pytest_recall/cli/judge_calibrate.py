@@ -40,7 +40,7 @@ More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, 
 RUN --to-labels LABELS` adds answers of a run that someone has graded.
 
 Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is put
-all of them. A judgement that cannot be read or had is listed apart, and is no score.
+all of them. A judgement that cannot be read or had is listed apart, and is not a score.
 
 Replies are kept in eval/_artifacts/calibration, so that a calibration that was killed goes on where
 it was, and one whose prompts have not changed asks nothing. --fresh asks again. With --record

@@ -213,5 +213,5 @@ def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int)
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; write a whole number from 1 to 10,000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 10,000")
     return int(text)

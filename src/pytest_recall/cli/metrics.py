@@ -147,5 +147,5 @@ def _rank(text: str) -> int:
     from pytest_recall.metrics.retrieval import MAX_K
 
     if not text.isdecimal() or not 1 <= int(text) <= MAX_K:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of ranks; write a whole number such as 10")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of ranks; write a whole number such as 10")
     return int(text)

@@ -38,7 +38,7 @@ def add_confirm(parser: argparse.ArgumentParser) -> None:
 def count(text: str) -> int:
     """Return a whole number from 1 up, as an option takes it."""
     if not text.isdecimal() or not 1 <= int(text) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1,000,000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1,000,000")
     return int(text)
 
 

@@ -86,13 +86,13 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
 
 def _number(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a pull request")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of a pull request")
     return int(text)
 
 
 def _seconds(text: str) -> float:
     if not text.isdecimal() or int(text) > 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds up to 3600")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 3600")
     return float(text)
 
 

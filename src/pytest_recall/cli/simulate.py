@@ -99,7 +99,7 @@ def _amount(text: str) -> float:
 
 def _time(text: str) -> float:
     if not 0 < (value := _fraction(text)) <= 365:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time in days, above 0 and up to 365")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in days, above 0 and up to 365")
     return value
 
 

@@ -34,7 +34,7 @@ def add(commands: Commands) -> None:
 
 def _port(text: str) -> int:
     if not text.isdigit() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
     return int(text)
 
 

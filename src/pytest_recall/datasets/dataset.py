@@ -20,7 +20,7 @@ Granularity = Literal["turn", "session"]
 
 
 class Utterance(NamedTuple):
-    """What one speaker said. `caption` describes an image that came with it; it is no word of the speaker."""
+    """What one speaker said. `caption` describes an image that came with it; it is not a word of the speaker."""
 
     id: str
     speaker: str
@@ -83,7 +83,7 @@ class Kind(StrEnum):
     TWO_ANSWERS = "questions with two answers"
     NO_DATE = "dates that cannot be read"
     NO_SESSION = "dates without a session"
-    UNREAD = "lists that are no session"
+    UNREAD = "lists that are not sessions"
     SAME_ID = "ids that are used twice"
     BLANK = "turns without text"
 

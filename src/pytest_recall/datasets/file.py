@@ -71,8 +71,8 @@ def recognise(path: Path, name: str) -> Format:
 
 
 def _first(path: Path, name: str, lines: bool) -> Mapping[str, Any] | None:
-    """Return the first row, None if there is none. Raises RecallError if it is no object."""
-    # What begins with a brace may be JSON Lines or one object, and one that is indented is no line.
+    """Return the first row, None if there is none. Raises RecallError if it is not an object."""
+    # What begins with a brace may be JSON Lines or one object, and one that is indented is not a line.
     try:
         found = next(rows(path, name, lines=lines), None)
     except RecallError:

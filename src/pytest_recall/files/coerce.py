@@ -52,10 +52,10 @@ def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
                 raise NotImplementedError(f"{kind.__name__}.{name}: {written} is not read; add it to `_KINDS`")
             continue
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise TypeError(f"{name}: {value!r} is no {written}")
+            raise TypeError(f"{name}: {value!r} is not a {written}")
         if written in _SEQUENCES:
             if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
-                raise TypeError(f"{name}: {value!r} is no {written}")
+                raise TypeError(f"{name}: {value!r} is not a {written}")
             value = _SEQUENCES[written](value)
         found[name] = value
     return found

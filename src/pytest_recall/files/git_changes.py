@@ -87,7 +87,7 @@ class Repository:
         return self._paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
     def text_at(self, commit: str, path: str) -> str | None:
-        """Return the text of the file at `path` in `commit`; None if it was not there, is no text or too large."""
+        """Return the text of the file at `path` in `commit`; None if it was not there, is not text or too large."""
         name = f"{commit}:{path}"
         size = self._git("cat-file", "-s", name)
         if size.returncode or int(size.stdout) > MAX_BYTES:

@@ -27,7 +27,7 @@ def objects(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
         if isinstance(value, dict):
             yield line, value, ""
         else:
-            yield line, {}, "is no object; write one per line, in braces"
+            yield line, {}, "is not an object; write one per line, in braces"
 
 
 class Appended:

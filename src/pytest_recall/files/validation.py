@@ -115,7 +115,7 @@ def _fields_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]
     found = [model]
     for part in path:
         fields = [one.model_fields[part] for one in found if isinstance(part, str) and part in one.model_fields]
-        # A key of a mapping or a place in a list is no field: what it holds was found with the field before.
+        # A key of a mapping or a place in a list is not a field: what it holds was found with the field before.
         found = [inner for field in fields for inner in _models_in(field.annotation)] or found
     return [name for one in found for name in one.model_fields]
 

@@ -75,7 +75,7 @@ class Remote:
         if "couldn't find remote ref" in said:
             return f"git: {self._remote} has no branch `{self.branch}`; push it first, or name another with --branch"
         if "does not appear to be a git repository" in said:
-            return f"git: `{self._remote}` is no remote of this clone; add it (`git remote add`), or give --remote"
+            return f"git: `{self._remote}` is not a remote of this clone; add it (`git remote add`), or give --remote"
         return said
 
     @contextmanager

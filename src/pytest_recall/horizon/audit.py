@@ -214,7 +214,7 @@ def _regrade(plain: Mapping[str, Any], one: CheckpointTrial | None, label: str) 
         raise ValueError(f"questionId: {plain.get('questionId')!r} was not asked at {label}; restore the line")
     for name in ("verdict", "cause", "note"):
         if not isinstance(plain.get(name, ""), str):
-            raise ValueError(f"{name}: {plain[name]!r} is no text; write it in quotes, or leave it empty")
+            raise ValueError(f"{name}: {plain[name]!r} is not text; write it in quotes, or leave it empty")
     verdict, cause = str(plain.get("verdict", "")).strip(), str(plain.get("cause", "")).strip()
     corrected = None if plain.get("corrected") is None else _corrected(plain["corrected"])
     if not verdict:

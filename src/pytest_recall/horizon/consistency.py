@@ -213,7 +213,7 @@ def persona_problems(persona: Persona) -> list[str]:
     if declared is None or declared.kind != "1to1":
         found.append(f"sessions: there is none with the id {PRINCIPAL!r} and the kind '1to1'; add it as the first")
     elif persona.principal is not None and persona.principal.name not in declared.participants:
-        found.append(f"sessions: {persona.principal.name!r} is no participant of {PRINCIPAL!r}; add the name")
+        found.append(f"sessions: {persona.principal.name!r} is not a participant of {PRINCIPAL!r}; add the name")
     if len(persona.sessions) < 3:
         found.append("sessions: are fewer than 3; add some")
     isolated = [one for one in persona.sessions if one.isolated and one.id != PRINCIPAL]

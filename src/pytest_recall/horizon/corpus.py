@@ -163,7 +163,7 @@ MARGIN = "- "
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A row of the file as it is written, from `line` on; `problems` say why it is no question, if it is none."""
+    """A row of the file as it is written, from `line` on; `problems` say why it is not a question, if it is none."""
 
     line: int
     raw: Mapping[str, Any]
@@ -192,7 +192,7 @@ class QuestionFile:
         return [row.question for row in self.rows if row.question is not None]
 
     def refuse_broken(self) -> None:
-        """Raise RecallError if a row is no question."""
+        """Raise RecallError if a row is not a question."""
         if broken := [problem for row in self.rows for problem in row.problems]:
             raise RecallError(*broken[:20])
 
@@ -237,7 +237,7 @@ class QuestionFile:
         line = self._lines.get((place,), 1)
         if not isinstance(raw, dict):
             return QuestionRow(
-                line, {}, None, (f"{self.path}:{line}: is no question; write its fields, the first is `id`",)
+                line, {}, None, (f"{self.path}:{line}: is not a question; write its fields, the first is `id`",)
             )
         try:
             return QuestionRow(line, raw, BenchQuestion.model_validate(raw))

@@ -62,7 +62,7 @@ class Points(NamedTuple):
         found = {name: plain[name] for name in RANGES}
         for name, most in RANGES.items():
             if isinstance(found[name], bool) or not isinstance(found[name], int):
-                raise TypeError(f"{name}: {found[name]!r} is no whole number")
+                raise TypeError(f"{name}: {found[name]!r} is not a whole number")
             if not 0 <= found[name] <= most:
                 raise ValueError(f"{name}: {found[name]} is not from 0 to {most}")
         return cls(**found, reasoning=str(plain.get("reasoning") or ""))

@@ -13,7 +13,7 @@ from pytest_recall.horizon.question import BenchQuestion
 
 Severity = Literal["error", "warning"]
 CODES: Mapping[str, tuple[Severity, str]] = {
-    "form": ("error", "a row that is no question"),
+    "form": ("error", "a row that is not a question"),
     "id-twice": ("error", "an id that another question has"),
     "missing-day": ("error", "a relevant day without a file"),
     "never-asked": ("error", "a question that is out of date before its last relevant day"),

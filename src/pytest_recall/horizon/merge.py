@@ -26,7 +26,7 @@ def merge(runs: Sequence[PublishedRun], name: str) -> MergedRun:
     for other in runs[1:]:
         if told := [*_differences(first, other)]:
             raise RecallError(
-                f"{first.name} and {other.name} are no parts of one run: {'; '.join(told)};"
+                f"{first.name} and {other.name} are not parts of one run: {'; '.join(told)};"
                 " merge runs of one configuration, and compare others with `recall bench report`"
             )
     found: dict[tuple[str, str], tuple[int, Stop]] = {}

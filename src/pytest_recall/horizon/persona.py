@@ -40,7 +40,7 @@ class CastMember(WrittenModel):
 
     @property
     def is_agent(self) -> bool:
-        """Whether it is no person."""
+        """Whether it is not a person."""
         return self.kind == "agent" or self.name.startswith("@")
 
 

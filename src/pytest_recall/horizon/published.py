@@ -336,15 +336,15 @@ def evaluation_of(
     latency = plain.get("latencyMs")
     for name in ("retrieval", "toolCalls"):
         if not all(isinstance(found, Mapping) for found in plain.get(name) or ()):
-            raise ValueError(f"{name}: is no list of objects")
+            raise ValueError(f"{name}: is not a list of objects")
     label, day = plain.get("checkpoint", label), plain.get("day", day)
     usd, answered_by = plain.get("usd"), plain.get("answeredBy") or ""
     if not isinstance(usd, int | float | None):
-        raise ValueError(f"usd: {usd!r} is no number")
+        raise ValueError(f"usd: {usd!r} is not a number")
     if answered_by not in ("", *ANSWERED_BY):
         raise ValueError(f"answeredBy: {answered_by!r} is unknown; it is one of {', '.join(ANSWERED_BY)}")
     if not isinstance(label, str | None) or not isinstance(day, int | None):
-        raise ValueError(f"checkpoint: {label!r} is no label, or {day!r} no day")
+        raise ValueError(f"checkpoint: {label!r} is not a label, or {day!r} no day")
     return checkpoint_trial(
         timestamp=str(plain.get("timestamp") or ""),
         persona=str(plain.get("personaId") or persona),

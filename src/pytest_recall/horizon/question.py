@@ -57,7 +57,7 @@ def parse_range(written: Any) -> Range:
         if match:
             days = int(match[1]) * _UNITS[match[2] or ""]
             return Range(text if match[2] else f"{days}d", days)
-    raise RecallError(f"{written!r} is no range; write days like 30, 30d, 6mo or 1y, or `full`")
+    raise RecallError(f"{written!r} is not a range; write days like 30, 30d, 6mo or 1y, or `full`")
 
 
 def parse_ranges(written: Any) -> tuple[Range, ...]:

@@ -302,11 +302,11 @@ def read_verdict(reply: str, later: Collection[int]) -> SupportVerdict:
         raise UnreadableReply("does not say `supported` and `answerable` as true or false")
     claims, suggested = found.get("unsupported_claims") or [], found.get("suggested_reference")
     if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
-        raise UnreadableReply("has `unsupported_claims` that are no list of texts")
+        raise UnreadableReply("has `unsupported_claims` that are not a list of texts")
     if supported and claims:
         raise UnreadableReply("says that all is supported, and names a claim that is not")
     if suggested is not None and not isinstance(suggested, str):
-        raise UnreadableReply("has a `suggested_reference` that is no text")
+        raise UnreadableReply("has a `suggested_reference` that is not text")
     outdated = found.get("outdated_on_day")
     if outdated is not None and (isinstance(outdated, bool) or outdated not in later):
         raise UnreadableReply(f"says that day {outdated!r} outdates it, which was not shown as a later one")

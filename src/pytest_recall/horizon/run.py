@@ -156,7 +156,9 @@ class BenchRun:
         found = []
         for trial in record.trials:
             if trial.case_id not in self._planned:
-                raise RecallError(f"{self._folder}: {trial.case_id!r} is no question of this run; name another --out")
+                raise RecallError(
+                    f"{self._folder}: {trial.case_id!r} is not a question of this run; name another --out"
+                )
             found.append(CheckpointTrial(self._planned[trial.case_id][0], trial))
         return found
 

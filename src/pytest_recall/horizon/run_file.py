@@ -156,7 +156,7 @@ def read_lines(folder: Path) -> Lines:
                 problems.append(f"{path}:{line}: says no `range.label` or no `daysIngested`; restore the line")
                 continue
             if wrong := wrong_number(plain):
-                problems.append(f"{path}:{line}: {wrong} is no number; restore the line")
+                problems.append(f"{path}:{line}: {wrong} is not a number; restore the line")
             stops[str(plain.get("personaId")), label] = plain
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])

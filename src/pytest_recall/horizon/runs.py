@@ -134,7 +134,7 @@ def _run_of(plain: Mapping[str, Any], lines: Lines, name: str, run: str) -> Publ
             if not isinstance(label, str) or not is_count(days):
                 raise RecallError(f"{where}[{at}]: says no `range.label` or no `daysIngested`; rebuild the file")
             if wrong := wrong_number(row):
-                raise RecallError(f"{where}[{at}].{wrong} is no number; rebuild the file")
+                raise RecallError(f"{where}[{at}].{wrong} is not a number; rebuild the file")
             found = []
             for part in ("questionResults", "questionFailures"):
                 for place, one in enumerate(_list(row.get(part, []), f"{where}[{at}].{part}")):
@@ -233,11 +233,11 @@ def _object(path: Path) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         raise RecallError(f"{path}: not JSON ({error}); `recall bench rebuild` writes it") from None
     if not isinstance(found, dict):
-        raise RecallError(f"{path}: is no object; `recall bench rebuild` writes it")
+        raise RecallError(f"{path}: is not an object; `recall bench rebuild` writes it")
     return found
 
 
 def _list(value: Any, place: str) -> Sequence[Any]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        raise RecallError(f"{place}: is no list of objects; restore the file, or rebuild it")
+        raise RecallError(f"{place}: is not a list of objects; restore the file, or rebuild it")
     return value

@@ -30,7 +30,7 @@ class LabelLine(NamedTuple):
 def read_labels(path: Path, name: str) -> list[LabelLine]:
     """Return the labels in the file, which messages call `name`, in its order.
 
-    Raises RecallError with one sentence for each line that is no label, or has the id of another.
+    Raises RecallError with one sentence for each line that is not a label, or has the id of another.
     """
     labels: list[LabelLine] = []
     problems: list[str] = []

@@ -38,7 +38,7 @@ def scored(reply: str, ranges: Mapping[str, Range]) -> CriteriaScores:
     found = _fields(reply, "scores")
     scores = found["scores"]
     if not isinstance(scores, dict):
-        raise UnreadableJudgement("has `scores` that are no object")
+        raise UnreadableJudgement("has `scores` that are not an object")
     _check_names(list(scores), list(ranges), "the score")
     return CriteriaScores(_reasoning(found), {name: _number(name, scores[name], ranges[name]) for name in ranges})
 
@@ -120,7 +120,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _check_names(given: list[str], wanted: list[str], what: str) -> None:
@@ -142,7 +142,7 @@ def _reasoning(found: Mapping[str, Any]) -> str:
 def _number(name: str, value: Any, allowed: Range) -> int:
     low, high = allowed
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UnreadableJudgement(f"has {_shown(value)} for `{name}`, which is no number")
+        raise UnreadableJudgement(f"has {_shown(value)} for `{name}`, which is not a number")
     if value != value or not low <= value <= high:
         raise UnreadableJudgement(f"has {_shown(value)} for `{name}`, which is not from {low} to {high}")
     if value != int(value):

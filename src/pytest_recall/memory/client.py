@@ -66,7 +66,7 @@ class Client:
 
 
 def passages_of(given: Any) -> list[Passage]:
-    """Return what a memory recalled as passages. Raises MemoryFault for what is no list of them."""
+    """Return what a memory recalled as passages. Raises MemoryFault for what is not a list of them."""
     if given is None or isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise MemoryFault(f"recalled {_kind(given)}; return a list of texts or passages, empty if there is nothing")
     return [passage_of(one) for one in given]

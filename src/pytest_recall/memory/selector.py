@@ -130,9 +130,9 @@ def _check_options(text: str, kind: str, options: Mapping[str, str]) -> None:
         if not value:
             raise RecallError(f"{text!r}: `{name}` has no value; give it one")
         if name == "timeout" and not re.fullmatch(r"(?=.*[1-9])\d{1,6}(\.\d+)?", value):
-            raise RecallError(f"{text!r}: {value!r} is no number of seconds above 0")
+            raise RecallError(f"{text!r}: {value!r} is not a number of seconds above 0")
         if name == "tokenizer" and value not in TOKENIZERS:
-            raise RecallError(f"{text!r}: {value!r} is no tokenizer{nearest(value, TOKENIZERS)}")
+            raise RecallError(f"{text!r}: {value!r} is not a tokenizer{nearest(value, TOKENIZERS)}")
 
 
 def _check_url(text: str, url: str) -> None:
@@ -143,7 +143,7 @@ def _check_url(text: str, url: str) -> None:
     except ValueError:
         usable = private = False
     if private:
-        raise RecallError("a URL with a user or a password in it is no selector; put the service behind a proxy")
+        raise RecallError("a URL with a user or a password in it is not a selector; put the service behind a proxy")
     if not usable or any(char.isspace() for char in url):
         raise RecallError(f"{text!r}: {url!r} is no URL of a service; write one like http://127.0.0.1:8080")
 

@@ -96,7 +96,7 @@ def locomo_f1(answer: str, reference: str | int, category: int) -> float:
     Raises ValueError for another category, and ModuleNotFoundError without NLTK but for category 5.
     """
     if category not in CATEGORIES:
-        raise ValueError(f"{category!r} is no category; one of 1 to 5 is")
+        raise ValueError(f"{category!r} is not a category; one of 1 to 5 is")
     if category == 5:
         return float(abstains(answer, "locomo"))
     gold = str(reference)

@@ -235,7 +235,7 @@ def percentile(ordered: list[float], level: float) -> float | None:
     Raises ValueError for a level outside of 0..100.
     """
     if not 0 <= level <= 100:
-        raise ValueError(f"{level} is no percentile; one lies between 0 and 100")
+        raise ValueError(f"{level} is not a percentile; one lies between 0 and 100")
     if not ordered:
         return None
     place = level / 100 * (len(ordered) - 1)

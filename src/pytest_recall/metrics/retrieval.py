@@ -35,11 +35,11 @@ def _golds(value: Any) -> Any:
     golds = value if isinstance(value, list) else [value]
     for gold in golds:
         if isinstance(gold, bool) or not isinstance(gold, str | int | float):
-            raise ValueError(f"{json.dumps(gold)[:60]} is no answer; give text, a number, or a list of them")
+            raise ValueError(f"{json.dumps(gold)[:60]} is not an answer; give text, a number, or a list of them")
         if gold == "":
             raise ValueError("is empty, and nothing can contain it; write some text, or leave it out")
         if len(str(gold)) > MAX_ANSWER:
-            raise ValueError(f"has more than {MAX_ANSWER:,} characters, which is no answer; give a short one")
+            raise ValueError(f"has more than {MAX_ANSWER:,} characters, which is not an answer; give a short one")
     return [str(gold) for gold in golds]
 
 

@@ -61,7 +61,7 @@ def _read(raw: bytes, name: str, number: int, seen: set[bytes]) -> RetrievalLine
     except (ValueError, RecursionError) as error:
         return RetrievalLine(number, None, (f"{where}not JSON ({error}); write one object per line",))
     if not isinstance(value, dict):
-        return RetrievalLine(number, None, (f"{where}is no object; write one per line, in braces",))
+        return RetrievalLine(number, None, (f"{where}is not an object; write one per line, in braces",))
     try:
         found = Retrieval.model_validate(value)
     except ValidationError as error:

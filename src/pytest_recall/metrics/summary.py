@@ -136,7 +136,7 @@ class RetrievalFold:
         """Take a retrieval and return its values. Raises RecallError for one category too many."""
         category = one.category or UNCATEGORIZED
         if category not in self._by_category and len(self._by_category) == MAX_CATEGORIES:
-            raise RecallError(f"category: more than {MAX_CATEGORIES:,} of them; leave out what is no category")
+            raise RecallError(f"category: more than {MAX_CATEGORIES:,} of them; leave out what is not a category")
         values = measure(one, self.k, self._chosen)
         self._n += 1
         self._failures += one.error is not None

@@ -103,7 +103,7 @@ def _check_url(text: str, url: str) -> None:
     except ValueError:
         parts, usable = None, False
     if parts is not None and "@" in parts.netloc:
-        raise RecallError("a URL with a user or a password in it is no selector; put the key into the environment")
+        raise RecallError("a URL with a user or a password in it is not a selector; put the key into the environment")
     if not usable or any(char.isspace() for char in url):
         raise RecallError(f"{text!r}: {url!r} is no URL; write one like http://127.0.0.1:8080/v1")
 

@@ -137,14 +137,14 @@ def target_of(key: str, names: Collection[str]) -> Target:
         return Target(key)
     if "/" in key or "@" in key:
         alone = (key.partition("://")[2] or key).partition("/")[0].rpartition("@")[2]
-        raise ValueError(f"`{key}` is no host; write `{alone}`")
+        raise ValueError(f"`{key}` is not a host; write `{alone}`")
     try:
         parts = urlsplit(f"//{key}")
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
     if not host or any(char.isspace() for char in key) or key.endswith(":") or port == 0:
-        raise ValueError(f"{key!r} is no host; write one like api.example.com or 127.0.0.1:8000")
+        raise ValueError(f"{key!r} is not a host; write one like api.example.com or 127.0.0.1:8000")
     if port is None and host != "localhost" and "." not in host and ":" not in host:
         raise LookupError(key)
     return Target(host, port)
@@ -202,7 +202,7 @@ def wait(retry: Retry, failures: int, spent: float, asked: float | None, roll: f
     """
     if failures >= retry.attempts or (asked is not None and asked > retry.longest):
         return None
-    # Two to a power beyond a thousand is no float any more.
+    # Two to a power beyond a thousand is not a float any more.
     ceiling = min(retry.cap, retry.base * 2.0 ** min(failures - 1, 64))
     seconds = roll * ceiling if asked is None else asked + roll * min(ceiling, asked)
     return seconds if spent + seconds <= retry.total else None

@@ -50,7 +50,7 @@ def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     for host in hosts:
         if "/" in host:
             alone = host.partition("://")[2] or host
-            raise ValueError(f"`{host}` is no host; write `{alone.partition('/')[0]}`")
+            raise ValueError(f"`{host}` is not a host; write `{alone.partition('/')[0]}`")
     return hosts
 
 

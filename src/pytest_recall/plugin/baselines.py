@@ -76,7 +76,7 @@ def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, A
 
 
 def model_under_test(config: pytest.Config) -> PlainModel:
-    """Return the model under test, to be asked. Raises RecallError if none is named, or its name is no selector."""
+    """Return the model under test, to be asked. Raises RecallError if none is named, or its name is not a selector."""
     plan = run_of(config).plan
     if plan.context.model is None:
         rubric = plan.place.name(plan.place.rubric)

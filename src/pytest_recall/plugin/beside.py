@@ -1,4 +1,4 @@
-"""Beside: what pytest runs in this session that is no case, as far as it failed."""
+"""Beside: what pytest runs in this session that is not a case, as far as it failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOW = {
 
 
 class Beside:
-    """The tests and files that failed and are no cases; `cases` are the node ids of those that are."""
+    """The tests and files that failed and are not cases; `cases` are the node ids of those that are."""
 
     def __init__(self) -> None:
         self.cases: set[str] = set()

@@ -128,4 +128,4 @@ def no_judge(config: pytest.Config, name: str) -> str:
     """Return the sentence on an unknown judge: the nearest and all known ones, and how to write it."""
     known = known_judges(config)
     close = nearest(name, known).partition("; known")[0]
-    return f"`{name}` is no judge{close or ';'} known: {', '.join(known)}; to add it, write a fixture `judge_{name}`"
+    return f"unknown judge `{name}`{close or ';'} known: {', '.join(known)}; to add it, write a fixture `judge_{name}`"

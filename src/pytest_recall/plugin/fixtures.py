@@ -64,7 +64,7 @@ def recall_case(request: pytest.FixtureRequest) -> Case:
     """The Case that is running, for fixtures that depend on its tags, scenario or id."""
     case: Case | None = getattr(request.node, "case", None)
     if case is None:
-        pytest.fail("recall_case: the test is no row of a case file; use it below an eval case only", pytrace=False)
+        pytest.fail("recall_case: the test is not a row of a case file; use it below an eval case only", pytrace=False)
     return case
 
 
@@ -83,7 +83,7 @@ def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractConte
 
     def marked(kind: str) -> AbstractContextManager[None]:
         if kind not in KINDS:
-            raise ValueError(f"`{kind}` is no kind of call{nearest(kind, KINDS)}")
+            raise ValueError(f"`{kind}` is not a kind of call{nearest(kind, KINDS)}")
         return nullcontext() if deck is None else deck.player.asking(kind)
 
     return marked

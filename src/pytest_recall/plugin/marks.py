@@ -71,7 +71,7 @@ def marked(item: pytest.Item) -> MarkedTest | None:
 def _parameters(callspec: Any) -> tuple[str, tuple[str, ...]]:
     """Return the part of an id that tells sets of parameters apart, and those that only their place tells.
 
-    pytest names a value that is no text or number by its place in the list: an edit of the list would give it
+    pytest names a value that is not text or number by its place in the list: an edit of the list would give it
     another one's history. So such a value stands there itself, if it is short and always written alike.
     """
     if callspec is None:

@@ -193,7 +193,7 @@ def concurrency(config: pytest.Config) -> int:
         default = str(BATCHED if config.option.recall_batch else 1)
         given, name = config.getini("recall_concurrency") or default, "recall_concurrency"
     if not (given.isascii() and given.isdigit() and int(given) > 0):
-        raise pytest.UsageError(f"{name}: {given!r} is no number of cases; give 1 or more")
+        raise pytest.UsageError(f"{name}: {given!r} is not a number of cases; give 1 or more")
     if config.option.recall_batch and int(given) == 1:
         raise pytest.UsageError(f"--batch would wait for a batch of one call at a time with {name} 1; give more")
     return int(given)
@@ -207,7 +207,7 @@ def progress(config: pytest.Config) -> float:
     except ValueError:
         seconds = -1.0
     if not (isfinite(seconds) and seconds >= 0):
-        raise pytest.UsageError(f"recall_progress: {given!r} is no number of seconds; give 60, or 0 for no lines")
+        raise pytest.UsageError(f"recall_progress: {given!r} is not a number of seconds; give 60, or 0 for no lines")
     return seconds
 
 

@@ -146,7 +146,7 @@ def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:
     named = [name.strip() for name in given.split(",") if name.strip()]
     for name in named or [given]:
         if name not in KINDS:
-            raise pytest.UsageError(f"--recall-live: {name!r} is no kind of call{nearest(name, KINDS)}")
+            raise pytest.UsageError(f"--recall-live: {name!r} is not a kind of call{nearest(name, KINDS)}")
     return tuple(kind for kind in KINDS if kind in named)
 
 
@@ -190,7 +190,7 @@ def check_writable(folder: Path, name: str) -> None:
     """Refuse, before anything is paid for, to record where nothing can be written. Raises pytest.UsageError."""
     there = next(path for path in (folder, *folder.parents) if _exists(path))
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        reason = "no directory" if not there.is_dir() else "not writable"
+        reason = "not a directory" if not there.is_dir() else "not writable"
         raise pytest.UsageError(f"--record: {name}: cannot be written, as `{there.name}` is {reason}; give another")
 
 

@@ -68,7 +68,7 @@ def _free(parser: pytest.Parser) -> frozenset[str]:
 
 
 def _unknown(parser: pytest.Parser, names: list[str]) -> list[str]:
-    """Return those of `names` that are no options, as far as can be told from parsing them all at once."""
+    """Return those of `names` that are not options, as far as can be told from parsing them all at once."""
     try:
         # With a value, none of them takes the next one for its own.
         return parser.parse_known_and_unknown_args([f"{name}=x" for name in names])[1]

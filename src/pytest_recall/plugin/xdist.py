@@ -49,7 +49,7 @@ def brief(node: Any) -> None:
             "rubric": plan.rubric.model_dump(exclude_unset=True),
             "wanted": asdict(plan.wanted),
             "picks": picks,
-            # Of a case that is no row it may be known before a worker finds it.
+            # Of a case that is not a row it may be known before a worker finds it.
             "near": sorted(plan.near.ids if run.waits else plan.near.ids & chosen | plan.near.ids - plan.declared),
             "rows": rows,
             "baselines": plan.baselines,

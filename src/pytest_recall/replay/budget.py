@@ -92,7 +92,7 @@ def dollars_of(text: str) -> float:
     except ValueError:
         amount = -1.0
     if not 0 < amount < 1e9:
-        raise ValueError(f"{text!r} is no amount of US dollars above 0, such as 2.00")
+        raise ValueError(f"{text!r} is not an amount of US dollars above 0, such as 2.00")
     return amount
 
 

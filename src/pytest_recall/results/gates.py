@@ -375,7 +375,9 @@ def gate_to_add(given: str, cases: Mapping[str, tuple[str, str]], gates: Iterabl
     """
     kind, _, name = given.partition(":")
     if given != ALL and kind not in KINDS:
-        raise RecallError(f"--add: {given!r} is no part of the cases; write `scenario:NAME`, `dimension:NAME` or `all`")
+        raise RecallError(
+            f"--add: {given!r} is not a part of the cases; write `scenario:NAME`, `dimension:NAME` or `all`"
+        )
     if given != ALL:
         known = {names[KINDS.index(kind)] for names in cases.values()}
         if name not in known:

@@ -52,7 +52,7 @@ def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
     """Return what broke a case whose last verdict was a pass, as the state's `row` has it.
 
     `outcomes` are those of all trials of the case in this run. The findings stand in the order of their
-    certainty: an answer that never came is no answer of the agent's, then comes what people changed and can
+    certainty: an answer that never came is not an answer of the agent's, then comes what people changed and can
     name, then what speaks for chance. If nothing does, nothing that is known has changed.
     """
     facts = _Facts(trial, row, tuple(outcomes), Conditions.parse(row.passed_under), Conditions.parse(trial.under))

@@ -69,7 +69,7 @@ def _found(place: Place, given: Iterable[str]) -> tuple[list[Record], list[str]]
                 others += not record.header.merged
             else:
                 folders[folder.resolve()] = record
-    told = f"{others:,} {'run that is no shard was' if others == 1 else 'runs that are no shards were'} passed over"
+    told = f"{others:,} {'run that is not a shard was' if others == 1 else 'runs that are not shards were'} passed over"
     return list(folders.values()), [told] if others else []
 
 

@@ -263,7 +263,7 @@ class Plan:
 
 
 Read = Callable[[Path, str], Source]
-"""Reads a file that is no case file but has cases, by its path and the name that messages give it."""
+"""Reads a file that is not a case file but has cases, by its path and the name that messages give it."""
 
 
 def read_dataset(path: Path, name: str) -> Source:
@@ -359,7 +359,7 @@ def take_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> None:
 def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:
     """Raise RecallError for a wanted scenario or dimension that no case has.
 
-    `others` are the cases that are no rows of a file, as (scenario, dimension) by id.
+    `others` are the cases that are not rows of a file, as (scenario, dimension) by id.
     """
     if not plan.wanted.narrows:
         return

@@ -168,7 +168,7 @@ def parse(text: str) -> Shard:
     shard = Shard(int(found[1]), int(found[2])) if found else Shard(0, 0)
     if not 1 <= shard.number <= shard.of <= MOST:
         raise RecallError(
-            f"shard: {text!r} is no shard; write which of how many, as 2/4, or auto where CI says it (at most {MOST})"
+            f"shard: {text!r} is not a shard; write which of how many, as 2/4, or auto where CI says it (at most {MOST})"
         )
     return shard
 
@@ -183,7 +183,7 @@ def of_environment(env: Mapping[str, str]) -> Shard:
             continue
         number, count = env.get(index, str(first)), env[total]
         if not (number.isdigit() and count.isdigit()):
-            raise RecallError(f"shard: {index} {number!r} and {total} {count!r} are no numbers; give K/N")
+            raise RecallError(f"shard: {index} {number!r} and {total} {count!r} are not numbers; give K/N")
         return parse(f"{int(number) + 1 - first}/{count}")
     told = ", ".join(total for _, total, _ in _NAMED)
     raise RecallError(f"shard: auto goes by {told}, and none is set here; give --recall-shard K/N")
@@ -224,14 +224,14 @@ def join(records: Iterable[Record]) -> Joined:
     """Return the run that these shards are of, in whatever order they come, each counted once.
 
     Of a shard that was run again the later journal counts. What is missing or was cut off is not run, and
-    named. Raises RecallError for what is no shard, for shards of different runs, and for none.
+    named. Raises RecallError for what is not a shard, for shards of different runs, and for none.
     """
     every = sorted(records, key=_order)
     if not every:
         raise RecallError("no shard; give the folders of runs with --recall-shard, or folders that hold some")
     for record in every:
         if not record.header.shard:
-            raise RecallError(f"{record.header.run}: is no shard of a run; leave it out")
+            raise RecallError(f"{record.header.run}: is not a shard of a run; leave it out")
         check_same(every[0].header, record.header)
     shards: dict[Shard, list[Record]] = defaultdict(list)
     for record in every:

@@ -56,7 +56,7 @@ class Row(NamedTuple):
     def from_json(cls, plain: Mapping[str, Any]) -> Row:
         """Return the row that `to_json` gave; raises KeyError, TypeError or ValueError."""
         if not isinstance(plain, Mapping):
-            raise TypeError(f"{plain!r} is no row")
+            raise TypeError(f"{plain!r} is not a row")
         tested, due = (date.fromisoformat(plain[key]) for key in ("last_tested", "next_due"))
         since, until = (
             None if plain.get(key) is None else date.fromisoformat(plain[key]) for key in ("quarantined", "until")
@@ -65,9 +65,9 @@ class Row(NamedTuple):
         if row.box not in BOXES:
             raise ValueError(f"box: there is no box {row.box}")
         if row.pass_streak < 0:
-            raise ValueError(f"pass_streak: {row.pass_streak} is no count")
+            raise ValueError(f"pass_streak: {row.pass_streak} is not a count")
         if row.lapses < 0:
-            raise ValueError(f"lapses: {row.lapses} is no count")
+            raise ValueError(f"lapses: {row.lapses} is not a count")
         return row
 
 

@@ -177,7 +177,7 @@ def check_names(names: Sequence[str], where: str) -> None:
             problems.append(f"{where}: the baseline `{name}` is named twice{also}; name it once")
         seen[key] = name
         if not name.isprintable():
-            problems.append(f"{where}: {name!r} is no name for a baseline; write it in one line")
+            problems.append(f"{where}: {name!r} is not a name for a baseline; write it in one line")
         if ":" in name:
             try:
                 parse(name)

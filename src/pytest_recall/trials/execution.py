@@ -203,7 +203,7 @@ def check_callable(fixture: str, value: object) -> None:
     if not callable(value):
         stage = fixture.replace("_", " ", 1)
         takes = "the answer and the case" if fixture.startswith("judge_") else "the input of a case"
-        told = f"the fixture `{fixture}` gave {one_line(repr(value), 60)}, which is no function"
+        told = f"the fixture `{fixture}` gave {one_line(repr(value), 60)}, which is not a function"
         raise CaseError(stage, f"{told}; return one that takes {takes}")
 
 
@@ -214,7 +214,7 @@ def check_arguments(call: JudgeCall, judge: JudgeFunction) -> None:
     own = call.arguments.get("threshold")
     number = number_of(own)
     if own is not None and (number is None or not 0 <= number <= 1):
-        raise CaseError(f"judge {call.name}", f"threshold: {own!r} is no score; give a number from 0 to 1")
+        raise CaseError(f"judge {call.name}", f"threshold: {own!r} is not a score; give a number from 0 to 1")
     names = _argument_names(judge)
     for name in call.arguments:
         if names is not None and name not in names and name != "threshold":

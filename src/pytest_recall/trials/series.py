@@ -171,7 +171,7 @@ class Rule(NamedTuple):
         """Return the rule that `str` gave. Raises ValueError."""
         ends, _, counts = text.partition(" ")
         if ends not in ("pass", "fail"):
-            raise ValueError(f"{text!r} is no rule for a series")
+            raise ValueError(f"{text!r} is not a rule for a series")
         return cls(ends, *k_of_n(counts))  # type: ignore[arg-type]
 
 

@@ -44,7 +44,7 @@ class Vote(NamedTuple):
         """Return the vote that `to_json` gave; raises TypeError for what no version has written."""
         scores = plain.get("scores", {})
         if not isinstance(scores, Mapping) or not all(type(score) is int for score in scores.values()):
-            raise TypeError(f"scores: {scores!r} are no scores")
+            raise TypeError(f"scores: {scores!r} are not scores")
         return cls(**typed(cls, plain), scores=dict(scores))
 
 

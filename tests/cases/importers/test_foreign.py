@@ -50,7 +50,7 @@ def test_values_have_their_lines(name: str, text: str, value: Any, places: dict[
         ("a.json", "[NaN]", "a.json:1: not JSON (NaN is not a JSON value)"),
         ("a.json", "[" * 101 + "]" * 101, "a.json:1: nested more than 100 deep"),
         ("a.json", "[" * 100_000, "a.json:1: not JSON (nested too deep"),
-        ("a.jsonl", '{"a": 1}\n[]\n', "a.jsonl:2: is no object"),
+        ("a.jsonl", '{"a": 1}\n[]\n', "a.jsonl:2: is not an object"),
         ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, and the header has 2"),
         ("a.csv", "a,a\n1,2\n", "a.csv:1: the column `a` is there twice"),
         ("a.csv", 'a\n"x" y\n', "a.csv:2: not CSV ("),
@@ -74,7 +74,7 @@ def test_files_outside_of_the_folder_are_not_read(reference: str, tmp_path: Path
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
     (tmp_path / "in" / "link.txt").symlink_to(tmp_path / "secret.txt")
     document = read(tmp_path, "in/a.txt", "")
-    with pytest.raises(RecallError, match=r"is outside of its folder|is no path"):
+    with pytest.raises(RecallError, match=r"is outside of its folder|is not a path"):
         Folder(tmp_path / "in" / "a.txt", "in/a.txt").read(reference, document)
 
 

@@ -112,13 +112,13 @@ def test_what_of_a_test_is_left_out_is_said(test: dict[str, Any], what: str) -> 
     ("test", "what"),
     [
         ({"vars": {"x": "file://../secret"}}, "the variable `x` is in a file that is not read"),
-        ({"vars": "file://vars.yaml"}, "`vars` that are no mapping"),
+        ({"vars": "file://vars.yaml"}, "`vars` that are not a mapping"),
         ({"options": {"transformVars": "x"}}, "`options.transformVars`, which is code"),
         ({"vars": {"x": " "}}, "asks nothing"),
         ({"assert": []}, "does not say how it is judged"),
         ({"assert": [{"type": "javascript", "value": "true"}]}, "none of its assertions has an equal here"),
         ({"vars": {"x": "\ud800"}}, "half a character, which no file can hold"),
-        (None, "is no mapping"),
+        (None, "is not a mapping"),
     ],
 )
 def test_what_is_no_case_is_said(test: Any, what: str) -> None:

@@ -23,7 +23,7 @@ LISTING = "distributions"
 def pytest_plugin_registered(plugin_name: str, manager: pytest.PytestPluginManager) -> None:
     """Load them as pytest does, at the point at which it does: `-p no:recall` holds, conftest files come later."""
     if plugin_name == __name__:
-        metadata = importlib.import_module("importlib.metadata")  # Processes that are no runs have no use for it.
+        metadata = importlib.import_module("importlib.metadata")  # Processes that are not runs have no use for it.
         every, few = metadata.distributions, [metadata.distribution(name) for name in FEW.values()]
         setattr(metadata, LISTING, lambda: few)
         try:

@@ -137,7 +137,7 @@ def test_a_tool_call_that_no_later_call_answers_is_told(
         (line(-1), "session:1: `seq` is less than 0"),
         (line(True), "session:1: `seq` is missing"),
         (line(0, ts="now"), "session:1: `ts` is missing"),
-        (line(0, ts=1e300), "session:1: `ts` is no time"),
+        (line(0, ts=1e300), "session:1: `ts` is not a time"),
         (line(0, request=None), "session:1: `request` is missing"),
         (line(0, wasStreaming="no"), "session:1: `wasStreaming` is missing"),
         (line(0, wasStreaming=True), "session:1: the answer was streamed, and its stream was not kept"),

@@ -131,7 +131,7 @@ def test_what_vcrpy_cannot_say_is_not_written(tmp_path: Path, fields: dict[str, 
 
 def test_json_holds_no_bytes(tmp_path: Path) -> None:
     request, _ = chat("one?", "1")
-    with pytest.raises(RecallError, match=r"calls\.json: a body is no text, which JSON cannot hold"):
+    with pytest.raises(RecallError, match=r"calls\.json: a body is not text, which JSON cannot hold"):
         export_vcr(exchanges((request, Response(200, "OK", (), (b"\xff",)))), tmp_path / "calls.json")
 
 

@@ -59,7 +59,7 @@ _CARRIED = {
 def convert(document: Document, wanted: ImportOptions) -> Import:
     """Return what becomes of a list of goldens. Raises RecallError if it is none."""
     if not isinstance(document.value, list):
-        raise RecallError(f"{document.name}:1: is no list of goldens; save the dataset with `save_as` of deepeval")
+        raise RecallError(f"{document.name}:1: is not a list of goldens; save the dataset with `save_as` of deepeval")
     into = Import(wanted, word(document.name.rpartition("/")[2].rpartition(".")[0]) or "deepeval")
     for node in document.root.each():
         into.add(_draft(node))
@@ -86,7 +86,7 @@ def _draft(node: Node) -> ImportedTest:
     if isinstance(context, list) and all(isinstance(text, str) and text for text in context):
         draft.fields["evidence"] = context
     elif context is not None:
-        draft.left("`context` that is no list of texts", "write it as `evidence`")
+        draft.left("`context` that is not a list of texts", "write it as `evidence`")
     _expectations(draft, golden.get("expectations"))
     for key in _NOTED:
         if key in golden:
@@ -139,7 +139,7 @@ def _expectations(draft: ImportedTest, given: Any) -> None:
     unwanted = given.get("must_not") or given.get("mustNot") or []
     wanted = given.get("must") or []
     if not all(isinstance(texts, list) and all(isinstance(t, str) for t in texts) for texts in (wanted, unwanted)):
-        draft.left("`expectations` that are no lists of texts", "write them for the judge `rubric`")
+        draft.left("`expectations` that are not lists of texts", "write them for the judge `rubric`")
         return
     texts = [*wanted, *(f"It does not do this: {text}" for text in unwanted)]
     if texts:

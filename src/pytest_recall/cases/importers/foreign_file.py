@@ -67,7 +67,7 @@ class Folder:
         """Return the file that `beside` names by its path from the folder. Raises RecallError."""
         if "\0" in reference or len(reference) > 1000 or reference.startswith("~"):
             raise RecallError(
-                f"{beside.name}: `{one_line(reference, 60)}` is no path; write one from the config's folder"
+                f"{beside.name}: `{one_line(reference, 60)}` is not a path; write one from the config's folder"
             )
         path = (self._folder / reference).resolve()
         if not path.is_relative_to(self._folder):
@@ -87,7 +87,7 @@ def _bounded(path: Path, name: str) -> None:
         reason = getattr(error, "strerror", None) or "no such name"
         raise RecallError(f"{name}: cannot be read ({reason}); check that it is there and readable") from None
     if not regular:
-        raise RecallError(f"{name}: is no file; give the file of the set")
+        raise RecallError(f"{name}: is not a file; give the file of the set")
     if size > MAX_BYTES:
         raise RecallError(f"{name}: larger than {MAX_BYTES >> 20} MB; import it in parts")
 

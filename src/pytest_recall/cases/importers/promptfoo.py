@@ -96,7 +96,7 @@ def _default(config: Node, read: Read, into: Import) -> Node | None:
             found = read(node.value.removeprefix(FILE), node.document).root
             if isinstance(found.value, Mapping):
                 return found
-        raise RecallError(f"{node.place}: is no mapping")
+        raise RecallError(f"{node.place}: is not a mapping")
     except RecallError as error:
         into.remark(node.place, "`defaultTest`", error.messages[0])
         return None
@@ -118,7 +118,7 @@ class _Maker:
         layers = [layer for layer in (self.default, *self.test.layers) if layer is not None]
         whole = ImportedTest(place=self.test.place)
         if not all(isinstance(layer.value, Mapping) for layer in layers):
-            whole.drop("is no mapping", "write `vars` and `assert` for it")
+            whole.drop("is not a mapping", "write `vars` and `assert` for it")
             self.into.add(whole)
             return
         given: dict[str, Node] = {}
@@ -128,7 +128,7 @@ class _Maker:
             for part, merged in (("vars", given), ("options", options), ("metadata", metadata)):
                 found = layer.get(part)
                 if found is not None and not isinstance(found.value, Mapping):
-                    whole.drop(f"`{part}` that are no mapping", "write them out")
+                    whole.drop(f"`{part}` that are not a mapping", "write them out")
                 merged.update(found.items() if found else ())
         if whole.dropped:
             self.into.add(whole)
@@ -243,7 +243,7 @@ class _Maker:
                 draft.judged = True
                 self._assertion(draft, node, values, metrics, references)
             if found is not None and not isinstance(found.value, list):
-                draft.left("`assert` that is no list", "write a list", found.place)
+                draft.left("`assert` that is not a list", "write a list", found.place)
         if len(set(references)) == 1:
             draft.fields["expected"] = references[0]
         names = {word(metric) for metric in metrics}

@@ -247,7 +247,7 @@ def _is_json(assertion: Assertion) -> Mapped:
     if schema in (None, "", {}):
         return Mapped(judges=({"json_schema": {"schema": {}}},), differs=_FENCE)
     if not isinstance(schema, Mapping):
-        return Mapped(missing="its schema is no mapping; write it out as one")
+        return Mapped(missing="its schema is not a mapping; write it out as one")
     # ajv takes a schema that does not say for one of draft 7, and checks its formats.
     written = dict(schema) if "$schema" in schema else {"$schema": DRAFT_7, **schema}
     formats = ", and checks no `format`" if _has_key(schema, "format") else ""
@@ -258,7 +258,7 @@ def _graded(assertion: Assertion) -> Mapped:
     value = assertion.value
     texts = value if isinstance(value, list) else [value]
     if assertion.inverse or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-        what = "the opposite of a rubric" if assertion.inverse else "a rubric that is no text"
+        what = "the opposite of a rubric" if assertion.inverse else "a rubric that is not text"
         return Mapped(missing=f"{what} is not known here; write what the answer must do, for the judge `rubric`")
     arguments: dict[str, Any] = {"expected": value}
     if assertion.threshold is not None:

@@ -87,7 +87,7 @@ def _prompts(node: Node, read: Read, into: Import) -> list[PromptTemplate]:
             into.remark(node.place, f"the prompt `{value[:40]}`", f"it is not in a file that is read; {AGENT}")
             return [PromptTemplate(template=None, label=label or value, place=node.place)]
     if not isinstance(value, str):
-        into.remark(node.place, "a prompt that is no text", AGENT)
+        into.remark(node.place, "a prompt that is not text", AGENT)
         return [PromptTemplate(template=None, label=label, place=node.place)]
     if not _names_file(value):
         return [PromptTemplate(template=_messages(value), label=label or value, place=node.place)]
@@ -285,6 +285,6 @@ def _file(reference: str, node: Node, read: Read, into: Import) -> Iterator[Test
         into.remark(node.place, what, error.messages[0])
         return
     if not isinstance(document.value, list):
-        into.remark(node.place, what, "the file is no list of tests; write one")
+        into.remark(node.place, what, "the file is not a list of tests; write one")
         return
     yield from listed(document)

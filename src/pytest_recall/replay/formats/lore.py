@@ -122,7 +122,7 @@ def _exchange(line: str, url: str, place: str) -> Exchange:
     try:
         at = datetime.fromtimestamp(given["ts"] / 1000, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
-        raise RecallError(f"{place}: `ts` is no time in milliseconds; {_FIX}") from None
+        raise RecallError(f"{place}: `ts` is not a time in milliseconds; {_FIX}") from None
     body = json.dumps(given["request"], ensure_ascii=False, separators=(",", ":"))
     request = Request("POST", url, (("content-type", "application/json"),), _raw(body))
     return Exchange("", given["seq"], "agent", request, _response(given, place), at=at)

@@ -164,7 +164,7 @@ def export_vcr(exchanges: Iterable[Exchange], path: Path, name: str | None = Non
     try:
         text = serialize.serialize({"requests": requests, "responses": responses}, serializers[kind])
     except TypeError:
-        raise RecallError(f"{name}: a body is no text, which JSON cannot hold; export to a .yaml file") from None
+        raise RecallError(f"{name}: a body is not text, which JSON cannot hold; export to a .yaml file") from None
     write_text(path, text)
 
 
@@ -213,7 +213,7 @@ def _response(given: Any) -> Response:
         raise TypeError(f"a body of the type {type(body).__name__}")
     code, reason = given["status"]["code"], given["status"]["message"] or ""
     if not isinstance(reason, str):
-        raise TypeError("a reason that is no text")
+        raise TypeError("a reason that is not text")
     return Response(int(code), reason, headers_of(given["headers"]), (body,) if body else ())
 
 
