@@ -18,7 +18,8 @@ import pytest_recall
 PACKAGE = Path(pytest_recall.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-# The rooms, from the shells down. A module imports from its own room and from those below it.
+# The rooms, from the shells down. A module imports from its own room and from those below it. What a room adds to the
+# command line, its `commands`, is part of the shell: it may import every room but the plugin, and only `cli` loads it.
 ROOMS = (
     "cli",
     "plugin",
@@ -80,10 +81,15 @@ OUTSIDE = {
 }
 
 
+def room_of(parts: tuple[str, ...]) -> str:
+    """Return the room of a module by its path within the package; the commands of each room belong to the shell."""
+    shell = any(part in ("commands", "policy_commands", "report_commands") for part in parts)
+    return "cli" if shell else parts[0]
+
+
 def folder_of(path: Path) -> str:
     """Return the room that a module is in, or the name of one of the doors."""
-    first = path.relative_to(PACKAGE).parts[0]
-    return first.removesuffix(".py")
+    return room_of(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
 def name_of(path: Path) -> str:
@@ -111,10 +117,11 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
 
 def within(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the folders of the package that a module imports from, with the lines."""
+    known = {name_of(module) for module in MODULES}
     for name, line in imports(path):
-        parts = name.split(".")
+        parts = (name if name in known else name.rpartition(".")[0]).split(".")
         if parts[0] == "pytest_recall":
-            yield parts[1] if len(parts) > 1 else "__init__", line
+            yield room_of(tuple(parts[1:])) if len(parts) > 1 else "__init__", line
 
 
 def offenders(*folders: str, names: set[str]) -> list[str]:

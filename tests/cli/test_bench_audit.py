@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.cli.bench_audit import DETAILS
 from pytest_recall.horizon.audit import FOLDER
+from pytest_recall.horizon.commands.reports import DETAILS
 from pytest_recall.horizon.regrade import VERDICTS
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall

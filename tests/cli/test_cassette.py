@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.cli.cassette_shelf import size
 from pytest_recall.replay.cassette_lines import sealed
+from pytest_recall.replay.commands.shelf import size
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, files, recall
 from tests.cli.shelves import cassette, library

@@ -94,8 +94,8 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
         (["score", "--fail-on", "nevr"], " score: argument --fail-on: 'nevr' is unknown; did you mean `never`?"),
         (
             ["status", "--days", "many"],
-            " status: argument --days: 'many' is not a number of days from 1 to 3660; `recall status --help` says what it"
-            " takes",
+            " status: argument --days: 'many' is not a number of days from 1 to 3660; `recall status --help` says what"
+            " it takes",
         ),
         (
             ["state", "apply", "--explicit"],

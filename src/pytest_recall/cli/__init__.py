@@ -25,33 +25,40 @@ class Group(NamedTuple):
 
 
 COMMANDS: Mapping[str, str | Group] = {
-    "init": "init",
-    "import": "imports",
-    "check": "check",
-    "status": "status",
+    "init": "cases.commands",
+    "import": "cli.imports",
+    "check": "cli.check",
+    "status": "cli.status",
     "schedule": Group(
         "choose a slice, say what it will cost, and what other schedules would come to",
-        ("select", "estimate", "simulate", "backtest"),
+        ("cli.select", "trials.commands", "schedule.policy_commands", "cli.backtest"),
     ),
-    "score": "score",
-    "compare": "compare",
-    "report": "report",
-    "view": "view",
+    "score": "cli.score",
+    "compare": "results.commands",
+    "report": "cli.report",
+    "view": "results.report_commands",
     "state": Group(
         "the state of the schedule: show it, change it, fold runs into it, merge it, set cases apart",
-        ("state", "apply", "quarantine", "fold", "resolve", "merge_driver"),
+        ("schedule.commands", "cli.apply", "cli.quarantine", "cli.fold", "cli.resolve", "cli.merge_driver"),
     ),
     "cassettes": Group(
         "recorded calls: list, show, verify, scan, prune, import and export them, and what they cost",
-        ("cassette", "cassette_show", "cassette_scan", "cassette_prune", "cassette_convert", "cost"),
+        (
+            "cli.cassette",
+            "replay.commands.show",
+            "replay.commands.scan",
+            "cli.cassette_prune",
+            "replay.commands.files",
+            "cli.cost",
+        ),
     ),
     "judges": Group(
         "judging models: calibrate them, look at their verdicts again, and see how models are named",
-        ("judge_calibrate", "audit", "models"),
+        ("judges.commands", "cli.audit", "cli.models"),
     ),
     "memory": Group(
         "memory systems: try one, run one over a public dataset, and measure what one returned",
-        ("memory", "membench", "metrics", "dataset_check", "dataset_sample"),
+        ("memory.commands", "datasets.commands", "metrics.commands", "cli.dataset_check", "cli.dataset_sample"),
     ),
     "bench": Group(
         "the long-horizon benchmark: a persona, its days, questions about them, and runs over a memory",
@@ -60,7 +67,7 @@ COMMANDS: Mapping[str, str | Group] = {
     ),
     "ci": Group(
         "what jobs do: post a scorecard, push the state, join shards, raise gates",
-        ("post", "push", "merge", "ratchet"),
+        ("forge.commands", "cli.push", "cli.merge", "cli.ratchet"),
     ),
 }
 """The commands, in the order of `recall --help`: the module of each here, or what a group of commands is."""
@@ -136,7 +143,7 @@ def add_commands(commands: Any, names: Iterable[str] = COMMANDS) -> None:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"{__name__}.{name}")
+    return import_module(f"pytest_recall.{name}")
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:

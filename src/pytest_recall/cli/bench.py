@@ -3,9 +3,27 @@
 from __future__ import annotations
 
 BENCH: tuple[str, ...] = (
-    *("bench_create_persona", "bench_generate", "bench_generate_conversations", "bench_generate_tool_calls"),
-    *("bench_generate_qa", "bench_check", "bench_lint", "bench_verify", "bench_run"),
-    *("bench_rebuild", "bench_merge", "bench_rescore", "bench_heatmap", "bench_report", "bench_audit"),
+    *(
+        "horizon.commands.authoring",
+        "cli.bench_generate",
+        "cli.bench_generate_conversations",
+        "cli.bench_generate_tool_calls",
+    ),
+    *(
+        "horizon.commands.passes",
+        "cli.bench_check",
+        "cli.bench_lint",
+        "horizon.commands.checks",
+        "horizon.commands.run",
+    ),
+    *(
+        "cli.bench_rebuild",
+        "cli.bench_merge",
+        "cli.bench_rescore",
+        "cli.bench_heatmap",
+        "cli.bench_report",
+        "horizon.commands.reports",
+    ),
 )
 """The modules of its commands, in the order of a benchmark."""
 BENCH_DETAILS = """\

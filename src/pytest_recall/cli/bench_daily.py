@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import check_effect, say, spent, spent_line
-from pytest_recall.cli.bench_corpus import (
+from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
     Usual,

@@ -17,7 +17,9 @@ from pytest_recall.cli.bench_author import (
     spent_line,
     writing,
 )
-from pytest_recall.cli.bench_corpus import (
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.files.errors import StoppedError
+from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
     Usual,
@@ -33,8 +35,6 @@ from pytest_recall.cli.bench_corpus import (
     settled,
     span_of,
 )
-from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.files.errors import StoppedError
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.passes.days import WantedDays

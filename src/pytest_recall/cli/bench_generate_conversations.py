@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from pytest_recall.cli.bench_corpus import Usual
 from pytest_recall.cli.bench_daily import add_options, daily
 from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.horizon.commands.options import Usual
 
 DETAILS = """\
 Each day is told as a conversation of 4 to 12 turns: the persona is the agent (assistant), and whom it works for is the

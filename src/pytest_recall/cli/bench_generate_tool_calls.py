@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from pytest_recall.cli.bench_author import say
-from pytest_recall.cli.bench_corpus import Usual
 from pytest_recall.cli.bench_daily import add_options, daily
 from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.horizon.commands.options import Usual
 
 DETAILS = """\
 For each day a file tools/day-0007.yaml with calls of the tool memorySave, by session, in the order of the day's

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.bench_corpus import add_folders, corpus_of
 from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.horizon.commands.options import add_folders, corpus_of
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.check import PlacedFinding

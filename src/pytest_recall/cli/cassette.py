@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli import cassette_shelf
-from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, add_files, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.commands import shelf as cassette_shelf
+from pytest_recall.replay.commands.shelf import add_folder, library_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.state import current
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli.cassette_shelf import add_folder, library_of, scenarios_of, size, standing, titled
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.commands.shelf import add_folder, library_of, scenarios_of, size, standing, titled
 from pytest_recall.schedule.state import current
 
 DETAILS = """\

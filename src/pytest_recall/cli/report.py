@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_recall.cli.cassette_shelf import add_folder, library_of
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.cli.horizon_page import horizon_page
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
+from pytest_recall.replay.commands.shelf import add_folder, library_of
 from pytest_recall.runs.context import CommandLine
 
 DETAILS = """\

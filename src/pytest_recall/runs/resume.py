@@ -168,7 +168,8 @@ def parse(text: str) -> Shard:
     shard = Shard(int(found[1]), int(found[2])) if found else Shard(0, 0)
     if not 1 <= shard.number <= shard.of <= MOST:
         raise RecallError(
-            f"shard: {text!r} is not a shard; write which of how many, as 2/4, or auto where CI says it (at most {MOST})"
+            f"shard: {text!r} is not a shard; write which of how many, as 2/4, or auto where CI says it"
+            f" (at most {MOST})"
         )
     return shard
 

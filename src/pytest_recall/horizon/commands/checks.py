@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.bench_author import count, say, spent_line
-from pytest_recall.cli.bench_corpus import Usual, add_asking, add_folders, corpus_of, settled, working
 from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.horizon.commands.options import Usual, add_asking, add_folders, corpus_of, settled, working
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.passes.verify import Verification

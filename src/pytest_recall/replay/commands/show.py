@@ -8,7 +8,6 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, model_of, since, size, titled
 from pytest_recall.cli.cassette_text import whole
 from pytest_recall.cli.common import Commands, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, one_line
@@ -16,6 +15,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import DRAFTS
+from pytest_recall.replay.commands.shelf import add_folder, find, library_of, model_of, since, size, titled
 from pytest_recall.replay.encodings import json_of
 from pytest_recall.replay.exchange import Exchange, Headers, Response
 from pytest_recall.replay.wire_formats import answered, asked, usage_of

@@ -8,7 +8,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.bench_author import check_effect, count, say, spent, spent_line
-from pytest_recall.cli.bench_corpus import (
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
     Usual,
@@ -22,7 +23,6 @@ from pytest_recall.cli.bench_corpus import (
     settled,
     working,
 )
-from pytest_recall.cli.common import Commands, placeless
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus

@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli.cassette_shelf import add_folder, find, library_of, scenarios_of
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import Cassette
+from pytest_recall.replay.commands.shelf import add_folder, find, library_of, scenarios_of
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr

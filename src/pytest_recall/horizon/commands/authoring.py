@@ -20,7 +20,9 @@ from pytest_recall.cli.bench_author import (
     spent_line,
     writing,
 )
-from pytest_recall.cli.bench_corpus import (
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.horizon.commands.options import (
     Usual,
     add_persona,
     folder_of,
@@ -30,8 +32,6 @@ from pytest_recall.cli.bench_corpus import (
     selector_of,
     settled,
 )
-from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.files.errors import RecallError, StoppedError
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.passes.work import Wish
