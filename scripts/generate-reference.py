@@ -28,8 +28,8 @@ from pydantic_core import PydanticUndefined
 import pytest_recall
 from pytest_recall import cli
 from pytest_recall.cases.case import Case
+from pytest_recall.cases.commands import schema_of
 from pytest_recall.cases.settings import Rubric
-from pytest_recall.cli.schema import schema_of
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label

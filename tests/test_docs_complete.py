@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from pytest_recall import cli
+from pytest_recall.cases.commands import schema_of
 from pytest_recall.cases.settings import Rubric
-from pytest_recall.cli.schema import schema_of
 from pytest_recall.plugin import fixtures
 from tests.test_architecture import ROOMS
 from tests.test_docs import PAGES, REFERENCE, ROOT, Block, blocks, name_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.horizon.audit import FOLDER
-from pytest_recall.horizon.commands.reports import DETAILS
+from pytest_recall.horizon.commands.reports import AUDIT_DETAILS
 from pytest_recall.horizon.regrade import VERDICTS
 from tests.cli.conftest import Recall
 from tests.cli.samples import recall
@@ -17,7 +17,7 @@ from tests.helpers.persona import write_persona
 
 
 def test_the_help_explains_the_verdicts() -> None:
-    assert all(f"  {name:<21} {meaning}\n" in DETAILS for name, meaning in VERDICTS.items())
+    assert all(f"  {name:<21} {meaning}\n" in AUDIT_DETAILS for name, meaning in VERDICTS.items())
 
 
 def test_an_audit_from_end_to_end(tmp_path: Path) -> None:

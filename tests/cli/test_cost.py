@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.cli import cost
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.trials import (
+    commands as cost,
+)
 from pytest_recall.trials.cost_text import COST_MEANING
 from tests.cli.samples import files
 from tests.cli.test_score import run_of
@@ -30,7 +32,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
     def call(folder: Path, *arguments: str) -> str:
         parser = argparse.ArgumentParser()
-        cost.add(parser.add_subparsers())
+        cost.add_cost(parser.add_subparsers())
         monkeypatch.chdir(folder)
         capsys.readouterr()
         args = parser.parse_args(["cost", *arguments])

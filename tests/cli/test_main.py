@@ -138,7 +138,7 @@ def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pyte
     def stop(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_recall.cli.status.run", stop)
+    monkeypatch.setattr("pytest_recall.schedule.commands.run_status", stop)
     said = "recall: stopped; what is written is whole, and the same command begins again\n"
     assert inside(project, "status") == (130, "", said)
 

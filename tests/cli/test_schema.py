@@ -10,9 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.commands import schema_of
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli.schema import schema_of
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError

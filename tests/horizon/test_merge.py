@@ -51,7 +51,7 @@ def test_runs_of_different_configurations_are_refused() -> None:
 def test_of_files_that_differ_the_names_are_told() -> None:
     run = replace(run_of(SMALL), config={"hashes": {"days": "a", "story": "b"}})
     other = replace(run, name="theirs", config={"hashes": {"days": "c", "story": "b"}})
-    with pytest.raises(RecallError, match="no parts of one run: the days differ; merge"):
+    with pytest.raises(RecallError, match="not parts of one run: the days differ; merge"):
         merge([run, other], "mine")
 
 

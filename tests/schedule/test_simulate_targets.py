@@ -13,7 +13,7 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.schedule_text import table
 from pytest_recall.schedule.simulate import TWO_OF_THREE, Policy, World, literal, lottery, simulate, usual_sizes
 from pytest_recall.schedule.simulated import SimulationSummary, summed_up
-from pytest_recall.schedule.sizing import confirmation, proposal
+from pytest_recall.schedule.sizing import proposal, proposed_confirm
 from pytest_recall.trials.series import Rule
 
 WORLD = World(
@@ -91,9 +91,9 @@ def recommended() -> list[SimulationSummary]:
     found = []
     for flaky in (0.03, 0.1):
         world = replace(WORLD, flaky=flaky, nights_only=True)
-        rule = Rule("fail", *k_of_n(confirmation(flaky)))
+        rule = Rule("fail", *k_of_n(proposed_confirm(flaky)))
         policy = lottery(WORLD.cases, sizes.slice, sizes.nightly, sizes.stalest, rule)
-        name = f"{flaky:.0%} wrong, {confirmation(flaky)}".replace("%", " %")
+        name = f"{flaky:.0%} wrong, {proposed_confirm(flaky)}".replace("%", " %")
         found.append(summed_up([simulate(policy._replace(name=name), world, seed) for seed in SEEDS]))
     return found
 

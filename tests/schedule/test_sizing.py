@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.schedule.sizing import LEAST, MOST, confirmation, proposal
+from pytest_recall.schedule.sizing import LEAST, MOST, proposal, proposed_confirm
 
 
 def tags(parts: int, each: int) -> dict[str, list[str]]:
@@ -46,4 +46,4 @@ def test_bounds(parts: int, each: int, breaks: int, recall: float, near_share: f
 
 @pytest.mark.parametrize(("flaky", "rule"), [(0, "2of3"), (0.03, "2of3"), (0.05, "2of3"), (0.1, "3of3"), (0.3, "3of3")])
 def test_a_fail_is_confirmed_by_how_often_verdicts_are_wrong(flaky: float, rule: str) -> None:
-    assert confirmation(flaky) == rule
+    assert proposed_confirm(flaky) == rule

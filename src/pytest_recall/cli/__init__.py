@@ -1,4 +1,4 @@
-"""The command line `recall`: its commands, each in a module, over the same decisions as the plugin."""
+"""The command line `recall`: the tree of its commands, each of which stands in the room of its feature."""
 
 from __future__ import annotations
 
@@ -6,71 +6,125 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from pytest_recall.cli.arguments import Parser
-from pytest_recall.cli.bench import BENCH, BENCH_DETAILS
 from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
 
 
 class Group(NamedTuple):
-    """A command with commands of its own: what it is about, the modules that add them, and more of it for its help."""
+    """A command with commands of its own: what it is about, what adds each of them, and more of it for its help."""
 
     summary: str
-    modules: tuple[str, ...]
+    commands: tuple[str, ...]
     details: str = ""
 
 
+BENCH_DETAILS = """\
+the way through:
+  recall bench create-persona       write a persona and its story
+  recall bench generate             write its days
+  recall bench check                whether persona, story and days fit together
+  recall bench generate-qa          write the questions about them
+  recall bench lint                 what is wrong with the questions, by their words
+  recall bench verify               whether the days support the references, by a model
+  recall bench run                  tell the days to a memory system, and ask it
+  recall bench rescore              whether the numbers of its files are what the answers come to
+  recall bench heatmap              what it came to, as pictures
+  recall bench report               the same, with what chance may have done
+  recall bench audit                look at answers again, and find where it went wrong
+
+Each command takes --help.
+"""
+
 COMMANDS: Mapping[str, str | Group] = {
-    "init": "cases.commands",
-    "import": "cli.imports",
-    "check": "cli.check",
-    "status": "cli.status",
+    "init": "cases.commands:add_init",
+    "import": "cases.commands:add_import",
+    "check": "cases.commands:add_check",
+    "status": "schedule.commands:add_status",
     "schedule": Group(
         "choose a slice, say what it will cost, and what other schedules would come to",
-        ("cli.select", "trials.commands", "schedule.policy_commands", "cli.backtest"),
+        (
+            "schedule.policy_commands:add_select",
+            "trials.commands:add_estimate",
+            "schedule.policy_commands:add_simulate",
+            "schedule.policy_commands:add_backtest",
+        ),
     ),
-    "score": "cli.score",
-    "compare": "results.commands",
-    "report": "cli.report",
-    "view": "results.report_commands",
+    "score": "results.commands:add_score",
+    "compare": "results.commands:add_compare",
+    "report": "results.report_commands:add_report",
+    "view": "results.report_commands:add_view",
     "state": Group(
         "the state of the schedule: show it, change it, fold runs into it, merge it, set cases apart",
-        ("schedule.commands", "cli.apply", "cli.quarantine", "cli.fold", "cli.resolve", "cli.merge_driver"),
+        (
+            "schedule.commands:add_state",
+            "schedule.commands:add_apply",
+            "schedule.commands:add_quarantine",
+            "schedule.commands:add_fold",
+            "schedule.commands:add_resolve",
+            "schedule.commands:add_merge_driver",
+        ),
     ),
     "cassettes": Group(
         "recorded calls: list, show, verify, scan, prune, import and export them, and what they cost",
         (
-            "cli.cassette",
-            "replay.commands.show",
-            "replay.commands.scan",
-            "cli.cassette_prune",
-            "replay.commands.files",
-            "cli.cost",
+            "replay.commands.shelf:add_list",
+            "replay.commands.show:add_show",
+            "replay.commands.scan:add_scan",
+            "replay.commands.files:add_prune",
+            "replay.commands.files:add_convert",
+            "trials.commands:add_cost",
         ),
     ),
     "judges": Group(
         "judging models: calibrate them, look at their verdicts again, and see how models are named",
-        ("judges.commands", "cli.audit", "cli.models"),
+        ("judges.commands:add_calibrate", "judges.commands:add_audit", "judges.commands:add_models"),
     ),
     "memory": Group(
         "memory systems: try one, run one over a public dataset, and measure what one returned",
-        ("memory.commands", "datasets.commands", "metrics.commands", "cli.dataset_check", "cli.dataset_sample"),
+        (
+            "memory.commands:add_memory",
+            "datasets.commands:add_membench",
+            "metrics.commands:add_metrics",
+            "datasets.commands:add_dataset_check",
+            "datasets.commands:add_dataset_sample",
+        ),
     ),
     "bench": Group(
         "the long-horizon benchmark: a persona, its days, questions about them, and runs over a memory",
-        BENCH,
+        (
+            "horizon.commands.authoring:add_create_persona",
+            "horizon.commands.authoring:add_generate",
+            "horizon.commands.passes:add_conversations",
+            "horizon.commands.passes:add_tool_calls",
+            "horizon.commands.passes:add_qa",
+            "horizon.commands.checks:add_check",
+            "horizon.commands.checks:add_lint",
+            "horizon.commands.checks:add_verify",
+            "horizon.commands.run:add_bench",
+            "horizon.commands.run:add_rebuild",
+            "horizon.commands.run:add_merge",
+            "horizon.commands.run:add_rescore",
+            "horizon.commands.reports:add_heatmap",
+            "horizon.commands.reports:add_report",
+            "horizon.commands.reports:add_audit",
+        ),
         BENCH_DETAILS,
     ),
     "ci": Group(
         "what jobs do: post a scorecard, push the state, join shards, raise gates",
-        ("forge.commands", "cli.push", "cli.merge", "cli.ratchet"),
+        (
+            "forge.commands:add_post",
+            "forge.commands:add_push",
+            "forge.commands:add_merge",
+            "results.commands:add_ratchet",
+        ),
     ),
 }
-"""The commands, in the order of `recall --help`: the module of each here, or what a group of commands is."""
+"""The commands, in the order of `recall --help`: what adds each, as `module:function`, or what a group of them is."""
 EXAMPLES = """\
 the way through:
   recall init                       write a first eval set, which runs offline
@@ -128,7 +182,7 @@ def add_commands(commands: Any, names: Iterable[str] = COMMANDS) -> None:
     for name in names:
         found = COMMANDS[name]
         if isinstance(found, str):
-            _module(found).add(commands)
+            _adding(found)(commands)
             continue
         parser = commands.add_parser(
             name,
@@ -138,12 +192,14 @@ def add_commands(commands: Any, names: Iterable[str] = COMMANDS) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         inner = parser.add_subparsers(dest="inner", metavar="COMMAND", title="commands", required=True)
-        for one in found.modules:
-            _module(one).add(inner)
+        for one in found.commands:
+            _adding(one)(inner)
 
 
-def _module(name: str) -> ModuleType:
-    return import_module(f"pytest_recall.{name}")
+def _adding(written: str) -> Callable[[Any], None]:
+    module, _, name = written.partition(":")
+    add: Callable[[Any], None] = getattr(import_module(f"pytest_recall.{module}"), name)
+    return add
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:

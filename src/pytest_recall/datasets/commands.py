@@ -1,4 +1,4 @@
-"""`recall memory run`: a memory system on a dataset, without pytest."""
+"""The commands `recall memory run` and those of datasets: run a memory over a dataset, and look into its file."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ import argparse
 import hashlib
 import json
 import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli import membench_judge
-from pytest_recall.cli.common import Commands, names, placeless
+from pytest_recall.cli.common import Commands, add_cassette, names, placeless
+from pytest_recall.datasets.dataset import Inventory
+from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
+from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_recall.datasets.cases import DatasetCases
+    from pytest_recall.datasets.judged import JudgingResult
     from pytest_recall.datasets.membench import Arguments, MembenchSummary
+    from pytest_recall.datasets.membench_run import MembenchResult
     from pytest_recall.datasets.reported import Reported
+    from pytest_recall.memory.client import Client
 
-DETAILS = """\
+
+MEMBENCH_DETAILS = """\
 PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
 Each conversation is stored once, and each question is asked. Printed is a table by category: the mean
 of each metric with its 95 % interval, apart from questions that failed and those that cannot be judged.
@@ -40,9 +50,11 @@ models; an answer on which they come to no verdict is in no mean, and is judged 
 """
 
 
-def add(commands: Commands) -> None:
+def add_membench(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "run", "store the conversations of a dataset in a memory, and ask it", run, DETAILS)
+    parser = placeless(
+        commands, "run", "store the conversations of a dataset in a memory, and ask it", run_membench, MEMBENCH_DETAILS
+    )
     parser.add_argument("path", metavar="PATH", help="the dataset's file, or `sample`")
     parser.add_argument(
         "--dataset",
@@ -61,7 +73,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--sample", type=_count, metavar="N", help="ask N questions, from each category by its share")
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
-    membench_judge.add_options(parser)
+    add_options(parser)
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the questions are written down")
     parser.add_argument(
         "--keep-failed",
@@ -83,7 +95,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, with all metrics")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_membench(args: argparse.Namespace) -> int:
     """Run `recall memory run`."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
@@ -108,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     client = resolve(args.memory or DEFAULT)
     if args.memory_reset and client.private:
         raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
-    membench_judge.check(args, client)
+    check(args, client)
     bench = DatasetCases(
         Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
     )
@@ -122,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     extra: dict[str, Any] = {}
     undecided = 0
     if args.judge:
-        judges, sat = membench_judge.sit(args, bench, found, folder, arguments, _mark(arguments), _tell)
+        judges, sat = sit(args, bench, found, folder, arguments, _mark(arguments), _tell)
         found, undecided = sat.found, len(sat.undecided)
         told = list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
         extra = {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
@@ -215,3 +227,143 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 10,000")
     return int(text)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that are about judging."""
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        metavar="SELECTOR",
+        help="a model that says of each answer whether it is correct, by the rule of the paper; several are a panel",
+    )
+    add_cassette(parser)
+
+
+def check(args: argparse.Namespace, client: Client) -> None:
+    """Refuse options that would have no effect, before anything is asked. Raises RecallError."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.memory.client import Client
+
+    given = [f"--{name}" for name in ("record", "replay") if getattr(args, name) is not None]
+    if given and not args.judge:
+        raise RecallError(f"{given[0]} is about the calls of judges; name one with --judge, or remove it")
+    if len(given) > 1:
+        raise RecallError("--record makes calls, and --replay makes none; give one of them")
+    if args.judge and type(client).answer is Client.answer:
+        raise RecallError(
+            f"--judge: {client.name} hands out passages alone, and a rule is about answers; name a memory that answers"
+        )
+
+
+def sit(
+    args: argparse.Namespace,
+    bench: DatasetCases,
+    found: MembenchResult,
+    folder: Path,
+    arguments: Arguments,
+    mark: str,
+    tell: Callable[[str], None],
+) -> tuple[str, JudgingResult]:
+    """Return the judges in one text, and what they came to; `mark` tells cassettes apart. Raises RecallError."""
+    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.datasets.judged import AnswerJudge, judge_all
+    from pytest_recall.datasets.membench_run import header_of
+    from pytest_recall.files.errors import MissError, RecallError, StoppedError
+    from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.judges.calibrate import panel_of
+    from pytest_recall.models.resolve import model_of
+    from pytest_recall.replay.tape import Mode
+    from pytest_recall.trials.command_cassette import BENCHES, player_of, taped, untaped
+
+    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
+    rubric_name = place.name(place.rubric)
+    rubric = read_rubric(place.rubric, rubric_name)
+    mode: Mode = "record" if args.record is not None else "off" if args.replay is None else "replay"
+    player = player_of(rubric, mode)
+    model = partial(model_of, kind="judge", player=player, root=place.root, say=tell)
+    try:
+        panel = panel_of(rubric, tuple(args.judge), None, rubric_name, "membench", model)
+    except RecallError as error:
+        raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
+    cassettes = Path.cwd() / (args.record or args.replay) if args.record or args.replay else place.cassettes
+    with ExitStack() as stack:
+        tape = None
+        if mode == "off":
+            stack.enter_context(untaped(player, rubric))
+        else:
+            name = f"{arguments.dataset}-{mark}"
+            tape = stack.enter_context(taped(player, place, rubric, cassettes, name, BENCHES))
+        judge = AnswerJudge(bench, panel, rubric, tape)
+        try:
+            # What is on a cassette is whole, whatever was judged before.
+            header = header_of(folder, bench, arguments)
+            return judge.name, judge_all(bench, found, folder, judge, header, fresh=mode != "off", tell=tell)
+        except KeyboardInterrupt:
+            raise StoppedError(f"{folder}: stopped; the same command continues it") from None
+        except MissError as error:
+            if mode != "off":
+                raise
+            raise RecallError(str(error)) from None
+
+
+DATASET_CHECK_DETAILS = """\
+Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte
+for byte, one that was published; with 1 if it can be read and something in it is odd; with 2 if it
+cannot be read, and the sentence says at which row.
+"""
+
+
+def add_dataset_check(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands,
+        "dataset",
+        "count what a file of LoCoMo, LongMemEval or DMR holds, and find what is odd in it",
+        run_dataset_check,
+        DATASET_CHECK_DETAILS,
+    )
+    parser.add_argument("path", type=Path, metavar="PATH", help="the file")
+    parser.add_argument(
+        "--dataset", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_dataset_check(args: argparse.Namespace) -> int:
+    """Run the command."""
+    dataset = open_dataset(args.path, format=None if args.dataset == "auto" else args.dataset)
+    inventory = Inventory()
+    for sample in dataset.samples():
+        inventory.add(sample)
+    layout = LAYOUTS[dataset.format]
+    how = layout.shape if args.dataset == "auto" else "as --dataset says"
+    found = digest(dataset)
+    published = PUBLISHED.get(found.sha256)
+    checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)
+    if args.json:
+        print(json.dumps(dataset_json(checked), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(dataset_lines(checked)))
+    return int(bool(inventory.oddities) and published is None)
+
+
+DATASET_SAMPLE_DETAILS = """\
+The file was written for tests and demonstrations and has nothing of the real one:
+  recall memory sample locomo > locomo.json
+"""
+
+
+def add_dataset_sample(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "sample", "print a small file in the format of a dataset", run_dataset_sample, DATASET_SAMPLE_DETAILS
+    )
+    parser.add_argument("format", choices=tuple(LAYOUTS), help="which dataset")
+
+
+def run_dataset_sample(args: argparse.Namespace) -> int:
+    """Run the command."""
+    print(sample_text(args.format), end="")
+    return 0

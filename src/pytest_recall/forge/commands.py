@@ -1,4 +1,4 @@
-"""`recall ci post`: a run's scorecard where people look, on a pull request, an issue or a commit."""
+"""The commands `recall ci post`, `push` and `merge`: what jobs of a code host do with a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile
@@ -17,14 +18,17 @@ from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
+from pytest_recall.forge.push import Remote, push
 from pytest_recall.results import scorecard_text as render
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.join import merge
+from pytest_recall.schedule.commands import check_writes, fold
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
-DETAILS = """\
+POST_DETAILS = """\
   recall ci post comment    the scorecard as one comment on the pull request, which later runs update
   recall ci post issue      an issue for the cases that fail: opened, kept up to date, closed
   recall ci post status     a status for a commit that no workflow runs for
@@ -51,9 +55,11 @@ An issue that someone closed as not planned stays closed.
 """
 
 
-def add(commands: Commands) -> None:
+def add_post(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "post", "put a run's scorecard on a pull request, an issue or a commit", run, DETAILS)
+    parser = placeless(
+        commands, "post", "put a run's scorecard on a pull request, an issue or a commit", run_post, POST_DETAILS
+    )
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="what")
     one = command(kinds, "comment", "write or update one comment on the pull request", comment, COMMENT)
     one.add_argument("--file", type=Path, metavar="FILE", help="another page (default: the newest scorecard.md)")
@@ -96,7 +102,7 @@ def _seconds(text: str) -> float:
     return float(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_post(args: argparse.Namespace) -> int:
     """Say that it needs a kind."""
     raise RecallError("post: what is not said; write `recall ci post comment`, `issue` or `status`")
 
@@ -204,3 +210,86 @@ def _instead(job: CiJob, sheet: post.Posting, error: RecallError) -> int:
         print(f"nothing was posted: the token of a pull request from a fork may not write{where}")
         return 0
     raise RecallError(*(f"{message}{where}" for message in error.messages))
+
+
+PUSH_DETAILS = """\
+Folds the run into the state at the newest commit of the branch and pushes that, in a commit of eval-bot. The files at
+hand are neither read for it nor changed. If another job pushes first, it is folded into what that one pushed: both keep
+their rows. A run is pushed once; if a push is refused for good, the exit code is 2, and it can be pushed later.
+
+The branch is the job's: of a pull request its own. A pull request from a fork has none that can be written to, which is
+said, and the exit code is 0. A GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN is handed to git for the server of the job;
+without one, git goes by its own settings. In a step of GitHub the commit becomes the output `commit`.
+"""
+
+
+def add_push(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "push", "fold a run into the state of a branch, commit it and push it", run_push, PUSH_DETAILS
+    )
+    parser.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
+    parser.add_argument("--branch", help="the branch (default: the job's, else the current one)")
+    parser.add_argument("--remote", default="origin", help="where it is (default: origin)")
+    parser.add_argument("--once", action="store_true", help="not if the newest commit there is eval-bot's already")
+    parser.add_argument("--dry-run", action="store_true", help="fold and commit, and push nothing")
+
+
+def run_push(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    check_writes(record, folder, explicit=True)
+    job = job_of(os.environ)
+    if job.fork:
+        print("a pull request from a fork has no branch that can be written to; nothing was pushed")
+        return 0
+    if not record.header.writes:
+        print(f"{folder.name}: its cases were chosen by hand, so that it moves no box; nothing was pushed")
+        return 0
+    user = "oauth2" if job.host == "gitlab" else "x-access-token"
+    remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
+    done = push(remote, place, folder, record, once=args.once, dry=args.dry_run)
+    if done.commit is not None and job.outputs is not None:
+        with job.outputs.open("a", encoding="utf-8") as file:
+            file.write(f"commit={done.commit}\n")
+    print(done.said)
+    return 0
+
+
+MERGE_DETAILS = """\
+RUN_DIR is the folder of a run with --recall-shard, or a folder that holds some at any depth, as
+artifacts of CI jobs are downloaded. Their order does not matter, and a shard that is given twice counts
+once; of one that was run again the later run counts. Merging again brings the same run up to date.
+Shards of different slices, dates, seeds or states are refused.
+
+Exit code 2 says that a shard is missing or was cut off: what it had to run is named, and keeps its rows.
+"""
+
+
+def add_merge(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "merge", "join the shards of a run into one, with its scorecard", run_merge, MERGE_DETAILS
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="folders of shards, or folders that hold some")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="DIR", help="the folder of the run (default: one in eval/_artifacts)"
+    )
+    parser.add_argument("--apply", action="store_true", help="fold it into eval/recall.yaml as well")
+    parser.add_argument("--explicit", action="store_true", help="with --apply, also cases that someone chose by hand")
+
+
+def run_merge(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    done = merge(place, args.runs, args.out, datetime.now(UTC))
+    print("\n".join(render.terminal(done.record, done.card)))
+    for note in done.notes:
+        print(note)
+    print(f"details: {place.name(done.folder)}/scorecard.md")
+    if args.apply:
+        check_writes(done.record, done.folder, explicit=args.explicit)
+        fold(place, done.folder, done.record)
+    return 2 if done.record.header.lost else 0

@@ -1,39 +1,63 @@
-"""`recall judges calibrate`: judging models beside people who judged the same answers."""
+"""The commands `recall judges calibrate`, `audit`, `check` and `models`: judging models, tried and compared."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
+import math
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli.common import Commands, add_cassette, command, dollars, place_of
-from pytest_recall.files.disk import locked
-from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.cli.common import (
+    Commands,
+    add_cassette,
+    add_files,
+    case_paths,
+    command,
+    dollars,
+    place_of,
+    placeless,
+    print_forms,
+)
+from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.errors import RecallError, StoppedError, one_line
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.json_lines import as_lines
 from pytest_recall.files.wording import plural
+from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
+from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of
 from pytest_recall.judges.calibration import standard_of
-from pytest_recall.judges.calibration_file import Replies, read_labels, write_calibrations
-from pytest_recall.judges.judges_text import calibration_json, calibration_markdown, terminal
-from pytest_recall.models.prices import call_of
-from pytest_recall.models.resolve import model_of
+from pytest_recall.judges.calibration_file import Replies, append_labels, read_labels, write_calibrations
+from pytest_recall.judges.judges_text import audit_lines, calibration_json, calibration_markdown, terminal
+from pytest_recall.models.model import FORMS, Ask, Message, ModelError, Reply, parse
+from pytest_recall.models.prices import call_of, price_of_reply
+from pytest_recall.models.provider import ModelSettings, Provider
+from pytest_recall.models.rate import Retry
+from pytest_recall.models.resolve import model_of, resolve
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode
+from pytest_recall.runs import finish
 from pytest_recall.trials.command_cassette import limit, player_of, taped, untaped
 from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
+from pytest_recall.trials.cost_text import dollars as in_dollars
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 
-DETAILS = """\
+CALIBRATE_DETAILS = """\
 LABELS has one JSON object on each line: an answer, with the verdict of a person.
   {"id": "1", "question": "…", "expected": "…", "answer": "…", "label": "pass"}
 More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, note. `recall judges audit
@@ -53,9 +77,15 @@ Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
 """
 
 
-def add(commands: Commands) -> None:
+def add_calibrate(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "calibrate", "compare judging models with people, on labelled answers", run, DETAILS)
+    parser = command(
+        commands,
+        "calibrate",
+        "compare judging models with people, on labelled answers",
+        run_calibrate,
+        CALIBRATE_DETAILS,
+    )
     parser.add_argument("labels", type=Path, metavar="LABELS", help="the labelled answers, a .jsonl file")
     parser.add_argument(
         "--judge",
@@ -84,9 +114,9 @@ def add(commands: Commands) -> None:
     shape.add_argument("--markdown", action="store_true", help="print Markdown")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_calibrate(args: argparse.Namespace) -> int:
     """Run the command."""
-    _check(args)
+    _check_calibrate(args)
     place = place_of(args)
     rubric_name, labels_name = place.name(place.rubric), str(args.labels)
     rubric = read_rubric(place.rubric, rubric_name)
@@ -144,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
     return int(bool(short))
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check_calibrate(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
     if args.dry_run and (args.write or args.json or args.markdown):
         raise RecallError("--dry-run judges nothing, so that there is nothing to print or to write; give it alone")
@@ -212,3 +242,227 @@ def _open() -> str:
 
 def _silent(done: int, total: int) -> None:
     pass
+
+
+SAMPLE = 5
+AUDIT_DETAILS = (
+    f"""\
+Prints JSON Lines for a person or an agent to grade: first what it is, then an item for each verdict
+that deserves a second look. These are verdicts on which judges disagree, fails by models, and
+{SAMPLE} drawn passes. Fill in `grade`, and `why`, and hand the file back with --import:
+"""
+    + "".join(f"  {name:<21} {meaning}\n" for name, meaning in GRADES.items())
+    + """
+The grades lie beside the run, in grades.jsonl; of a case the newest counts. The scorecard then has
+both numbers, as judged and as re-graded, without cases that are at fault. The schedule does not
+change, and neither does the journal.
+
+--to-labels appends what is graded to a labels file, for `recall judges calibrate`.
+"""
+)
+
+
+def add_audit(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "audit", "export verdicts for a second look, and take in the grades", run_audit, AUDIT_DETAILS
+    )
+    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the items to FILE, and print none")
+    parser.add_argument("--only", choices=get_args(Only), help="only these; `all` are all verdicts of the run")
+    parser.add_argument(
+        "--sample", type=_count, metavar="N", help=f"how many passes by models are drawn (default: {SAMPLE})"
+    )
+    parser.add_argument("--seed", metavar="SEED", help="what they are drawn by (default: the run's)")
+    parser.add_argument("--import", dest="graded", type=Path, metavar="FILE", help="take in the grades in FILE")
+    parser.add_argument("--to-labels", type=Path, metavar="FILE", help="append what is graded to a labels file")
+    add_files(parser)
+
+
+def run_audit(args: argparse.Namespace) -> int:
+    """Run the command."""
+    _check_audit(args)
+    place = place_of(args, args.run_name)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    if args.graded is None and args.to_labels is None:
+        known = read_grades(folder)
+        sample = SAMPLE if args.sample is None else args.sample
+        seed = record.header.seed if args.seed is None else args.seed
+        found = export(record.header.run, picks(record.trials, args.only, sample, seed), _cases(place, args), known)
+        text = as_lines(found)
+        if args.out is None:
+            sys.stdout.write(text)
+        else:
+            write_text(args.out, text)
+            print(f"{args.out}: {plural(len(found) - 1, 'item')} to grade")
+        return 0
+    if args.graded is not None:
+        _take(args, place, folder, record)
+    if args.to_labels is not None:
+        _label(args, place, record, read_grades(folder))
+    return 0
+
+
+def _check_audit(args: argparse.Namespace) -> None:
+    """Refuse options that would have no effect."""
+    takes = args.graded is not None or args.to_labels is not None
+    for option in ("out", "only", "sample", "seed"):
+        if takes and getattr(args, option) is not None:
+            raise RecallError(f"--{option} is for an export, and has no effect with --import or --to-labels; remove it")
+        if option in ("sample", "seed") and args.only not in (None, "passes") and getattr(args, option) is not None:
+            raise RecallError(f"--{option} has no effect with --only {args.only}, which draws nothing; remove it")
+
+
+def _take(args: argparse.Namespace, place: Place, folder: Path, record: Record) -> None:
+    given = read_import(args.graded, str(args.graded), record.header.run, grading(record.trials))
+    with locked(place.lock):
+        news = append_grades(folder, given, datetime.now(UTC).isoformat(timespec="seconds"))
+        card = finish.scorecard(record, place, folder)
+        newest = place.artifacts.runs()[-1:] == [folder]
+        finish.write_scorecard(place, folder, record, card, newest=newest)
+    print(f"{args.graded}: {plural(len(given), 'grade')}, {news} of them new")
+    print("nothing is graded yet" if card.regraded is None else "\n".join(audit_lines(card.regraded)))
+
+
+def _label(args: argparse.Namespace, place: Place, record: Record, gradings: dict[str, Grading]) -> None:
+    found, without = labels(record.header.run, grading(record.trials), gradings, _cases(place, args))
+    news = append_labels(args.to_labels, str(args.to_labels), found)
+    known = f", {len(found) - news} were there" if len(found) > news else ""
+    print(f"{args.to_labels}: {plural(news, 'label')} added{known}")
+    if without:
+        print(
+            f"{plural(without, 'graded case')} without a label: at fault, changed since the run, or of no model's judge"
+        )
+
+
+def _cases(place: Place, args: argparse.Namespace) -> dict[str, Case]:
+    files = (CaseFile(path, place.name(path)) for path in case_paths(place, args))
+    return {case.id: case for file in files for case in file.cases()}
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number such as 10")
+    return int(text)
+
+
+CHECK = """\
+Asks for one word, a single time and without a second attempt, and prints how long the reply
+took, the model as the provider names it, the tokens, the list price, and which settings have
+no effect there. It costs next to nothing, and finds a wrong key before a run does.
+
+  recall judges check openai
+  recall judges check anthropic:claude-haiku-4-5
+  recall judges check 'openai:qwen3:8b;http://127.0.0.1:11434/v1'
+  recall judges check http://127.0.0.1:8080/v1
+  recall judges check claude
+  recall judges check 'command:python my_model.py'
+
+Exits with 1 if no reply came, and a sentence says why.
+"""
+LIST = """\
+Asks no model: it looks whether the package is installed, the key is set and the program is on PATH.
+"""
+_QUESTION = Ask(messages=(Message("user", "Reply with the one word: ready"),), max_tokens=256)
+# One of each form, so that what is missing for it can be looked up.
+_SAMPLES = {
+    "openai": "openai",
+    "openai:ID": "openai:ID",
+    "openai:ID;URL": "openai:ID;http://127.0.0.1/v1",
+    "http://HOST:PORT/v1#ID": "http://127.0.0.1/v1#ID",
+    "anthropic:ID": "anthropic:ID",
+    "anthropic:ID;URL": "anthropic:ID;http://127.0.0.1",
+    "azure:DEPLOYMENT": "azure:DEPLOYMENT",
+    "azure:DEPLOYMENT;URL": "azure:DEPLOYMENT;http://127.0.0.1",
+    "claude[:MODEL]": "claude",
+    "codex[:MODEL]": "codex",
+    "copilot[:MODEL]": "copilot",
+}
+
+
+def add_models(commands: Commands) -> None:
+    """Add the commands."""
+    check = placeless(commands, "check", "ask a model for one word, and print what came of it", run_check, CHECK)
+    check.add_argument("selector", metavar="SELECTOR", help="the model; `recall judges models` prints the forms")
+    check.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="S", help="how many seconds to wait (default: 60)"
+    )
+    check.add_argument("--json", action="store_true", help="print JSON")
+    placeless(commands, "models", "list how a model can be named, and what is missing here for each", run_list, LIST)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """Run `recall judges models`."""
+    return print_forms(FORMS, _missing)
+
+
+def _missing(form: str) -> str:
+    if form not in _SAMPLES:
+        return ""
+    with resolve(_SAMPLES[form]) as model:
+        try:
+            model.ready()
+        except ModelError as error:
+            return str(error).removeprefix(f"{model.name}: ")
+    return ""
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Run `recall judges check`."""
+    parse(args.selector)
+    said: list[str] = []
+    settings = ModelSettings(timeout=args.timeout, retry=Retry(attempts=1, total=args.timeout), say=said.append)
+    start = time.monotonic()
+    try:
+        with resolve(args.selector, settings=settings) as model:
+            reply = model.ask(_QUESTION)
+            seconds = time.monotonic() - start
+            usd = price_of_reply(model, reply)
+            _print(args.json, model, reply, seconds, usd, said)
+    except ModelError as error:
+        if args.json:
+            print(json.dumps({"version": 1, "selector": args.selector, "ok": False, "error": str(error)}, indent=2))
+        else:
+            print(f"recall: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _print(as_json: bool, model: Provider, reply: Reply, seconds: float, usd: float | None, said: list[str]) -> None:
+    tokens = {} if reply.tokens is None else {k: n for k, n in reply.tokens._asdict().items() if n is not None}
+    if as_json:
+        plain = {
+            "version": 1,
+            "selector": model.name,
+            "ok": True,
+            "seconds": round(seconds, 3),
+            "text": reply.text,
+            "stop": reply.stop,
+            "model": reply.model,
+            "tokens": tokens or None,
+            "usd": usd,
+            "ignored": list(reply.ignored),
+            "notes": said,
+        }
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+        return
+    ends = {"end": "", "length": ", cut off at the limit of tokens", "refused": ", a refusal"}
+    print(f"{model.name} replied in {seconds:.2f}s: {one_line(reply.text, 60)!r}{ends[reply.stop]}")
+    counted = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in tokens.items())
+    print(f"model    {one_line(reply.model) if reply.model else 'not named'}")
+    print(f"tokens   {counted or 'not counted'}")
+    print("price unknown" if usd is None else f"price    {in_dollars(usd)}")
+    print(f"ignored  {', '.join(reply.ignored) or 'nothing'}")
+    for note in said:
+        print(note)

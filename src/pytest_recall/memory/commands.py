@@ -55,7 +55,7 @@ _SAMPLES = {
 }
 
 
-def add(commands: Commands) -> None:
+def add_memory(commands: Commands) -> None:
     """Add the commands."""
     check = placeless(commands, "check", "store three facts in a memory, and ask for them", run_check, CHECK)
     check.add_argument("selector", metavar="SELECTOR", help="the memory; `recall memory list` prints the forms")

@@ -34,9 +34,11 @@ code is 2. Lines are measured as they come. Kept are sums, a hash of each id and
 """
 
 
-def add(commands: Commands) -> None:
+def add_metrics(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "metrics", "measure what a memory system returned, from JSON lines", run, DETAILS)
+    parser = placeless(
+        commands, "metrics", "measure what a memory system returned, from JSON lines", run_metrics, DETAILS
+    )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the lines (default: standard input)")
     parser.add_argument("--metrics", metavar="A,B", help="these metrics only (default: all but locomo_f1)")
     parser.add_argument(
@@ -48,7 +50,7 @@ def add(commands: Commands) -> None:
     shape.add_argument("--table", action="store_true", help="print a Markdown table of the published metrics alone")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_metrics(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.files.errors import RecallError, StoppedError
     from pytest_recall.metrics import retrieval_text

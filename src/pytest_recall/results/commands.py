@@ -1,20 +1,145 @@
-"""`recall compare`: two runs over the same cases, and whether their difference could be chance."""
+"""The commands `recall score`, `compare` and `ci ratchet`: a run's scorecard, two runs side by side, and gates."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import sys
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, command, names, place_of
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.gate import Gate
+from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import BENCHES, find_place
+from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
+from pytest_recall.results import gates_text, scorecard_text
 from pytest_recall.results.comparison import ALPHA, Comparison, compare
 from pytest_recall.results.comparison_text import as_json, markdown, terminal
+from pytest_recall.results.gates import RUNS, GateStep, gate_to_add, gates_of, steps, write_gates
+from pytest_recall.results.scorecard import blocking
+from pytest_recall.results.standing import Standing
+from pytest_recall.runs import finish
+from pytest_recall.runs.context import CommandLine, Context
+from pytest_recall.runs.links import links
+from pytest_recall.runs.sources import read_cases
+from pytest_recall.schedule.policy_commands import count, journals
+from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 
-DETAILS = """\
+SCORE_DETAILS = """\
+--fail-on says what ends it with 1, in place of `blocks` in the rubric:
+  regression   a case failed whose last verdict was a pass
+  failure      a case failed that is not in quarantine
+  incomplete   such a case failed, or any case has no verdict, or a gate has too few verdicts
+So does, under each of them, what keeps the run from showing that: more chosen cases without a verdict
+than `no_verdict_allowed` in the rubric, a test beside the cases that failed, a pytest that did not come to
+its end. With `never` nothing does. The reason is said on standard error.
+A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
+A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
+"""
+
+
+def add_score(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "score", "print the scorecard of a run", run_score, SCORE_DETAILS)
+    parser.add_argument(
+        "run_name",
+        nargs="?",
+        default="latest",
+        metavar="RUN",
+        help="a run's name or folder, or `previous` (default: latest)",
+    )
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="print JSON")
+    shape.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
+    parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="list the failures that are otherwise folded to a line"
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("never", "regression", "failure", "incomplete", "rubric"),
+        help="when to exit with 1; rubric: as `blocks` there says, which is `regression` by default (default: rubric)",
+    )
+    parser.add_argument(
+        "--observed",
+        action="store_true",
+        help="print what the slices would have missed and saved, over all runs with `--recall-mode observe`",
+    )
+    add_files(parser)
+
+
+def run_score(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args, args.run_name)
+    if args.observed:
+        return _observed(place, args)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    card = finish.scorecard(record, place, folder)
+    card = finish.with_gates(card, place, _gates(place, args, record, rubric), rubric)
+    if args.json:
+        print(json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False))
+    else:
+        print(
+            scorecard_text.markdown(record, card, links(os.environ, place.root))
+            if args.markdown
+            else "\n".join(scorecard_text.terminal(record, card, args.verbose))
+        )
+    blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
+    why = blocking(record, card, blocks, rubric.no_verdict_allowed)
+    if why:
+        print(f"recall: this run blocks: {'; '.join(why)}", file=sys.stderr)
+    return int(bool(why))
+
+
+def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubric) -> tuple[Standing, ...]:
+    """Return how the rubric's gates stand, over all case files and the state as they are now."""
+    if not rubric.gates or not record.header.scheduled:
+        return ()
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
+    return gates_of(record, rubric, cases, current(place).rows)
+
+
+def _observed(place: Place, args: argparse.Namespace) -> int:
+    """Print what the slices would have missed and saved."""
+    from pytest_recall.results import observed as told
+    from pytest_recall.results.observed import observed, together
+
+    if args.fail_on is not None or args.run_name != "latest" or args.markdown:
+        raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and --markdown")
+    runs = []
+    for folder in place.artifacts.runs():
+        try:
+            record = read_journal(folder)
+        except RecallError as error:
+            print(f"recall: left out: {error}", file=sys.stderr)
+            continue
+        if record.header.mode == "observe" and record.exit_code is not None:
+            runs.append(observed(record, finish.scorecard(record)))
+    if not runs:
+        raise RecallError(
+            f"{place.name(place.artifacts.folder)}: no whole run with `--recall-mode observe`; make one first"
+        )
+    if args.json:
+        found = {
+            "version": 1,
+            "runs": [told.observed_json(one) for one in runs],
+            "together": told.observed_json(together(runs)),
+        }
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(told.observed_lines(runs)))
+    return 0
+
+
+COMPARE_DETAILS = """\
 RUN is a run's name or folder, `latest`, `previous`, or a path to a trials.jsonl, so that a
 baseline may be committed or come from another checkout. Cases are paired by id; a case whose
 text or judges changed is another question, and is left out.
@@ -43,9 +168,11 @@ metric of the table by McNemar's exact test or by sign flips, with Holm's adjust
 """
 
 
-def add(commands: Commands) -> None:
+def add_compare(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "compare", "compare two runs, and say if the difference could be chance", run, DETAILS)
+    parser = command(
+        commands, "compare", "compare two runs, and say if the difference could be chance", run_compare, COMPARE_DETAILS
+    )
     parser.add_argument("base", metavar="BASE", help="the run to compare with")
     parser.add_argument("head", metavar="HEAD", help="the run in question, such as `latest`")
     shape = parser.add_mutually_exclusive_group()
@@ -72,7 +199,7 @@ def add(commands: Commands) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run_compare(args: argparse.Namespace) -> int:
     """Run the command."""
     if (code := _benches(args)) is not None:
         return code
@@ -167,3 +294,79 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+RATCHET_DETAILS = f"""\
+A gate is raised to the lowest rate at which it stood after each of the last {RUNS} runs of the
+schedule that asked its cases again, and stands now, rounded down to whole percent. It stays as it
+is with fewer such runs in eval/_artifacts, where these asked fewer cases than it needs verdicts,
+or where it was missed. No gate is ever lowered.
+
+  recall ci ratchet --dry-run              what would be raised, and why the others stay
+  recall ci ratchet --pr 123               raise, by pull request 123
+  recall ci ratchet --add scenario:hours   a gate that there is not yet, at what has held
+"""
+
+
+def add_ratchet(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "ratchet", "raise gates of rubric.yaml to what has held, and lower none", run_ratchet, RATCHET_DETAILS
+    )
+    parser.add_argument(
+        "--runs", type=count, default=RUNS, metavar="N", help=f"how many runs it has to have held in (default: {RUNS})"
+    )
+    parser.add_argument(
+        "--add",
+        action="append",
+        default=[],
+        metavar="PART",
+        help="add a gate as well: scenario:NAME, dimension:NAME or all; may be repeated",
+    )
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to note in `since` (default: today in UTC)")
+    parser.add_argument(
+        "--pr",
+        metavar="NUMBER",
+        help="the pull request to note in `pr` (default: that of a GitHub workflow, else none)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be raised")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_files(parser)
+
+
+def run_ratchet(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    context, rubric = context_of(place, CommandLine(date=args.date, pr=args.pr))
+    name = place.name(place.rubric)
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    check_unique(files)
+    cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
+    if args.add and not place.rubric.exists():
+        raise RecallError(f"{name}: no such file; write one with `owner: <who answers for it>`")
+    added: list[Gate] = []
+    for given in args.add:
+        added.append(gate_to_add(given, cases, (*rubric.gates, *added)))
+    records = journals([place.artifacts.folder]) if (*rubric.gates, *added) else ()
+    found = steps(rubric, added, records, cases, current(place).rows, args.runs)
+    if lacking := [step for step in found if step.to is None and step.gate in added]:
+        raise RecallError(*(f"--add: no gate for {one.gate.name} yet: {one.why}" for one in lacking))
+    _write(place, context, found, dry=args.dry_run)
+    if args.json:
+        told = gates_text.ratchet_json(found, added, dry=args.dry_run, runs=args.runs)
+        print(json.dumps(told, indent=2, ensure_ascii=False))
+        return 0
+    print("\n".join(gates_text.ratchet_lines(found, added, dry=args.dry_run)) or f"{name}: no gates; --add writes one")
+    return 0
+
+
+def _write(place: Place, context: Context, found: list[GateStep], *, dry: bool) -> None:
+    """Write the gates that are raised, with the day and the pull request of this. Raises RecallError or OSError."""
+    since = context.date.isoformat()
+    gates = [
+        step.gate.model_copy(update={"at_least": step.to, "since": since, "pr": context.pr})
+        for step in found
+        if step.to is not None
+    ]
+    if gates:
+        write_gates(place.rubric, place.name(place.rubric), gates, write=not dry)

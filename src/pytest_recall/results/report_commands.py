@@ -1,19 +1,115 @@
-"""`recall view`: the page of a run on this machine's own address, fresh while the run goes on."""
+"""The commands `recall report` and `recall view`: the page of a run, as a file or served while the run goes on."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.cli.horizon_page import horizon_files
-from pytest_recall.cli.report import add_runs, check_runs, made
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError
-from pytest_recall.trials.journal import NAME
+from pytest_recall.files.wording import plural
+from pytest_recall.horizon.run_file import FILES, QUESTIONS, run_folder
+from pytest_recall.replay.commands.shelf import add_folder, library_of
+from pytest_recall.runs.context import CommandLine
+from pytest_recall.trials.journal import NAME as JOURNAL
 
-DETAILS = """\
+REPORT_DETAILS = """\
+RUN is a run's name or folder, `latest`, `previous`, or a path to a trials.jsonl. Of two the second one is
+the run in question, and the first is what it is compared with, as in `recall compare`.
+
+The page opens from disk and needs no network: all of it is in one file, and its policy lets nothing leave it. A
+link to a case, such as report.html#case=late-fee, and one to what is filtered work wherever the file is.
+
+  recall report                     the newest run, into its folder
+  recall report previous latest -o both.html
+
+RUN may also be the folder of a long-horizon run that `recall bench run` wrote, or two of them. Its page has the
+scores of `recall bench report`, the heatmap, and every question at each checkpoint.
+
+  recall report results/ea-180d-recall
+"""
+PAGE = "report.html"
+
+
+def add_report(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "report", "write a run, or two side by side, as a page to look at", run_report, REPORT_DETAILS
+    )
+    add_runs(parser)
+    parser.add_argument(
+        "-o",
+        "--out",
+        metavar="FILE",
+        help="the page; `-` for standard output (default: report.html beside the journal)",
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Add what names the runs of a page, and what lies around them."""
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="one run, or two (default: latest)")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count due dates from (default: today in UTC)")
+    add_folder(parser)
+    add_files(parser)
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Run the command."""
+    check_runs(args.runs)
+    if args.open and args.out == "-":
+        raise RecallError("--open needs a file; give `-o FILE`, or leave out `-o -`")
+    from pytest_recall.files.disk import write_text
+    from pytest_recall.files.eval_directory import relative
+
+    text, folder, held = made(args)
+    if args.out == "-":
+        sys.stdout.write(text)
+        return 0
+    target = folder / PAGE if args.out is None else Path.cwd() / args.out
+    write_text(target, text)
+    print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(target.resolve().as_uri())
+    return 0
+
+
+def check_runs(names: Sequence[str]) -> None:
+    """Raise RecallError if a page cannot show so many runs."""
+    if len(names) > 2:
+        raise RecallError(f"{len(names)} runs are too many for one page; name one, or two to compare them")
+
+
+def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
+    """Return the page, the folder of the run in question, and how much is in it. Raises RecallError."""
+    if (horizon := horizon_page(args, stamp)) is not None:
+        return horizon.text, horizon.folder, plural(horizon.questions, "question")
+    from pytest_recall.results.report_page.run_page import page
+    from pytest_recall.runs.links import links
+    from pytest_recall.runs.report_files import ReportSources, report
+
+    place = place_of(args, *args.runs)
+    context, _ = context_of(place, CommandLine(date=args.date))
+    names = args.runs or ["latest"]
+    *bases, folder = [place.artifacts.find(name) for name in names]
+    if bases == [folder]:
+        raise RecallError(f"{names[0]} and {names[1]} are both the run {folder.name}; name two runs")
+    sources = ReportSources(
+        place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
+    )
+    found = report(folder, sources, bases[0] if bases else None)
+    text = page(found, place.name(folder / JOURNAL), links(os.environ, place.root), stamp, place.root.name)
+    return text, folder, plural(len(found.entries), "case")
+
+
+VIEW_DETAILS = """\
 Serves the page of `recall report` on 127.0.0.1, to no one but this machine, until Ctrl+C. While the run goes on the
 page shows what has come; `latest` is whatever run is the newest then.
 
@@ -24,9 +120,11 @@ RUN may also be the folder of a long-horizon run, from its first checkpoint on.
 HOST = "127.0.0.1"
 
 
-def add(commands: Commands) -> None:
+def add_view(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "view", "serve the page of a run, which follows it while it goes on", run, DETAILS)
+    parser = command(
+        commands, "view", "serve the page of a run, which follows it while it goes on", run_view, VIEW_DETAILS
+    )
     add_runs(parser)
     parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
@@ -38,7 +136,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_view(args: argparse.Namespace) -> int:
     """Run the command."""
     check_runs(args.runs)
     made(args)  # What is wrong with the arguments is said here, and not in a browser.
@@ -82,7 +180,7 @@ class Server(ThreadingHTTPServer):
         """Return what changes with the journals behind the page. Raises RecallError or OSError."""
         if not (journals := horizon_files(self.args.runs)):
             find = place_of(self.args).artifacts.find
-            journals = [find(name) / NAME for name in self.args.runs or ["latest"]]
+            journals = [find(name) / JOURNAL for name in self.args.runs or ["latest"]]
         return "-".join(f"{path.parent.name}:{path.stat().st_size}" for path in journals)
 
 
@@ -122,3 +220,42 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: a line every two seconds helps no reader."""
+
+
+class Page(NamedTuple):
+    """The text of a page, the folder of its run, and how many questions it has."""
+
+    text: str
+    folder: Path
+    questions: int
+
+
+def horizon_files(names: Sequence[str]) -> list[Path]:
+    """Return the files behind the page of the long-horizon runs among `names`, as far as they are there."""
+    folders = [found for name in names if (found := run_folder(name)) is not None]
+    return [folder / name for folder in folders for name in FILES if (folder / name).is_file()]
+
+
+def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
+    """Return the page of the long-horizon runs that are named; None if none of them is one. Raises RecallError."""
+    names: Sequence[str] = args.runs
+    folders = [found for name in names if (found := run_folder(name)) is not None]
+    if not folders:
+        return None
+    from pytest_recall.files.eval_directory import relative
+    from pytest_recall.horizon.page import page
+    from pytest_recall.horizon.runs import read_answered
+    from pytest_recall.horizon.statistics import key
+
+    called = [relative(folder, Path.cwd()) for folder in folders]
+    if len(folders) < len(names):
+        raise RecallError(f"{called[0]} is a long-horizon run, and the other one is not; name two of one kind")
+    if len(set(called)) < len(called):
+        raise RecallError(f"{names[0]} and {names[1]} are both the run {called[0]}; name two runs")
+    given = {"--date": args.date, "--cassettes": args.cassettes, "--files": args.files}
+    for option, value in given.items():
+        if value:
+            raise RecallError(f"{option} has no effect on a long-horizon run; remove it")
+    *bases, run = [read_answered(folder, name) for folder, name in zip(folders, called, strict=True)]
+    text = page(run, f"{run.name}/{QUESTIONS}", bases[0] if bases else None, stamp)
+    return Page(text, folders[-1], len({key(one) for one in run.evaluations}))

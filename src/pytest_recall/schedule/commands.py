@@ -1,19 +1,80 @@
-"""`recall state show`: where the state is, what it was in a commit, and how runs write it."""
+"""The commands `recall status` and `recall state`: show the state of the schedule, change it, merge it."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import LAYOUTS
 from pytest_recall.cases.settings_file import read_rubric, with_layout
-from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.cli.common import (
+    Commands,
+    add_files,
+    case_paths,
+    command,
+    context_of,
+    days,
+    marked_in,
+    place_of,
+    placeless,
+)
 from pytest_recall.files.disk import locked
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.state import check_layout, committed_state, forget, move, told_by_newest_run, unfolded
-from pytest_recall.schedule.state_file import read_state
+from pytest_recall.runs import finish
+from pytest_recall.runs.context import LONGEST, CommandLine, parse_date, today_in
+from pytest_recall.schedule.boxes import released
+from pytest_recall.schedule.events import Apart, Events
+from pytest_recall.schedule.events_file import write_events
+from pytest_recall.schedule.forecast import forecast
+from pytest_recall.schedule.merge_file import drive, resolve
+from pytest_recall.schedule.schedule_text import terminal
+from pytest_recall.schedule.state import (
+    KEEP_DAYS,
+    check_layout,
+    committed_state,
+    compact,
+    current,
+    forget,
+    move,
+    told_by_newest_run,
+    unfolded,
+)
+from pytest_recall.schedule.state_file import read_state, write_state
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
+
+
+def add_status(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "status", "show how many cases are in each box, and how many fall due on each day", run_status
+    )
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the first day (default: today in UTC)")
+    parser.add_argument("--days", type=days, default=30, metavar="N", help="how many days ahead (default: 30)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_files(parser)
+
+
+def run_status(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    context, _ = context_of(place, CommandLine(date=args.date))
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    check_unique(files)
+    state = current(place)
+    known = {case_id for file in files for case_id in file.lines} | marked_in(place).keys()
+    found = forecast(known, state.rows, context.date, args.days, state.unanswered)
+    print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
+    return 0
+
 
 SHOW = """\
   recall state show --at main > base.yaml    the state in a commit, for --recall-base-state
@@ -31,7 +92,7 @@ FORGET = """\
 """
 
 
-def add(commands: Commands) -> None:
+def add_state(commands: Commands) -> None:
     """Add the commands."""
     show = command(commands, "show", "show where the state is, and how runs write it", run_show, SHOW)
     show.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
@@ -61,7 +122,7 @@ def run_show(args: argparse.Namespace) -> int:
 
 def run_layout(args: argparse.Namespace) -> int:
     """Run `recall state layout`."""
-    return _change(place_of(args), args)
+    return _change_state(place_of(args), args)
 
 
 def run_move(args: argparse.Namespace) -> int:
@@ -103,7 +164,7 @@ def _show(place: Place) -> int:
     return 0
 
 
-def _change(place: Place, args: argparse.Namespace) -> int:
+def _change_state(place: Place, args: argparse.Namespace) -> int:
     name = place.name(place.rubric)
     if read_rubric(place.rubric, name).state == args.layout:
         print(f"{name}: `state: {args.layout}` holds already; nothing to do")
@@ -114,4 +175,266 @@ def _change(place: Place, args: argparse.Namespace) -> int:
     if args.layout == "events":
         print(f"Next: commit it. Each run adds a file to {place.name(place.events)}; commit these with their branch,")
         print("and let one job on the main branch run `recall state fold`.")
+    return 0
+
+
+APPLY_DETAILS = """\
+A run folds itself in at its end, also after -x and Ctrl-C. This is for one that was
+killed: what it had finished is in its journal. Applying a run twice changes nothing.
+"""
+
+
+def add_apply(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "apply", "fold the finished trials of a run into eval/recall.yaml", run_apply, APPLY_DETAILS
+    )
+    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
+    parser.add_argument("--explicit", action="store_true", help="also a run of cases that someone chose by hand")
+
+
+def run_apply(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    check_writes(record, folder, explicit=args.explicit)
+    fold(place, folder, record)
+    return 0
+
+
+def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
+    """Raise RecallError for a run whose trials do not belong in the state, unless it is `explicit` that they do."""
+    if record.header.shard:
+        raise RecallError(
+            f"{folder.name}: is shard {record.header.shard} of a run; join all of them with `recall ci merge --apply`"
+        )
+    if not record.header.writes and not explicit:
+        raise RecallError(
+            f"{folder.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it"
+        )
+
+
+def fold(place: Place, folder: Path, record: Record) -> None:
+    """Fold the run into the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
+    changed = finish.apply(place, folder, record)
+    name = finish.target(place, read_rubric(place.rubric, place.name(place.rubric)).state)
+    if changed is None:
+        print(f"{folder.name}: already in {name}")
+        return
+    card = finish.scorecard(record, place, folder)
+    finish.write_scorecard(place, folder, record, card)
+    trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
+    print(f"{folder.name}: {trials}; {rows} of {name} changed")
+    if card.not_run:
+        print(f"not finished, and left as before: {plural(len(card.not_run), 'chosen case')}")
+
+
+QUARANTINE_DETAILS = """\
+A case in quarantine is asked as before, and its boxes move; but its fail turns no run red.
+Every scorecard lists it. Runs set a case apart at its `quarantine_lapses`-th fall from a
+higher box, and take it back when it has passed three times in a row, or after
+`quarantine_days`: from then on its fails count again.
+
+  recall state quarantine                       list them
+  recall state quarantine late-fee --owner ana  set one apart
+  recall state quarantine late-fee --days 90    for longer, from today on
+  recall state quarantine late-fee --release    take it back, its lapses forgotten
+"""
+
+
+def add_quarantine(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands,
+        "quarantine",
+        "list the cases whose failures do not fail the run, or change that",
+        run_quarantine,
+        QUARANTINE_DETAILS,
+    )
+    parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case to set apart or to take back")
+    parser.add_argument("--release", action="store_true", help="take the case back")
+    parser.add_argument("--days", type=days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")
+    parser.add_argument("--owner", metavar="NAME", help="who looks at the case (default: the owner of rubric.yaml)")
+
+
+def run_quarantine(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    if args.case_id is None:
+        if args.release or args.owner or args.days:
+            raise RecallError("name the case: `recall state quarantine CASE-ID`")
+        return _list(place)
+    if args.release and (args.owner or args.days):
+        option = "--owner" if args.owner else "--days"
+        raise RecallError(f"--release and {option} exclude each other: a case that is taken back has none")
+    with locked(place.lock):
+        return _change_quarantine(place, args)
+
+
+def _list(place: Place) -> int:
+    rows, today = current(place).rows, today_in(os.environ, datetime.now(UTC).date())
+    found = {case_id: row for case_id, row in sorted(rows.items()) if row.quarantined is not None}
+    for case_id, row in found.items():
+        lapses = plural(row.lapses, "lapse")
+        ended = ", which is over" if released(row, today).quarantined is None else ""
+        until = f" until {row.until}" if row.until else ""
+        print(
+            f"{case_id}: since {row.quarantined}{until}{ended}, {row.owner or 'no owner'} looks at it, {lapses},"
+            f" box {row.box}"
+        )
+    print(f"{plural(len(found), 'case')} of {len(rows)} in quarantine")
+    return 0
+
+
+def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
+    name = place.name(place.state)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    state = current(place)
+    check_layout(place, rubric.state)
+    now = datetime.now(UTC)
+    today = today_in(os.environ, now.date())
+    row = state.rows.get(args.case_id)
+    if row is None:
+        raise RecallError(f"{name}: no row of `{args.case_id}`{nearest(args.case_id, state.rows)}")
+    if args.release:
+        if row.quarantined is None:
+            raise RecallError(f"{name}: `{args.case_id}` is not in quarantine; `recall state quarantine` lists who is")
+        row = row._replace(quarantined=None, until=None, owner=None, lapses=0)
+        told = f"{args.case_id}: taken back, its lapses forgotten"
+    else:
+        owner = args.owner or rubric.owner
+        since = row.quarantined or today
+        until = today + timedelta(days=args.days or rubric.quarantine_days)
+        row = row._replace(quarantined=since, until=until, owner=owner)
+        told = f"{args.case_id}: in quarantine since {since} until {until}, {owner} looks at it"
+    if rubric.state == "events":
+        apart = Apart(args.case_id, row.quarantined, row.until, row.owner)
+        write_events(place.events, Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,)))
+    else:
+        write_state(place.state, state.updated({args.case_id: row}))
+    print(told)
+    return 0
+
+
+FOLD_DETAILS = f"""\
+For one writer, such as the nightly run on the main branch; commit eval/recall.yaml and eval/events
+together after it. The events of the last {KEEP_DAYS} days stay, so that a pull request which merges late
+finds its place among them: a verdict that is older than its row in eval/recall.yaml is no news.
+"""
+
+
+def add_fold(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "fold", "move older event files into eval/recall.yaml, exactly once", run_fold, FOLD_DETAILS
+    )
+    parser.add_argument(
+        "--keep-days",
+        type=_days,
+        default=KEEP_DAYS,
+        metavar="N",
+        help=f"leave the events of so many days as they are (default: {KEEP_DAYS}); 0 moves all",
+    )
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or int(text) > LONGEST.days:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 0 to {LONGEST.days}")
+    return int(text)
+
+
+def run_fold(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    today = parse_date(args.date) if args.date else today_in(os.environ, datetime.now(UTC).date())
+    place.artifacts.make()
+    with locked(place.lock):
+        done = compact(place, today, args.keep_days, write=not args.dry_run)
+    would = "would be " if args.dry_run else ""
+    print(
+        f"{place.name(place.events)}: {plural(done.files, 'event file')} {would}folded into {place.name(place.state)},"
+        f" {plural(done.rows, 'row')} changed; {done.left} left"
+    )
+    return 0
+
+
+RESOLVE_DETAILS = """\
+In the middle of a merge or a rebase the versions come from git's index, else from between the
+markers. Rows that both sides have changed get the verdicts of both, in the order of their days.
+Markers that do not show the common version (merge.conflictStyle is not diff3) say less: then
+the last verdict of the later side counts, and the lower box.
+"""
+
+
+def add_resolve(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "resolve", "merge a state file that git has left with conflicts", run_resolve, RESOLVE_DETAILS
+    )
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file (default: eval/recall.yaml)")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def run_resolve(args: argparse.Namespace) -> int:
+    """Run the command."""
+    if args.file is not None and args.dir is not None:
+        raise RecallError("--dir has no effect with FILE; give one of them")
+    if args.file is None:
+        place = place_of(args)
+        path, name = place.state, place.name(place.state)
+    else:
+        path, name = Path.cwd() / args.file, args.file.as_posix()
+        place = Place(Path.cwd(), path.parent)
+    if not path.exists():
+        raise RecallError(f"{name}: no such file; give the path of the state file with the conflict")
+    # A file elsewhere is no one's state, and needs no folder for a lock beside it.
+    shared = path.name == place.state.name
+    if shared:
+        place.artifacts.make()
+    with locked(place.lock) if shared else nullcontext():
+        merged = resolve(path, name, datetime.now(UTC).date(), write=not args.dry_run)
+    if merged is None:
+        print(f"{name}: no conflict; nothing to do")
+        return 0
+    told = f"{plural(len(merged.state.rows), 'row')}, {merged.both} of them changed on both sides"
+    if args.dry_run:
+        print(f"{name}: would be merged: {told}")
+    else:
+        print(f"{name}: merged: {told}; next: `git add {name}`")
+    return 0
+
+
+MERGE_DRIVER_DETAILS = """\
+git calls this in the middle of a merge with %O %A %B %P, once `recall init --git` has told it to. Rows that both
+sides have changed get the verdicts of both. Exit code 0 says that the file is merged. A file that
+is no state is left with conflict markers, as git leaves any other, and the exit code is 1.
+"""
+
+
+def add_merge_driver(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands,
+        "merge-driver",
+        "merge eval/recall.yaml row by row; git calls it",
+        run_merge_driver,
+        MERGE_DRIVER_DETAILS,
+    )
+    parser.add_argument("base", type=Path, metavar="BASE", help="what both sides began with")
+    parser.add_argument("ours", type=Path, metavar="OURS", help="our side, which is replaced by the merged state")
+    parser.add_argument("theirs", type=Path, metavar="THEIRS", help="the other side")
+    parser.add_argument("name", metavar="PATH", help="where the file is in the working tree")
+
+
+def run_merge_driver(args: argparse.Namespace) -> int:
+    """Run the command."""
+    try:
+        drive(args.base, args.ours, args.theirs, args.name, datetime.now(UTC).date())
+    except RecallError as error:
+        for message in error.messages:
+            print(f"recall: {message}", file=sys.stderr)
+        return 1
     return 0

@@ -1,27 +1,105 @@
-"""`recall schedule simulate`: what each schedule would come to for this team, in months that a model makes up."""
+"""The commands `recall schedule select`, `simulate` and `backtest`: choose a slice, and compare schedules."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.filters import Filters
+from pytest_recall.cases.repeats import k_of_n
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_file import read_rubric
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, dollars, marked_in, place_of
-from pytest_recall.cli.policies import add_confirm, add_sizes, confirm_of, count, journals, sizes_of
+from pytest_recall.cli.common import (
+    Commands,
+    add_files,
+    add_near,
+    case_paths,
+    command,
+    context_of,
+    dollars,
+    marked_in,
+    names,
+    near_of,
+    place_of,
+)
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import runs_in
 from pytest_recall.files.wording import plural
+from pytest_recall.results.sentences import near, slice_line
+from pytest_recall.runs.context import CommandLine
+from pytest_recall.runs.plan import make_plan, take_marked
 from pytest_recall.schedule import schedule_text as render
-from pytest_recall.schedule.history import habits, settled
-from pytest_recall.schedule.simulate import Policy, SliceSizes, World, literal, lottery, simulate
+from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
+from pytest_recall.schedule.history import PastRun, habits, in_order, past_of, past_of_lines, settled
+from pytest_recall.schedule.simulate import (
+    Policy,
+    SliceSizes,
+    World,
+    confirmation,
+    literal,
+    lottery,
+    simulate,
+    usual_sizes,
+)
 from pytest_recall.schedule.simulated import Figures, parts, summed_up
-from pytest_recall.schedule.sizing import Proposal, confirmation, proposal
+from pytest_recall.schedule.sizing import Proposal, proposal, proposed_confirm
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import Rule
+
+
+def add_select(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands,
+        "select",
+        "choose today's slice, print it and write it to eval/_artifacts/today.yaml, without running it",
+        run_select,
+        "Marked tests are found by a collection, which needs a moment; none is run if no file has the mark.",
+    )
+    parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
+    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
+    parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
+    parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
+    parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
+    parser.add_argument(
+        "--base-state", type=Path, metavar="FILE", help="choose from this state file instead of recall.yaml"
+    )
+    add_near(parser)
+    parser.add_argument("--ids", action="store_true", help="print the ids only, one a line")
+    add_files(parser)
+
+
+def run_select(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
+    wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
+    plan = make_plan(
+        place,
+        case_paths(place, args),
+        context,
+        rubric,
+        wanted,
+        complete=True,
+        base_state=args.base_state,
+        near=near_of(args),
+    )
+    take_marked(plan, marked_in(place))
+    text = plan.today()
+    place.artifacts.write("today.yaml", text)
+    print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")
+    header = plan.header("", "")
+    print(f"recall: {slice_line(header)}", file=sys.stderr)
+    if told := near(header):
+        print(f"recall: {told}", file=sys.stderr)
+    return 0
+
 
 ASSUMED: dict[str, float | None] = {
     "pulls": World.pulls,
@@ -34,7 +112,7 @@ ASSUMED: dict[str, float | None] = {
     "flaky": World.flaky,
     "usd": None,
 }
-DETAILS = """\
+SIMULATE_DETAILS = """\
 The cases are those of the case files, a tag for each part of the code. What is chosen and how
 rows move is decided as in a run; what breaks is made up: cases break on their own at a constant
 rate, some pull requests break cases of the tag that they touch, and verdicts are wrong now and
@@ -48,10 +126,10 @@ Nothing is asked of a model, and nothing is written but the picture.
 """
 
 
-def add(commands: Commands) -> None:
+def add_simulate(commands: Commands) -> None:
     """Add the command."""
     summary = "say what each schedule would come to for these cases, in months that a model makes up"
-    parser = command(commands, "simulate", summary, run, DETAILS)
+    parser = command(commands, "simulate", summary, run_simulate, SIMULATE_DETAILS)
     parser.add_argument("--pulls", type=_amount, metavar="N", help="pull requests a day")
     parser.add_argument("--open-days", type=_time, metavar="DAYS", help="how long one is open, the median")
     parser.add_argument("--abandoned", type=_share, metavar="SHARE", help="how many of them are never merged")
@@ -103,7 +181,7 @@ def _time(text: str) -> float:
     return value
 
 
-def run(args: argparse.Namespace) -> int:
+def run_simulate(args: argparse.Namespace) -> int:
     """Run the command."""
     warm_up = args.days // 4 if args.warm_up is None else args.warm_up
     if warm_up >= args.days:
@@ -204,7 +282,7 @@ def _proposed(world: World, rubric: Rubric) -> Iterator[str]:
     )
     yield (
         f"proposed: slice_cases: {found.slice:,}, nightly_cases: {found.nightly:,}, max_verdict_age: {found.stalest},"
-        f" confirm: {confirmation(world.flaky)}{a_day}."
+        f" confirm: {proposed_confirm(world.flaky)}{a_day}."
     )
     if not world.tags:
         yield "No case has a tag: nothing tells what a change touches, and a slice is a draw from all cases."
@@ -238,3 +316,155 @@ def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: SliceSizes, s
         alone = sum(map(len, world.untold.values()))
         notes.append(f"{plural(alone, 'case')} without a tag: nothing tells that a change touches them.")
     return notes
+
+
+BACKTEST_DETAILS = """\
+The runs are those in eval/_artifacts, and in each DIR of --runs; in the place of each the
+schedules choose a slice of their own, from what they have seen by then. The first run is where
+they all begin. A run with a pull request's number is a pull request, any other one a night; runs
+of one pull request on one day are one, and cases that a person chose are left out.
+
+A table of runs that ran everything says more, and may be from anywhere: a line of JSON for each
+verdict, {"date": "2026-11-21", "case_id": "hours", "outcome": "passed", "pr": 7}, without "pr"
+on the main branch.
+
+A regression is a case that passed and then failed in two runs in a row, or in one that asked
+again. Repeats that confirm a fail are in no count.
+"""
+
+
+def add_backtest(commands: Commands) -> None:
+    """Add the command."""
+    summary = "say what each schedule would have run, seen and missed in the place of the runs on record"
+    parser = command(commands, "backtest", summary, run_backtest, BACKTEST_DETAILS)
+    parser.add_argument(
+        "--runs", type=Path, action="append", default=[], metavar="DIR", help="a folder with further runs; repeatable"
+    )
+    parser.add_argument(
+        "--verdicts", type=Path, action="append", default=[], metavar="FILE", help="a table of verdicts; repeatable"
+    )
+    parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs (default: by the runs)")
+    add_sizes(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_files(parser)
+
+
+def run_backtest(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    check_unique(files)
+    if absent := [folder for folder in args.runs if not folder.is_dir()]:
+        raise RecallError(f"--runs: {absent[0]}: no such directory; give a folder of runs, such as eval/_artifacts")
+    table = [line for path in args.verdicts for line in read_verdicts(path, place.name(path))]
+    records = list(journals([place.artifacts.folder, *args.runs]))
+    told = [past for record in records if (past := past_of(record)) is not None]
+    every = in_order([*told, *past_of_lines(table)])
+    known = {case_id for file in files for case_id in file.lines}
+    runs = _of_cases(every, known)
+    check_enough(runs)
+    gone = {case_id for past in every for case_id in past.verdicts} - known
+    cases = {case_id for past in runs for case_id in past.verdicts}
+    usd = settled({"usd": args.usd}, habits(records), {"usd": None})["usd"]
+    rows = {case_id: row for case_id, row in rows_before(records, runs[0].day).items() if case_id in known}
+    sizes = sizes_of(args, rubric, len(known))
+    found = [as_it_was(runs)]
+    for make in (lambda some: literal(rubric, some), lambda some: lottery(some, *sizes)):
+        found.append(backtest(make, runs, rows, rubric.quarantine))
+        print(f"recall: {found[-1].policy} done", file=sys.stderr, flush=True)
+    if args.json:
+        facts = {
+            "first": runs[0].day.isoformat(),
+            "last": runs[-1].day.isoformat(),
+            "cases": len(cases),
+            "never_run": len(known - cases),
+            "gone": len(gone),
+            "sizes": sizes._asdict(),
+        }
+        print(json.dumps(render.backtest_json(found, usd, facts), indent=2))
+        return 0
+    pulls = sum(past.pr is not None for past in runs[1:])
+    notes = [
+        f"{plural(len(runs) - 1, 'run')} on record from {runs[0].day} to {runs[-1].day}, of which {pulls:,} of pull"
+        f" requests, after a first one that all begin with; {plural(len(cases), 'case')}."
+    ]
+    if all(past.pr is not None for past in runs[1:]):
+        notes.append("No run on the main branch is on record, so that no schedule has a night.")
+    if never := len(known - cases):
+        notes.append(f"{plural(never, 'case')} of the case files in no run, and left out.")
+    if gone:
+        notes.append(f"{plural(len(gone), 'case')} on record in no case file any more, and left out.")
+    print("\n".join(render.backtest_lines(found, usd, notes)))
+    return 0
+
+
+def _of_cases(runs: list[PastRun], known: set[str]) -> list[PastRun]:
+    """Return the runs with the verdicts on cases that there still are, without those that have none."""
+    kept = [
+        past._replace(verdicts={case_id: passed for case_id, passed in past.verdicts.items() if case_id in known})
+        for past in runs
+    ]
+    return [past for past in kept if past.verdicts]
+
+
+NEVER = "never"
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the sizes of the lottery; those of the boxes are the rubric's."""
+    parser.add_argument("--slice", type=count, metavar="N", help="the lottery's cases in a pull request")
+    parser.add_argument("--nightly", type=count, metavar="N", help="the lottery's cases in a night")
+    parser.add_argument(
+        "--stalest", type=_days, metavar="DAYS", help=f"a case that old comes first in the lottery's nights, or {NEVER}"
+    )
+
+
+def add_confirm(parser: argparse.ArgumentParser) -> None:
+    """Add the option for how a fail is confirmed."""
+    parser.add_argument(
+        "--confirm", type=_rule, metavar="KofN", help=f"how a fail is confirmed, or {NEVER} (default: as in the rubric)"
+    )
+
+
+def count(text: str) -> int:
+    """Return a whole number from 1 up, as an option takes it."""
+    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1,000,000")
+    return int(text)
+
+
+def _days(text: str) -> int | str:
+    return text if text == NEVER else count(text)
+
+
+def _rule(text: str) -> Rule | str:
+    if text == NEVER:
+        return text
+    try:
+        return Rule("fail", *k_of_n(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}; or `{NEVER}`") from None
+
+
+def sizes_of(args: argparse.Namespace, rubric: Rubric, cases: int) -> SliceSizes:
+    """Return the sizes of the lottery over so many `cases`: the usual ones, where no option says otherwise."""
+    usual = usual_sizes(rubric, cases)
+    stalest = usual.stalest if args.stalest is None else None if args.stalest == NEVER else args.stalest
+    return SliceSizes(args.slice or usual.slice, args.nightly or usual.nightly, stalest)
+
+
+def confirm_of(args: argparse.Namespace, rubric: Rubric) -> Rule | None:
+    """Return how a fail is confirmed, or None if it counts at once."""
+    if args.confirm is None:
+        return confirmation(rubric)
+    return None if args.confirm == NEVER else args.confirm
+
+
+def journals(folders: Iterable[Path]) -> Iterator[Record]:
+    """Yield the journals of the runs in `folders`, the oldest first; one that cannot be read is told, and left out."""
+    for folder in runs_in(folders):
+        try:
+            yield read_journal(folder)
+        except RecallError as error:
+            print(f"recall: left out: {error}", file=sys.stderr)

@@ -62,7 +62,7 @@ def _hit(drawn: int, of: int, broken: int) -> float:
     return 1 - math.comb(of - broken, drawn) / math.comb(of, drawn)
 
 
-def confirmation(flaky: float) -> str:
+def proposed_confirm(flaky: float) -> str:
     """Return how a fail should be confirmed, where `flaky` is the share of verdicts on sound cases that are wrong.
 
     `2of3` is wrong with a fail and another one of up to two more; where that is too often, `3of3`, which finds a case

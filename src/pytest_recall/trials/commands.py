@@ -1,4 +1,4 @@
-"""`recall schedule estimate`: what today's slice will cost and how long it will take, before anything is spent."""
+"""The commands `recall schedule estimate` and `recall cassettes cost`: what a run will cost, and what one has cost."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from pytest_recall.runs.plan import make_plan, take_marked
 from pytest_recall.trials import cost_text as render
 from pytest_recall.trials.baselines import SHIPPED, named
 from pytest_recall.trials.baselines import check_names as check_baselines
-from pytest_recall.trials.cost import estimate, seen
+from pytest_recall.trials.cost import estimate, of_run, seen
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 
 RUNS = 20
-DETAILS = f"""\
+ESTIMATE_DETAILS = f"""\
 Each case is taken for what it cost in the last runs that are in eval/_artifacts, all its
 calls and its judges' together; a case that never ran, for the mean of its scenario. What is
 not known is said, and is in no sum. A replayed call counts with its price when it is live.
@@ -52,9 +52,11 @@ The newest {RUNS} runs are read; --runs changes that.
 """
 
 
-def add(commands: Commands) -> None:
+def add_estimate(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "estimate", "say what today's slice will cost, from history", run, DETAILS)
+    parser = command(
+        commands, "estimate", "say what today's slice will cost, from history", run_estimate, ESTIMATE_DETAILS
+    )
     parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
@@ -75,7 +77,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_estimate(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
@@ -129,3 +131,36 @@ def _history(place: Place, count: int) -> list[Record]:
         except RecallError as error:
             print(f"recall: left out: {error}", file=sys.stderr)
     return records
+
+
+COST_DETAILS = """\
+Every attempt at a case counts, since each was paid for. Prices are list prices as they were
+when the run was made; a call whose model or tokens are not known has no price, which is not zero.
+"""
+
+
+def add_cost(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "cost", "print what recording a run costs, and what replaying it costs", run_cost, COST_DETAILS
+    )
+    parser.add_argument(
+        "run_name",
+        nargs="?",
+        default="latest",
+        metavar="RUN",
+        help="a run's name or folder, or `previous` (default: latest)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_cost(args: argparse.Namespace) -> int:
+    """Run the command."""
+    folder = place_of(args, args.run_name).artifacts.find(args.run_name)
+    record = read_journal(folder)
+    spends = of_run(record)
+    if args.json:
+        print(json.dumps(render.cost_json(spends), indent=2, ensure_ascii=False))
+        return 0
+    print("\n".join(render.table(spends)) or f"{folder.name}: no calls to an upstream were seen in this run.")
+    return 0

@@ -1,4 +1,4 @@
-"""`recall bench create-persona`: a persona and its story, invented by a model or offline."""
+"""The commands `recall bench create-persona` and `generate`: write a persona, its story and its days."""
 
 from __future__ import annotations
 
@@ -8,38 +8,45 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.bench_author import (
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.horizon.commands.options import (
+    ASKING,
+    RANGE,
     AskOptions,
     AuthorOptions,
+    Usual,
+    add_days,
+    add_folders,
     add_model,
+    add_persona,
     check_effect,
+    corpus_of,
     count,
     estimate_of,
+    few,
+    folder_of,
+    profile_of,
+    root_of,
     say,
+    say_unused,
+    selector_of,
+    settled,
+    span_of,
     spent,
     spent_line,
     writing,
 )
-from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.files.errors import RecallError, StoppedError
-from pytest_recall.horizon.commands.options import (
-    Usual,
-    add_persona,
-    folder_of,
-    profile_of,
-    root_of,
-    say_unused,
-    selector_of,
-    settled,
-)
 
 if TYPE_CHECKING:
+    from pytest_recall.horizon.passes.days import WantedDays
     from pytest_recall.horizon.passes.work import Wish
     from pytest_recall.horizon.persona import Persona
     from pytest_recall.horizon.profile import Profile
 
-USUAL, DAYS = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000), 1_000
-DETAILS = """\
+
+CREATE_PERSONA_USUAL, DAYS = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000), 1_000
+CREATE_PERSONA_DETAILS = """\
 Writes DIR/persona.yaml, with sessions, cast and what everybody knows, and DIR/arcs-<N>d.yaml, the story of its
 days: arcs that overlap, are touched on in other sessions, and beliefs that are corrected. What the model
 replies is checked; if something is missing or wrong it is told what, three times at the most. Nothing is
@@ -59,9 +66,11 @@ no option does. Of the days it is `days`, else `end`, else the number in the nam
 """
 
 
-def add(commands: Commands) -> None:
+def add_create_persona(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "create-persona", "write a persona and its story", run, DETAILS)
+    parser = placeless(
+        commands, "create-persona", "write a persona and its story", run_create_persona, CREATE_PERSONA_DETAILS
+    )
     parser.add_argument("--prompt", metavar="TEXT", help="what kind of persona; not for offline")
     parser.add_argument("--model", metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
     add_persona(parser)
@@ -71,7 +80,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--days", type=count, metavar="N", help=f"how many days (default: {DAYS})")
     parser.add_argument("--arcs", metavar="FILE", help="how the story is called (default: arcs-<N>d.yaml)")
     parser.add_argument("--arcs-only", action="store_true", help="write another story for a persona that is there")
-    add_model(parser, tokens=USUAL.max_tokens, timeout=USUAL.timeout)
+    add_model(parser, tokens=CREATE_PERSONA_USUAL.max_tokens, timeout=CREATE_PERSONA_USUAL.timeout)
     parser.add_argument("--dry-run", action="store_true", help="only say what it would take")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -88,7 +97,7 @@ def _date(text: str) -> date:
     return found
 
 
-def run(args: argparse.Namespace) -> int:
+def run_create_persona(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.consistency import SHORTEST
     from pytest_recall.horizon.corpus import PERSONA, Corpus
@@ -102,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     args.persona = folder_of(args, profile)
     arcs, days = _story(args, profile)
     say_unused(args, profile, "days", "end", *(() if seed_of(model) else ("temperature", "max_tokens")))
-    settled(args, profile, USUAL)
+    settled(args, profile, CREATE_PERSONA_USUAL)
     if args.prompt is None and seed_of(model) is None:
         raise RecallError("--prompt: is missing; say in a sentence what kind of persona it is")
     if days < SHORTEST:
@@ -119,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
     wish = Wish(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
     asked = AskOptions(model, args.temperature, args.max_tokens, args.timeout)
     if args.dry_run:
-        return _need(args, wish, known, asked)
+        return _need_create_persona(args, wish, known, asked)
     with writing(asked, args.persona, root_of(args)) as writer:
         try:
             code = _create(args, corpus.arcs_path, wish, known, writer)
@@ -170,7 +179,7 @@ def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | N
     return 0
 
 
-def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: AskOptions) -> int:
+def _need_create_persona(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: AskOptions) -> int:
     """Say what it would take if the first replies can be taken. What the story's prompt has is not there yet."""
     from pytest_recall.horizon.passes.prompts import PERSONA, STORY, persona, story
     from pytest_recall.horizon.passes.work import sentence
@@ -188,4 +197,123 @@ def _need(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: As
         print(json.dumps({"version": 1, **estimate._asdict()}, indent=2))
     else:
         print(sentence("a story" if known else "a persona and its story", estimate))
+    return 0
+
+
+GENERATE_USUAL = Usual(temperature=0.7, max_tokens=2_000, timeout=600_000)
+WINDOW, CONCURRENCY = 3, 4
+GENERATE_DETAILS = f"""\
+Writes DIR/memories-…/day-0001.md and so on, from DIR/persona.yaml and the story in DIR/arcs-….yaml. One call
+is made for each session of a day, with what belongs to it: its own last entries, its arcs, what has to happen
+that day, and what is believed by then. Of confidential sessions others learn a title at most.
+
+A day is written when all of its sessions are. Days that are there stay as they are, and what was written in
+them is what later days go on from; so the same command goes on where one was stopped. Replies are kept in
+DIR/.recall-bench, and none is paid for twice; delete the folder to have everything asked again.
+
+  recall bench generate --persona DIR --model offline
+  recall bench generate --persona DIR --model anthropic:claude-haiku-4-5 --days 30 --dry-run
+  recall bench generate --profile run.yaml --start 31 --end 60
+
+--model is a model's selector (`recall judges models` prints the forms), or `offline[:SEED]`, which asks no model.
+What a profile says under `persona`, `models.generation` and `generate` counts where no option does.
+
+Exits with 2 if not all days were written, and the sentence says why.
+Defaults: --max-tokens {GENERATE_USUAL.max_tokens:,}, --history-window {WINDOW}, --concurrency {CONCURRENCY},
+--timeout {GENERATE_USUAL.timeout:,}.
+"""
+
+
+def add_generate(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "generate", "write a persona's days", run_generate, GENERATE_DETAILS)
+    add_persona(parser)
+    add_folders(parser)
+    add_days(parser)
+    parser.add_argument("--model", metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
+    add_model(parser, tokens=GENERATE_USUAL.max_tokens, timeout=GENERATE_USUAL.timeout)
+    parser.add_argument(
+        "--history-window",
+        type=_whole,
+        metavar="N",
+        help=f"how many of its own last entries a session is told (default: {WINDOW})",
+    )
+    parser.add_argument(
+        "--concurrency", type=few, metavar="N", help=f"how many sessions of a day at once (default: {CONCURRENCY})"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="write days again that are there")
+    parser.add_argument("--dry-run", action="store_true", help="only say what it would take at the most")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) > 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 0 to 1000")
+    return int(text)
+
+
+def run_generate(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.horizon.corpus import alone
+    from pytest_recall.horizon.passes.days import WantedDays
+    from pytest_recall.horizon.passes.work import seed_of
+
+    profile = profile_of(args)
+    model = selector_of(args, profile, "generation")
+    given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens}
+    check_effect(model, {**given, "--timeout": args.timeout, "--concurrency": args.concurrency})
+    corpus = corpus_of(args, profile)
+    say_unused(args, profile, *RANGE, "history_window", *(() if seed_of(model) else ASKING))
+    settled(args, profile, GENERATE_USUAL)
+    window = args.history_window
+    if window is None:
+        written = None if profile is None else profile.generate.history_window
+        window = WINDOW if written is None else written
+    end = corpus.story.end
+    first, last = span_of(args, profile, end or 1)
+    days = WantedDays(corpus, first, last, window, args.overwrite)
+    if first <= end < last:
+        say(f"{corpus.arcs_path}: the story ends with day {end:,}, so that no day after it is written, up to {last:,}")
+    asked = AskOptions(model, args.temperature, args.max_tokens, args.timeout, args.concurrency or CONCURRENCY)
+    if args.dry_run:
+        return _need_generate(args, days, asked)
+    plans = days.plans()
+    with alone(corpus.path, corpus.memories), writing(asked, corpus.path, root_of(args)) as writer:
+        try:
+            return _write(args, days, len(plans), writer)
+        except KeyboardInterrupt:
+            raise StoppedError("stopped; whole days stay, replies are kept, and the same command goes on") from None
+
+
+def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: AuthorOptions) -> int:
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.passes.work import PassProgress
+
+    done = days.write(writer.author, PassProgress("day", total).step)
+    folder = days.corpus.memories
+    if args.json:
+        plain = {"version": 1, "folder": str(folder), "days": total, "written": len(done.written)}
+        plain |= {"kept": len(done.kept), **spent(writer.work), "problems": list(done.stopped)}
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+    else:
+        kept = f", {len(done.kept):,} were there" if done.kept else ""
+        print(f"{folder}: {plural(len(done.written), 'day')} written{kept}; {spent_line(writer.work)}")
+    for problem in done.stopped:
+        say(problem)
+    if done.stopped:
+        say("the days before it are whole, replies are kept, and the same command continues it")
+    return 2 if done.stopped else 0
+
+
+def _need_generate(args: argparse.Namespace, days: WantedDays, asked: AskOptions) -> int:
+    """Say what the pass would take."""
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.passes.work import sentence
+
+    need = days.need(asked.max_tokens)
+    estimate = estimate_of(asked, root_of(args), need.sizes)
+    if args.json:
+        print(json.dumps({"version": 1, "days": need.days, "kept": need.kept, **estimate._asdict()}, indent=2))
+    else:
+        print(sentence(plural(need.days, "day"), estimate, need.kept))
     return 0

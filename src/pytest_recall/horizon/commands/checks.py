@@ -1,24 +1,149 @@
-"""`recall bench verify`: a strong model says whether the days support the references of questions."""
+"""The commands `recall bench check`, `lint` and `verify`: find mistakes in a persona, its days and questions."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.bench_author import count, say, spent_line
 from pytest_recall.cli.common import Commands, placeless
-from pytest_recall.horizon.commands.options import Usual, add_asking, add_folders, corpus_of, settled, working
+from pytest_recall.horizon.commands.options import (
+    Usual,
+    add_asking,
+    add_folders,
+    corpus_of,
+    count,
+    say,
+    settled,
+    spent_line,
+    working,
+)
 
 if TYPE_CHECKING:
+    from pytest_recall.horizon.check import PlacedFinding
     from pytest_recall.horizon.passes.verify import Verification
     from pytest_recall.horizon.passes.work import Work
     from pytest_recall.horizon.question import BenchQuestion
     from pytest_recall.horizon.questioning import QuestionChange
 
-DETAILS = """\
+
+CHECK_DETAILS = """\
+Reads DIR/persona.yaml, the story and all days, and asks no model. It looks for fields that are wrong or
+unknown, arcs outside of their limits, sessions that no one declared, days and sessions that are missing or
+too many, what is confidential in one session and told in another, beliefs that are corrected before their
+day, and dates that contradict the calendar. Each finding has its file and its line.
+
+  recall bench check eval/personas/ferry-office
+  recall bench check DIR --arcs arcs-180d.yaml --dates legacy-dst    # a published corpus
+
+Exits with 1 if there are errors; warnings are no reason.
+"""
+
+
+def add_check(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "check", "look for what is inconsistent in a persona, its story and days", run_check, CHECK_DETAILS
+    )
+    parser.add_argument("dir", type=Path, metavar="DIR", help="the persona's folder")
+    parser.add_argument("--arcs", metavar="FILE", help="the story (default: the only one, or arcs-1000d.yaml)")
+    parser.add_argument("--memories-dir", metavar="DIR", help="the days (default: memories-… by the story's name)")
+    parser.add_argument(
+        "--dates",
+        choices=("calendar", "legacy-dst"),
+        default="calendar",
+        help="how days become dates; legacy-dst for the published corpora (default: calendar)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.check import check
+    from pytest_recall.horizon.corpus import Corpus, story_name
+
+    if not args.dir.is_dir():
+        raise RecallError(f"{args.dir}: is not there; name a persona's folder")
+    corpus = Corpus(args.dir, story_name(args.dir, args.arcs), memories=args.memories_dir, dates=args.dates)
+    found = check(corpus)
+    errors = sum(one.severity == "error" for one in found)
+    if args.json:
+        plain = {"version": 1, "errors": errors, "warnings": len(found) - errors}
+        print(json.dumps({**plain, "findings": [one._asdict() for one in found]}, indent=2, ensure_ascii=False))
+    else:
+        for one in found:
+            print(f"{one.file}:{one.line}: {one.severity}: {one.message}")
+        print(f"{plural(errors, 'error')}, {plural(len(found) - errors, 'warning')}")
+    return int(errors > 0)
+
+
+LINT_DETAILS = """\
+DIR is the persona's folder. Each question is held against the texts of its relevant days: whether they are there,
+whether they have the values and dates of the reference and the names of the question, whether an expected refusal
+tells what it must not, whether a belief that was corrected is asked as if it still held. No model is asked, and what
+is put in other words is not understood: a warning is something to look at, an error something to correct.
+
+  recall bench lint personas/assistant --arcs arcs-180d.yaml
+  recall bench lint personas/assistant --arcs arcs-180d.yaml --dates legacy-dst --json
+
+Exits with 1 if there are errors, and with 0 if there are warnings alone.
+"""
+
+
+def add_lint(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "lint", "look for what is wrong with questions, without a model", run_lint, LINT_DETAILS
+    )
+    parser.add_argument("persona", type=Path, metavar="DIR", help="the persona's folder")
+    add_folders(parser, "qa")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_lint(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.check import lint_corpus
+    from pytest_recall.horizon.corpus import QUESTIONS
+
+    corpus = corpus_of(args)
+    file = corpus.qa / QUESTIONS
+    rows, found = lint_corpus(corpus)
+    if not rows:
+        raise RecallError(f"{file}: has no questions; `recall bench generate-qa` writes them")
+    counts = Counter(one.finding.severity for one in found)
+    if args.json:
+        plain = {"version": 1, "file": str(file), "questions": rows, **_counts(counts)}
+        print(json.dumps({**plain, "findings": [_plain_lint(one) for one in found]}, indent=2, ensure_ascii=False))
+        return int(counts["error"] > 0)
+    for one in found:
+        named = f"{one.id}: " if one.id else ""
+        print(f"{file}:{one.line}: {one.finding.severity} {one.finding.code}: {named}{one.finding.message}")
+    by_code = Counter(one.finding.code for one in found)
+    told = ", ".join(f"{code} {number:,}" for code, number in by_code.most_common())
+    of = f"{plural(counts['error'], 'error')}, {plural(counts['warning'], 'warning')}"
+    print(f"{plural(rows, 'question')}: {of}", end="")
+    print(f" ({told})" if told else "")
+    return int(counts["error"] > 0)
+
+
+def _counts(counts: Counter[Any]) -> dict[str, int]:
+    return {"errors": counts["error"], "warnings": counts["warning"]}
+
+
+def _plain_lint(one: PlacedFinding) -> dict[str, Any]:
+    finding = one.finding
+    plain = {"line": one.line, "id": one.id, "severity": finding.severity, "code": finding.code}
+    return {**plain, "field": finding.field, "message": finding.message}
+
+
+VERIFY_DETAILS = """\
 DIR is the persona's folder. For each question a model is shown the relevant days, and passages of later days that have
 its rarer words: it says which claims of the reference the days do not support, and from which day on the reference is
 no longer right. Questions about what may be told where are left out.
@@ -37,28 +162,28 @@ none of the relevant days is not applied, and neither is any for a question abou
 
 Exits with 1 if a reference is not supported or out of date, and with 2 if a question has no verdict.
 """
-USUAL = Usual(temperature=0.0, max_tokens=1_500, timeout=600_000)
+VERIFY_USUAL = Usual(temperature=0.0, max_tokens=1_500, timeout=600_000)
 
 
-def add(commands: Commands) -> None:
+def add_verify(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "verify", "have a model check references against the days", run, DETAILS)
+    parser = placeless(commands, "verify", "have a model check references against the days", run_verify, VERIFY_DETAILS)
     parser.add_argument("persona", type=Path, metavar="DIR", help="the persona's folder")
     add_folders(parser, "qa")
-    add_asking(parser, USUAL)
+    add_asking(parser, VERIFY_USUAL)
     parser.add_argument("--sample", type=count, metavar="N", help="look at N questions, each category by its share")
     parser.add_argument("--seed", type=int, metavar="N", help="what decides the draw of --sample (default: 42)")
     parser.add_argument("--fresh", action="store_true", help="ask again what has been asked before")
     parser.add_argument("--apply", action="store_true", help="write what is suggested into the questions")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_verify(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.passes.daily import Asking
     from pytest_recall.horizon.passes.verify import Verification
 
     _check(args)
-    settled(args, None, USUAL)
+    settled(args, None, VERIFY_USUAL)
     corpus = corpus_of(args)
     found = Verification(corpus, fresh=args.fresh)
     chosen = found.chosen(args.sample, 42 if args.seed is None else args.seed)
@@ -74,7 +199,7 @@ def run(args: argparse.Namespace) -> int:
     left = found.left(chosen)
     wrong = [one for one in chosen if one.id in found.known and _is_wrong(one, found.known[one.id])]
     if args.json:
-        print(json.dumps(_plain(found, chosen, wrong, changes, args.apply), indent=2, ensure_ascii=False))
+        print(json.dumps(_plain_verify(found, chosen, wrong, changes, args.apply), indent=2, ensure_ascii=False))
     else:
         _print(found, chosen, wrong, changes, args.apply)
     return 2 if left else int(bool(wrong))
@@ -162,7 +287,7 @@ def _by_category(known: Iterable[BenchQuestion], wrong: Iterable[BenchQuestion])
     return [(name, of.count(name), bad.count(name)) for name in dict.fromkeys(of) if name in bad]
 
 
-def _plain(
+def _plain_verify(
     found: Verification,
     chosen: list[BenchQuestion],
     wrong: list[BenchQuestion],

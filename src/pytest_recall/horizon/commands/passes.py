@@ -1,36 +1,249 @@
-"""`recall bench generate-qa`: questions about a persona's days."""
+"""The commands `recall bench generate-conversations`, `-tool-calls` and `-qa`: retell days, and write questions."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.bench_author import check_effect, count, say, spent, spent_line
 from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
     Usual,
     add_asking,
+    add_days,
     add_folders,
     add_persona,
+    check_effect,
     corpus_of,
+    count,
+    days_of,
     profile_of,
+    say,
     say_unused,
     selector_of,
     settled,
+    spent,
+    spent_line,
     working,
 )
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.corpus import Corpus
+    from pytest_recall.horizon.passes.daily import Asking, LeftOut
     from pytest_recall.horizon.passes.questions import PassOutcome, QuestionPlan, QuestionWriter
-    from pytest_recall.horizon.passes.work import Work
+    from pytest_recall.horizon.passes.work import PassEstimate, Work
     from pytest_recall.horizon.profile import Profile
 
-DETAILS = """\
+
+def add_options(parser: argparse.ArgumentParser, base: str, usual: Usual) -> None:
+    """Add the options of a pass whose files are in the folder `base`."""
+    add_persona(parser)
+    add_folders(parser, base)
+    add_days(parser)
+    add_asking(parser, usual)
+    parser.add_argument("--overwrite", action="store_true", help="overwrite existing files")
+
+
+def daily(
+    args: argparse.Namespace,
+    usual: Usual,
+    kinds: Sequence[str],
+    *,
+    path: Callable[[Corpus, int], Path],
+    prompts: Callable[[Corpus, int], tuple[str, str]],
+    write: Callable[[Corpus, Sequence[int], Work, Asking], list[LeftOut]],
+    retold: Callable[[Corpus, int, str], str],
+) -> int:
+    """Have the days written that are not there, or only say what it would take, and return the exit code.
+
+    `kinds` are the models of a profile that may write, the first of them that it names; `path` is where a day's
+    file is, and `retold` its text by the author who asks no model, of a seed.
+    """
+    from pytest_recall.horizon.passes.daily import Asking, LeftOut
+    from pytest_recall.horizon.passes.work import PassEstimate, forecast, seed_of, sizes_of
+
+    profile = profile_of(args)
+    corpus = corpus_of(args, profile)
+    days = days_of(args, profile, corpus)
+    say_unused(args, profile, *RANGE, *ASKING)
+    selector = selector_of(args, profile, *kinds)
+    if (seed := seed_of(selector)) is not None:
+        options = {f"--{name.replace('_', '-')}": getattr(args, name) for name in (*ASKING, "timeout")}
+        check_effect(selector, {**options, "--concurrency": None if args.concurrency == 1 else args.concurrency})
+
+        def tell(wanted: Sequence[int]) -> list[LeftOut]:
+            texts = ((day, retold(corpus, day, seed)) for day in wanted)
+            return [LeftOut(day, "the day says nothing") for day, text in texts if not _write(path(corpus, day), text)]
+
+        return _pass(args, corpus, days, path, lambda _: PassEstimate(0, 0, 0, 0.0), tell, None)
+    settled(args, profile, usual)
+    with working(selector, args) as work:
+        asking = Asking(args.temperature, args.max_tokens)
+        return _pass(
+            args,
+            corpus,
+            days,
+            path,
+            lambda wanted: forecast(work.model, sizes_of((prompts(corpus, day) for day in wanted), args.max_tokens)),
+            lambda wanted: write(corpus, wanted, work, asking) if wanted else [],
+            work,
+        )
+
+
+def _pass(
+    args: argparse.Namespace,
+    corpus: Corpus,
+    days: Sequence[int],
+    path: Callable[[Corpus, int], Path],
+    estimate: Callable[[Sequence[int]], PassEstimate],
+    write: Callable[[Sequence[int]], list[LeftOut]],
+    work: Work | None,
+) -> int:
+    """Have `write` write the days that are not there, or only say what it would take, and return the exit code."""
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.corpus import alone
+    from pytest_recall.horizon.passes.daily import reasons
+    from pytest_recall.horizon.passes.work import sentence
+
+    folder = path(corpus, days[0]).parent
+    if args.dry_run:
+        wanted = _wanted(args, corpus, days, path)
+        kept, found = len(days) - len(wanted), estimate(wanted)
+        plain = {"version": 1, "days": len(wanted), "kept": kept, **found._asdict()}
+        print(json.dumps(plain, indent=2) if args.json else sentence(plural(len(wanted), "day"), found, kept))
+        return 0
+    with alone(corpus.path, folder):
+        wanted = _wanted(args, corpus, days, path)
+        left_out = write(wanted)
+    for told in reasons(left_out):
+        say(told)
+    done, kept = len(wanted) - len(left_out), len(days) - len(wanted)
+    if args.json:
+        plain = {"version": 1, "folder": str(folder), "written": done, "kept": kept, **spent(work)}
+        print(json.dumps({**plain, "left_out": [one._asdict() for one in left_out]}, indent=2, ensure_ascii=False))
+    else:
+        told = f"{plural(done, 'day')} written, {kept:,} were there, {len(left_out):,} left out"
+        print(f"{folder}: {told}; {spent_line(work)}")
+    return 2 if left_out else 0
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a day's file; return whether there was anything to write."""
+    from pytest_recall.files.disk import write_text
+
+    if text:
+        write_text(path, text, durable=True)
+    return bool(text)
+
+
+def _wanted(
+    args: argparse.Namespace, corpus: Corpus, days: Sequence[int], path: Callable[[Corpus, int], Path]
+) -> list[int]:
+    return [day for day in days if args.overwrite or not path(corpus, day).exists()]
+
+
+CONVERSATIONS_DETAILS = """\
+Each day is told as a conversation of 4 to 12 turns: the persona is the agent (assistant), and whom it works for is the
+user. Each file is written as soon as it is there, conv-0007.md for day 7, and one that is there is kept. A reply that
+cannot be read is asked for once more; after that the day is left out and named.
+
+  recall bench generate-conversations --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
+  recall bench generate-conversations --profile run.yaml --days 10 --format json --concurrency 4
+
+--model offline[:SEED] asks no model: whom the agent works for asks about the topics, and the notes are the answers.
+
+Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
+"""
+CONVERSATIONS_USUAL = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000)
+
+
+def add_conversations(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands,
+        "generate-conversations",
+        "tell a persona's days as conversations",
+        run_conversations,
+        CONVERSATIONS_DETAILS,
+    )
+    add_options(parser, "conversations", CONVERSATIONS_USUAL)
+    parser.add_argument("--format", choices=("markdown", "json"), default="markdown", help="of the files")
+
+
+def run_conversations(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from functools import partial
+
+    from pytest_recall.horizon.passes.daily import (
+        conversation_path,
+        conversation_prompts,
+        conversation_retold,
+        write_conversations,
+    )
+
+    return daily(
+        args,
+        CONVERSATIONS_USUAL,
+        ("conversation", "generation"),
+        path=partial(conversation_path, form=args.format),
+        prompts=conversation_prompts,
+        write=partial(write_conversations, form=args.format),
+        retold=partial(conversation_retold, form=args.format),
+    )
+
+
+TOOL_CALLS_DETAILS = """\
+For each day a file tools/day-0007.yaml with calls of the tool memorySave, by session, in the order of the day's
+headings. A file that is there is kept, and nothing is asked for it. A call in a session that the day has not is not
+taken, which is said; a day without any is asked for once more, and then left out and named.
+
+Days come one after the other, since each is shown the calls of the day before, also when a pass goes on. With
+--concurrency N they are cut into N stretches; the first day of each has no day before, unless its file is there.
+
+  recall bench generate-tool-calls --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
+
+--model offline asks no model: each line of the notes with a figure, a date or someone's words is a call.
+
+Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
+"""
+TOOL_CALLS_USUAL = Usual(temperature=0.3, max_tokens=4_000, timeout=120_000)
+
+
+def add_tool_calls(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands,
+        "generate-tool-calls",
+        "write what a persona would have told its memory",
+        run_tool_calls,
+        TOOL_CALLS_DETAILS,
+    )
+    add_options(parser, "tools", TOOL_CALLS_USUAL)
+
+
+def run_tool_calls(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from functools import partial
+
+    from pytest_recall.horizon.passes.daily import calls_path, tool_call_prompts, tool_calls_retold, write_tool_calls
+
+    return daily(
+        args,
+        TOOL_CALLS_USUAL,
+        ("generation",),
+        path=calls_path,
+        prompts=tool_call_prompts,
+        write=partial(write_tool_calls, tell=say),
+        retold=tool_calls_retold,
+    )
+
+
+QA_DETAILS = """\
 Questions are written window by window: --interval days at a time, with the days' texts shown to the model, and each
 window's are in the file before the next one is asked for. A question is not taken if it names a day that was not
 shown, speaks of day numbers, or repeats another one; what is not taken, and why, is said on standard error. A reply
@@ -49,16 +262,16 @@ that came from elsewhere nothing is, and --start says where to begin.
 
 Exits with 2 if a window had to be left out.
 """
-USUAL = Usual(temperature=0.7, max_tokens=4_000, timeout=600_000)
+QA_USUAL = Usual(temperature=0.7, max_tokens=4_000, timeout=600_000)
 DEFAULTS = {"standard": (7, 12), "boundary": (30, 2)}
 
 
-def add(commands: Commands) -> None:
+def add_qa(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "generate-qa", "write questions about a persona's days", run, DETAILS)
+    parser = placeless(commands, "generate-qa", "write questions about a persona's days", run_qa, QA_DETAILS)
     add_persona(parser)
     add_folders(parser, "qa")
-    add_asking(parser, USUAL, concurrency=False)
+    add_asking(parser, QA_USUAL, concurrency=False)
     parser.add_argument(
         "--mode", choices=tuple(DEFAULTS), default="standard", help="about all days, or isolated sessions"
     )
@@ -71,7 +284,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--end", type=count, metavar="DAY", help="the last day (default: the last that there is)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_qa(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.files.errors import RecallError, nearest
     from pytest_recall.horizon.passes.questioner import Questioner, TemplateWriter
@@ -104,7 +317,7 @@ def run(args: argparse.Namespace) -> int:
     given = {"--temperature": args.temperature, "--max-tokens": args.max_tokens, "--timeout": args.timeout}
     check_effect(selector, given)
     say_unused(args, profile, *RANGE, *(() if seed_of(selector) else ASKING))
-    settled(args, profile, USUAL)
+    settled(args, profile, QA_USUAL)
     if (seed := seed_of(selector)) is not None:
         return _go(args, corpus, plan, TemplateWriter(corpus, seed), None)
     with working(selector, args) as work:

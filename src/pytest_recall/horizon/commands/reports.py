@@ -1,4 +1,4 @@
-"""`recall bench audit`: answers of a long-horizon run for a second look, and what the run comes to after it."""
+"""The commands `recall bench heatmap`, `report` and `audit`: what a run came to, and its answers looked at again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,116 @@ from pytest_recall.cli.common import Commands, placeless
 if TYPE_CHECKING:
     from pytest_recall.horizon.published import PublishedRun
 
+
+HEATMAP_DETAILS = """\
+Draws heatmap.png into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
+fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
+recall-vs-size.png, means with bands against days, and failures-by-cause.png once verdicts of an audit are there.
+With `-o NAME.png` they are called NAME-recall-vs-size.png and so on, so that several runs can share a folder.
+Where no model judged, hallucination is hatched: it was not measured. The colours can be told apart by
+colour-blind people; `published` are those of Recall Bench, which cannot.
+
+  recall bench heatmap runs/mine
+  recall bench heatmap runs/mine -o pictures/mine.svg --svg
+
+Needs matplotlib: pip install 'pytest-recall[pictures]'
+exit codes: 0 drawn, 2 nothing was drawn
+"""
+
+
+def add_heatmap(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "heatmap", "draw a run as pictures", run_heatmap, HEATMAP_DETAILS)
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="the heatmap's file; others go beside it (default: in RUN_DIR)"
+    )
+    parser.add_argument("--colors", choices=("safe", "published"), default="safe", help="the heatmap's (default: safe)")
+    parser.add_argument("--svg", action="store_true", help="draw SVG in place of PNG")
+
+
+def run_heatmap(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.disk import write_bytes
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon import pictures
+    from pytest_recall.horizon.audit import read_regrades
+    from pytest_recall.horizon.picture_data import causes, heatmap, sizes
+    from pytest_recall.horizon.regrade import audited
+    from pytest_recall.horizon.runs import read_run
+
+    format: pictures.Format = "svg" if args.svg else "png"
+    path = args.out or args.run_dir / f"heatmap.{format}"
+    if path.suffix != f".{format}":
+        other = "leave --svg out" if args.svg else "give --svg"
+        raise RecallError(f"{path}: is to be {format.upper()}; call it *.{format}, or {other}")
+    found = read_run(args.run_dir)
+    drawn = {path: pictures.draw_heatmap(heatmap(found), args.colors, format)}
+    if found.evaluations:
+        drawn[beside(path, "recall-vs-size")] = pictures.draw_sizes(sizes(found), format)
+    else:
+        print("recall: the run's files hold no answers, so that there are no bands to draw", file=sys.stderr)
+    if groups := causes(audited(found, read_regrades(args.run_dir, found).regrades)):
+        title = f"What was found: {found.adapter or found.name}"
+        drawn[beside(path, "failures-by-cause")] = pictures.draw_causes(title, groups, format)
+    for file, data in drawn.items():
+        write_bytes(file, data)
+        print(file)
+    return 0
+
+
+def beside(heatmap: Path, name: str) -> Path:
+    """Return the file of another picture: two runs drawn into one folder must not overwrite each other's."""
+    return heatmap.with_name(f"{name if heatmap.stem == 'heatmap' else f'{heatmap.stem}-{name}'}{heatmap.suffix}")
+
+
+REPORT_DETAILS = """\
+Prints the mean points of a run with its interval, by category, hallucination beside it; how both change as
+the days add up, on the same questions; what the second judge changed, and how often the first one judged the
+same answer in two ways. Of several runs each is compared with the first, on what both were asked.
+
+A question is asked at many checkpoints. Its answers resemble each other, so that intervals are by question.
+
+  recall bench report results/ea-180d-mempalace
+  recall bench report results/ea-180d-mempalace results/ea-180d-recall --markdown > report.md
+"""
+
+
+def add_report(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "report", "say what a run shows, with what chance may have done", run_report, REPORT_DETAILS
+    )
+    parser.add_argument(
+        "run_dirs",
+        type=Path,
+        nargs="+",
+        metavar="RUN_DIR",
+        help="the folder of a run; the first is what others are compared with",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print JSON")
+    forms.add_argument("--markdown", action="store_true", help="print Markdown")
+
+
+def run_report(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.horizon import report_text as render
+    from pytest_recall.horizon.runs import read_answered
+    from pytest_recall.horizon.statistics import pairing, report
+
+    # Two folders of one name, such as a/run and b/run, must not look alike.
+    runs = [read_answered(path, str(path)) for path in args.run_dirs]
+    reports, pairings = [report(one) for one in runs], [pairing(runs[0], other) for other in runs[1:]]
+    if args.json:
+        print(json.dumps(render.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.lines(reports, pairings, runs, markdown=args.markdown)))
+    return 0
+
+
 SEED = 42
-DETAILS = """\
+AUDIT_DETAILS = """\
 Writes audit/CHECKPOINT.jsonl into the run's folder, and a page to read beside it: of each checkpoint every
 answer below 6, failures first, and a tenth of the perfect ones. With --persona, the texts of the relevant
 days stand beside. Someone, a person or an agent, fills in `verdict`, and `note` if there is something to say:
@@ -39,9 +147,11 @@ exit codes: 0 done, 1 by what was looked at the judge is wrong in more than 5 % 
 """
 
 
-def add(commands: Commands) -> None:
+def add_audit(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "audit", "export answers for a second look, and take in the verdicts", run, DETAILS)
+    parser = placeless(
+        commands, "audit", "export answers for a second look, and take in the verdicts", run_audit, AUDIT_DETAILS
+    )
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
     parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")
     parser.add_argument("--seed", type=int, metavar="N", help=f"what perfect answers are drawn by (default: {SEED})")
@@ -51,7 +161,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="with --apply, print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_audit(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.runs import read_run

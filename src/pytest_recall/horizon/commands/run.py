@@ -1,25 +1,26 @@
-"""`recall bench run`: the days of a persona told to a memory system, and questions about them."""
+"""The commands `recall bench run`, `rebuild`, `merge` and `rescore`: run a persona over a memory, and its files."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.bench_author import say
 from pytest_recall.cli.common import Commands, dollars, placeless
-from pytest_recall.horizon.commands.options import profile_of
+from pytest_recall.horizon.commands.options import profile_of, say
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.calls import RunModels
     from pytest_recall.horizon.parts import Parts
     from pytest_recall.replay.tape import Mode
 
-DETAILS = """\
+
+BENCH_DETAILS = """\
 A profile is a YAML file that says which persona, which memory and which models. Options come before it.
   persona: {id: mara, dir: personas/mara, arcs: arcs-60d.yaml}
   harness: {adapter: sqlite-fts}
@@ -50,9 +51,11 @@ Exits with 2 if a question is without points in the end, or was not asked.
 """
 
 
-def add(commands: Commands) -> None:
+def add_bench(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "run", "tell a memory system the days of a persona, and ask it", run, DETAILS)
+    parser = placeless(
+        commands, "run", "tell a memory system the days of a persona, and ask it", run_bench, BENCH_DETAILS
+    )
     parser.add_argument("--profile", type=Path, metavar="FILE", help="what to run, a YAML file")
     parser.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
     parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
@@ -113,7 +116,7 @@ def add(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON: the result, or the need of --dry-run")
 
 
-def run(args: argparse.Namespace) -> int:
+def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.parts import parts_of
     from pytest_recall.horizon.profile_file import settings_of
@@ -285,3 +288,122 @@ def _folder(args: argparse.Namespace, parts: Parts) -> Path:
 def _name(parts: Parts) -> str:
     configuration = parts.configuration
     return f"{configuration.memory} on {configuration.persona} ({configuration.arcs}), judged by {configuration.judge}"
+
+
+REBUILD_DETAILS = """\
+Puts result.json together from progress.jsonl and questions.jsonl. An answer goes to the checkpoint that its
+line names. Published lines name none: there it goes to the first checkpoint that ended at its time or later.
+Answers after the last checkpoint are left out, and counted. An existing file is not replaced; name another.
+
+  recall bench rebuild runs/mine
+  recall bench rebuild runs/mine -o rebuilt.json
+
+exit codes: 0 written, 2 nothing was written
+"""
+
+
+def add_rebuild(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "rebuild", "put result.json together from the lines of a run", run_rebuild, REBUILD_DETAILS
+    )
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
+    parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="where to (default: result.json in RUN_DIR)")
+
+
+def run_rebuild(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
+    from pytest_recall.horizon.merging import rebuild_result
+    from pytest_recall.horizon.run_file import RESULT, write_result
+
+    path = args.out or args.run_dir / RESULT
+    if path.exists():
+        raise RecallError(f"{path}: is there already; name another file with --out, or remove it first")
+    found, plain = rebuild_result(args.run_dir)
+    write_result(path, plain)
+    answers = plural(len(found.run.evaluations), "answer")
+    print(f"{path}: {answers} at {plural(len(found.run.stops), 'checkpoint')}")
+    if found.orphans:
+        print(f"recall: {plural(found.orphans, 'answer')} after the last checkpoint left out", file=sys.stderr)
+    return 0
+
+
+MERGE_DETAILS = """\
+Writes the union of the checkpoints of runs to a new folder: result.json, progress.jsonl, and questions.jsonl
+where all of them have it. Of a checkpoint that several have, the last one named counts. Runs whose memory,
+models, seed or other settings differ are refused; `recall bench report` puts such ones side by side. With a
+sample, a part that begins later asks more at its first checkpoint than the whole would have: to it, all are new.
+
+  recall bench merge runs/first-half runs/second-half -o runs/whole
+
+exit codes: 0 written, 2 nothing was written
+"""
+
+
+def add_merge(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "merge", "make one run of the parts of one", run_merge, MERGE_DETAILS)
+    parser.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN_DIR", help="the folder of a part; two or more")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="output directory; must not exist")
+
+
+def run_merge(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import listed, plural
+    from pytest_recall.horizon.merging import merge_folders
+    from pytest_recall.horizon.run_file import QUESTIONS
+
+    if len(args.run_dirs) < 2:
+        raise RecallError(f"{args.run_dirs[0]}: is one run, which there is nothing to merge with; name another")
+    merged = merge_folders(args.run_dirs, args.out)
+    answers = plural(len(merged.run.evaluations), "answer")
+    print(f"{args.out}: {answers} at {plural(len(merged.run.stops), 'checkpoint')}")
+    if merged.replaced:
+        print(f"recall: in several, the last one counts: {listed(merged.replaced)}", file=sys.stderr)
+    if not (args.out / QUESTIONS).exists():
+        print(f"recall: no {QUESTIONS}, since not all of them have one", file=sys.stderr)
+    return 0
+
+
+RESCORE_DETAILS = """\
+Reads result.json, progress.jsonl and, where it is there, questions.jsonl of a run, of ours or a published
+one. Means, counts, rates, the heatmap and the totals are computed again from the points of the answers, and
+each is compared with what is written, to twelve digits. The judge is not asked again.
+
+  recall bench rescore results/ea-180d-mempalace
+  recall bench rescore results/ea-180d-mempalace --json
+
+exit codes: 0 all numbers agree, 1 one differs, 2 the run cannot be read, or there is nothing to compare
+"""
+
+
+def add_rescore(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "rescore", "compute a run's numbers again from its answers", run_rescore, RESCORE_DETAILS
+    )
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_rescore(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon import run_text as render
+    from pytest_recall.horizon.regrade import rescore
+    from pytest_recall.horizon.run_file import read_lines
+    from pytest_recall.horizon.runs import read_run
+
+    found, lines = read_run(args.run_dir), read_lines(args.run_dir)
+    if not found.evaluations:
+        raise RecallError(f"{args.run_dir}: holds no answers, so that nothing can be computed again; rebuild the run")
+    rescored = rescore(found, [*lines.checkpoints, lines.summary], lines.questions if lines.labelled else None)
+    name = str(args.run_dir)
+    if args.json:
+        print(json.dumps(render.rescore_json(name, rescored), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.rescore_lines(name, rescored)))
+    return int(bool(rescored.differences))

@@ -66,14 +66,14 @@ class Detector:
         return [*known, *looks]
 
 
-def add(commands: Commands) -> None:
+def add_scan(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "scan", "look for secrets in the cassettes and drafts", run, DETAILS)
+    parser = command(commands, "scan", "look for secrets in the cassettes and drafts", run_scan, DETAILS)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_folder(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_scan(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     rubric = read_rubric(place.rubric, place.name(place.rubric))

@@ -1,8 +1,9 @@
-"""Shelf: the cassettes of an eval directory, and what the commands know of each without running anything."""
+"""The commands `recall cassettes list` and `verify`, and how a command finds cassettes and says what they are."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
@@ -11,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_recall.cases.case import ID_PATTERN, NAME_PATTERN
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cli.common import case_paths
+from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, nearest, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
@@ -20,6 +22,8 @@ from pytest_recall.replay.cassette_library import DRAFTS, Library
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.wire_formats import usage_of
+from pytest_recall.runs.context import CommandLine
+from pytest_recall.schedule.state import current
 
 Standing = Literal["case", "moved", "row", "gone", "mark", "fixture", "damaged"]
 """What is known of whom a cassette belongs to:
@@ -238,3 +242,99 @@ def _note(entry: ShelfEntry, scenarios: Mapping[str, str]) -> str:
     if entry.standing == "moved":
         notes.append(f"orphan: the case is in the scenario {scenarios[entry.header['case']]} now")
     return ", ".join(notes)
+
+
+LIST = """\
+The age is that of the oldest call. An orphan is the recording of a case that is in no case file
+and has no row in the state, or that is in another scenario by now; `recall cassettes prune` deletes
+the former. An unfinished draft was left behind by a run that was killed, or by a test that failed;
+`pytest -p recall eval --record=missing` takes up what it holds.
+"""
+VERIFY = """\
+Reads every line of every cassette. Exits with 1 if one is damaged, cut off, of another version,
+or not named after the case that it is the recording of.
+"""
+
+
+def add_list(commands: Commands) -> None:
+    """Add the commands."""
+    listing = command(commands, "list", "list the cassettes, with their age and models", run_list, LIST)
+    listing.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count ages to (default: today in UTC)")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    add_folder(listing)
+    add_files(listing)
+    verify = command(commands, "verify", "read each cassette to its end, and say which are damaged", run_verify, VERIFY)
+    verify.add_argument("--json", action="store_true", help="print JSON")
+    add_folder(verify)
+
+
+def run_list(args: argparse.Namespace) -> int:
+    """Run `recall cassettes list`."""
+    place = place_of(args)
+    context, rubric = context_of(place, CommandLine(date=args.date))
+    library = library_of(place, args)
+    scenarios = scenarios_of(place, args)
+    rows = current(place).rows
+    found = entries(library, place, rubric.rules(), scenarios, rows)
+    if args.json:
+        print(json.dumps({"date": str(context.date), "cassettes": [_plain(entry) for entry in found]}, indent=2))
+    elif found:
+        print(f"{place.name(library.folder)} on {context.date}")
+        print("\n".join(table(found, scenarios, context.date)))
+    else:
+        where = place.name(place.eval_dir)
+        print(f"{place.name(library.folder)}: no cassettes; `pytest -p recall {where} --record` records them")
+    return 0
+
+
+def _plain(entry: ShelfEntry) -> dict[str, Any]:
+    header = {name: entry.header[name] for name in ("case", "scenario", "fixture", "scope") if name in entry.header}
+    return {
+        "path": entry.name,
+        **header,
+        "standing": entry.standing,
+        "draft": entry.is_draft,
+        "calls": entry.calls,
+        "bytes": entry.size,
+        "recorded_at": entry.header.get("recorded_at"),
+        "since": entry.since and str(entry.since),
+        "models": list(entry.models),
+        **({"problem": entry.problem} if entry.problem else {}),
+    }
+
+
+def run_verify(args: argparse.Namespace) -> int:
+    """Run `recall cassettes verify`."""
+    place = place_of(args)
+    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    library, rules = library_of(place, args), rubric.rules()
+    paths = library.files()
+    problems: list[str] = []
+    calls = 0
+    for path in paths:
+        name = place.name(path)
+        try:
+            cassette = Cassette(path, name, rules)
+            cassette.verify()
+            calls += len(cassette)
+            if not library.fits(path, cassette.header):
+                problems.append(f"{name}:1: {_misnamed(library, cassette.header, place.name)}")
+        except RecallError as error:
+            problems += error.messages
+    if args.json:
+        print(json.dumps({"cassettes": len(paths), "calls": calls, "problems": problems}, indent=2))
+    elif problems:
+        print("\n".join([*problems, f"{len(problems)} of {plural(len(paths), 'cassette')} cannot be relied on"]))
+    else:
+        print(f"{plural(len(paths), 'cassette')}, {plural(calls, 'call')}: all in order")
+    return int(bool(problems))
+
+
+def _misnamed(library: Library, header: dict[str, Any], name: Any) -> str:
+    own = library.of_header(header)
+    if own is not None:
+        case_id = one_line(header["case"])
+        return f"is the recording of `{case_id}`, which belongs in {name(own)}; move it there, or record it again"
+    if isinstance(header.get("fixture"), str):
+        return f"is not named after its fixture `{one_line(header['fixture'])}`; record it again"
+    return "does not say whose recording it is; record it again"

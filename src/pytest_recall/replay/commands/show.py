@@ -1,14 +1,14 @@
-"""`recall cassettes show`: what one cassette holds, call by call or one call whole."""
+"""The command `recall cassettes show`: what one cassette holds, call by call or one call whole."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import unicodedata
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_recall.cli.cassette_text import whole
 from pytest_recall.cli.common import Commands, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
@@ -16,20 +16,20 @@ from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import DRAFTS
 from pytest_recall.replay.commands.shelf import add_folder, find, library_of, model_of, since, size, titled
-from pytest_recall.replay.encodings import json_of
+from pytest_recall.replay.encodings import decoded, json_of
 from pytest_recall.replay.exchange import Exchange, Headers, Response
 from pytest_recall.replay.wire_formats import answered, asked, usage_of
 from pytest_recall.runs.context import CommandLine
 
-DETAILS = """\
+SHOW_DETAILS = """\
 CASSETTE is a path, or the id of a case, or the name of a fixture. What was recorded is printed
 with its control characters written out, so that it cannot steer the terminal.
 """
 
 
-def add(commands: Commands) -> None:
+def add_show(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "show", "show the calls of a cassette", run, DETAILS)
+    parser = command(commands, "show", "show the calls of a cassette", run_show, SHOW_DETAILS)
     parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
     parser.add_argument("--call", type=int, metavar="N", help="show all of this call, counted from 1")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count its age to (default: today in UTC)")
@@ -37,7 +37,7 @@ def add(commands: Commands) -> None:
     add_folder(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run_show(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date))
@@ -146,3 +146,60 @@ def _readable(data: bytes) -> Any:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": b64encode(data).decode("ascii")}
+
+
+def printable(text: str) -> str:
+    """Return `text` with all that would steer a terminal written as an escape; lines stay lines."""
+    return "".join(
+        char
+        if char == "\n" or char.isprintable() or unicodedata.category(char) == "Zs"
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def whole(exchange: Exchange) -> Iterator[str]:
+    """Yield both sides of a call, line by line: JSON indented, a stream chunk by chunk."""
+    request, response, failure = exchange.request, exchange.response, exchange.failure
+    yield printable(f"{request.method} {request.url}").replace("\n", "\\n")
+    yield from _headers(request.headers)
+    yield from ("", *_body(b"".join(decoded(request.headers, (request.body,)) or ()), request.body))
+    if response is not None:
+        yield ""
+        yield printable(f"{response.http_version} {response.status} {response.reason}").rstrip().replace("\n", "\\n")
+        yield from _headers(response.headers)
+        yield ""
+        chunks = decoded(response.headers, response.chunks)
+        if len(response.chunks) > 1 and chunks is not None:
+            for number, chunk in enumerate(chunks, 1):
+                at = f" after {response.offsets[number - 1]:.3f} s" if number <= len(response.offsets) else ""
+                yield f"-- chunk {number} of {len(chunks)}, {len(response.chunks[number - 1]):,} bytes{at}"
+                yield from printable(chunk.decode("utf-8", "backslashreplace").rstrip("\n")).split("\n")
+        else:
+            yield from _body(b"".join(chunks or ()), response.body)
+        if not response.complete:
+            yield "-- the client closed the stream before its end"
+    if failure is not None:
+        yield f"-- ended by {printable(f'{failure.kind}: {failure.message}')}"
+
+
+def _headers(headers: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    return (printable(f"{name}: {value}").replace("\n", "\\n") for name, value in headers)
+
+
+def _body(readable: bytes, raw: bytes) -> Iterator[str]:
+    if not raw:
+        yield "-- no body"
+        return
+    value = json_of(readable.strip())
+    if value is not None:
+        yield from printable(json.dumps(value, indent=2, ensure_ascii=False)).split("\n")
+        return
+    try:
+        text = readable.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if text:
+        yield from printable(text.rstrip("\n")).split("\n")
+    else:
+        yield f"-- {len(raw):,} bytes that are not text"
