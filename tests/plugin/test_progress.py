@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pytest_recall.plugin.progress import THREAD
+from pytest_recall.plugin.reporting import THREAD
 from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Project, case, crashing, failing
 
 # `pytester` writes what a run prints to the file `stdout`: an agent sleeps until it reads there what it waits for.

@@ -26,9 +26,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     config = pluginmanager.get_plugin("pytestconfig")
     if pluginmanager.has_plugin("capturemanager") and isinstance(config, pytest.Config) and switch.is_on(config):
         # A conftest file has named us in `pytest_plugins`, too late for the next hook.
-        from pytest_recall.plugin import short_options
+        from pytest_recall.plugin import option_names
 
-        short_options.add(parser, frozenset())
+        option_names.add(parser, frozenset())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -37,9 +37,9 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Add the short options, and send nothing in a replay, from the conftest files on."""
     if switch.is_on(early_config):
-        from pytest_recall.plugin import early, short_options
+        from pytest_recall.plugin import early, option_names
 
-        with short_options.added(early_config, parser, args), early.guarded(early_config):
+        with option_names.added(early_config, parser, args), early.guarded(early_config):
             result = yield
         if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
             from pytest_recall.plugin import unknown
@@ -75,7 +75,7 @@ def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
 def _sentence(error: BaseException) -> str:
     """Return what is shown of an error in place of its traceback; empty if it is none of ours."""
     from pytest_recall.files.errors import MissError
-    from pytest_recall.plugin.short_options import clash_with_conftest
+    from pytest_recall.plugin.option_names import clash_with_conftest
 
     return str(error) if isinstance(error, MissError) else clash_with_conftest(error)
 

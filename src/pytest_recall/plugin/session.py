@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
 
-    from pytest_recall.plugin.breaker import Breaker
     from pytest_recall.plugin.dry import DryRun
-    from pytest_recall.plugin.progress import Ticker
+    from pytest_recall.plugin.limits import Breaker
     from pytest_recall.plugin.recording import Recording
+    from pytest_recall.plugin.reporting import Ticker
     from pytest_recall.trials.concurrency import Loop
     from pytest_recall.trials.record import Record
 
@@ -165,7 +165,7 @@ class Run:
 
     def begin_recording(self, asked: Recording) -> None:
         """Take in how this session records or replays."""
-        from pytest_recall.plugin.breaker import Breaker
+        from pytest_recall.plugin.limits import Breaker
 
         self.recording = asked
         self.breaker = Breaker(self.plan, asked, follows=self.follows)
@@ -269,10 +269,10 @@ class Run:
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""
-        from pytest_recall.plugin import progress
+        from pytest_recall.plugin import reporting
 
         self._watched = True
-        self._ticker = progress.begin(self.config, self.news, case_ids)
+        self._ticker = reporting.begin(self.config, self.news, case_ids)
 
     @property
     def runs(self) -> bool:
