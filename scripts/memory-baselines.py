@@ -25,7 +25,7 @@ from pytest_recall.datasets.datasets_text import SHOWN, table
 from pytest_recall.datasets.membench import MembenchSummary, fold
 from pytest_recall.datasets.membench_run import arguments_of, go_on
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, draw
-from pytest_recall.files.tables import markdown_grid
+from pytest_recall.files.wording import markdown_grid
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure

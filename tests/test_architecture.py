@@ -182,7 +182,7 @@ def test_pytest_stays_in_the_plugin() -> None:
 WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {"cases", "file", "judged", "membench_run", "rows"},
-    "files": {"disk", "eval_directory", "find", "git", "git_changes", "json_lines", "validation"},
+    "files": {"disk", "eval_directory", "find", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
         *("ask", "audit", "calls", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),
@@ -200,12 +200,12 @@ WORLD = {
     },
     "replay": {
         *("budget", "cassette_file", "cassette_library", "clients.httpx_family", "clients.vcr_stubs", "encodings"),
-        *("formats.lore", "formats.vcrpy", "import_hook", "origin", "player", "sockets", "tap", "tape", "threads"),
+        *("formats.lore", "formats.vcrpy", "import_hook", "origin", "player", "tap", "tape"),
         "watch",
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
-        *("ci", "collection", "finish", "join", "links", "near", "plan", "pytest_ini", "report_files", "sources"),
+        *("ci", "collection", "finish", "join", "near", "plan", "report_files", "sources"),
     },
     "schedule": {"backtest", "events_file", "merge_file", "simulate", "state", "state_file"},
     "trials": {"command_cassette", "concurrency", "drive", "journal"},

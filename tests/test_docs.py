@@ -37,8 +37,8 @@ from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.corpus import read_questions
 from pytest_recall.horizon.profile_file import read_profile
+from pytest_recall.metrics.commands import retrieval_json as summary_as_json
 from pytest_recall.metrics.retrieval import METRICS, Retrieval
-from pytest_recall.metrics.retrieval_text import retrieval_json as summary_as_json
 from pytest_recall.metrics.summary import RetrievalFold
 from pytest_recall.plugin import fixtures
 from pytest_recall.results.comparison import compare

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from pytest_recall.metrics.answers import contains, locomo_f1, rouge_l, squad_f1, token_f1
-from pytest_recall.metrics.retrieval_file import read_retrievals
+from pytest_recall.metrics.commands import read_retrievals
 from pytest_recall.metrics.summary import RetrievalFold
 
 PAIRS = 20_000

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files import git_changes
+from pytest_recall.files import git as git_module
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.git_changes import Repository
+from pytest_recall.files.git import Repository
 from tests.helpers.repository import commit, git, write
 
 
@@ -94,7 +94,7 @@ def test_a_git_that_hangs_is_one_sentence(repo: Path, tmp_path: Path, monkeypatc
     program.write_text("#!/bin/sh\nexec sleep 60\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(git_changes, "SECONDS", 0.2)
+    monkeypatch.setattr(git_module, "SECONDS", 0.2)
     with pytest.raises(RecallError, match=r"^git took longer than 0 s for `git rev-parse`$"):
         Repository(repo)
 

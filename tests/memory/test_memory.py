@@ -13,9 +13,8 @@ from pytest_recall.cases.memory_part import Haystack, MemoryFault, MemoryPart, Q
 from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.python_memory import Own
-from pytest_recall.memory.readback import Readback
 from pytest_recall.memory.resolve import resolve
-from pytest_recall.memory.session import Memory
+from pytest_recall.memory.session import Memory, Readback
 from pytest_recall.trials.trial import Passage
 
 FACTS = ["Alice keeps bees", {"id": "car", "text": "Bob's car is red"}]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.memory.readback import Readback, sample, seen
+from pytest_recall.memory.session import Readback, sample, seen
 from pytest_recall.trials.trial import Passage
 
 UNIT = Unit(id="car", content="Bob's car is red, and old")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_recall.metrics.retrieval_text import published_json, table
+from pytest_recall.metrics.commands import published_json, table
 from pytest_recall.metrics.summary import Means, RetrievalResult, RetrievalSummary, summarize
 
 HEAD = """\

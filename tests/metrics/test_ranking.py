@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.ranking import (
+from pytest_recall.metrics.retrieval import (
     all_at_k,
     hit_at_k,
     ndcg_at_k,

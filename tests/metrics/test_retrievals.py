@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics import retrieval_file
+from pytest_recall.metrics import commands
+from pytest_recall.metrics.commands import RetrievalLine, read_retrievals
 from pytest_recall.metrics.retrieval import Retrieval
-from pytest_recall.metrics.retrieval_file import RetrievalLine, read_retrievals
 from tests.helpers.samples import unhurried
 
 GOOD = b'{"id": "a"}\n'
@@ -74,7 +74,7 @@ def test_a_pair_of_escapes_is_a_character() -> None:
 
 
 def test_a_line_without_end_takes_no_more_memory_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieval_file, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(commands, "MAX_LINE", 1 << 20)
     long = b'{"id": "' + b"x" * (3 << 20) + b'"}'
     assert [one.problems for one in read(GOOD + long + b'\n{"id": "z"}\n')] == [
         (),

@@ -15,7 +15,7 @@ import pluggy
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import origin, sockets, watch
+from pytest_recall.replay import origin, watch
 from pytest_recall.replay.player import Player
 
 CONNECTS = "import socket\n\ndef connect(address):\n    return socket.create_connection(address)\n"
@@ -54,7 +54,7 @@ def server() -> Iterator[socket.socket]:
 def player() -> Iterator[Player]:
     """A player that replays, before the clients and the sockets."""
     playing = Player("replay")
-    undo = [*watch.install(playing), *sockets.guard(playing)]
+    undo = [*watch.install(playing), *watch.guard(playing)]
     yield playing
     for back in reversed(undo):
         back()

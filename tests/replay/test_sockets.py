@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import sockets
+from pytest_recall.replay import watch
 from pytest_recall.replay.player import Player
 from tests.replay.test_tape import tape_of
 
@@ -28,7 +28,7 @@ def server() -> Iterator[socket.socket]:
 def player(request: pytest.FixtureRequest) -> Iterator[Player]:
     """A player that replays, with its guard; the parameter is a host that is let alone."""
     playing = Player("replay", {"judge": "live"}, ignored=[getattr(request, "param", "elsewhere")])
-    undo = sockets.guard(playing)
+    undo = watch.guard(playing)
     yield playing
     for back in reversed(undo):
         back()
@@ -108,7 +108,7 @@ def test_afterwards_all_is_as_it_was(monkeypatch: pytest.MonkeyPatch, guarded: b
     else:
         monkeypatch.undo()
     before = dict(vars(socket.socket))
-    undo = sockets.guard(Player("replay"))
+    undo = watch.guard(Player("replay"))
     assert dict(vars(socket.socket)) != before
     for back in reversed(undo):
         back()

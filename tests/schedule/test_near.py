@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.near import NearRequest, parse, touched, unmatched
+from pytest_recall.schedule.selection import NearRequest, parse, touched, unmatched
 
 
 def test_every_form_is_told_from_the_others() -> None:

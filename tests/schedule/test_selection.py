@@ -220,7 +220,7 @@ def test_the_slice_keeps_its_promises(
 PROGRAM = """
 from datetime import date
 from random import Random
-from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.boxes import Row
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.schedule.selection import select
 cases = {f"case-{number}" for number in range(300)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.settings import DEFAULT_RUBRIC
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.schedule_text import table

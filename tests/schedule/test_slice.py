@@ -87,7 +87,7 @@ def test_a_slice_has_its_size_and_a_night_without_one_all_that_is_asked_for(
 
 PROGRAM = """
 from datetime import date, timedelta
-from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.boxes import Row
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.schedule.selection import choose
 cases = {f"case-{number}" for number in range(300)}

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.row import Row
-from pytest_recall.schedule.state_file import parse_state
-from pytest_recall.schedule.state_preamble import HEADER
+from pytest_recall.schedule.state_file import HEADER, parse_state
 from tests.helpers.samples import row, unhurried
 from tests.schedule.state_samples import STATE_NAME as NAME
 from tests.schedule.state_samples import many, problems, written

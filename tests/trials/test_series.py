@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.cases.case import k_of_n
 from pytest_recall.trials.series import Rule, graded, series
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, outcomes, trial, unhurried

@@ -1,9 +1,10 @@
-"""Case: one row of a case file, as people write it."""
+"""The Case: what people write in a case file, validated."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any
@@ -20,7 +21,20 @@ from pydantic import (
 )
 
 from pytest_recall.cases.memory_part import MAX_LIMIT, AskedAt, MemoryPart
-from pytest_recall.cases.repeats import MAX_COUNT, k_of_n
+
+MAX_COUNT = 100
+
+_WRITTEN = re.compile(r"([1-9][0-9]{0,2})of([1-9][0-9]{0,2})")
+
+
+def k_of_n(text: str) -> tuple[int, int]:
+    """Return the numbers of `2of3`. Raises ValueError."""
+    match = _WRITTEN.fullmatch(text)
+    needed, count = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= needed <= count <= MAX_COUNT:
+        raise ValueError(f"write `2of3`: how many of how many, at most {MAX_COUNT}")
+    return needed, count
+
 
 # An id travels through node ids, file names, YAML keys and shells: no spaces, no `::`, no brackets.
 ID_PATTERN = r"^\w[\w.\-/+@=]*(?::[\w.\-/+@=]+)*$"

@@ -15,8 +15,7 @@ from typing import Any
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.importers.carry import ImportOptions, word
-from pytest_recall.cases.importers.import_text import as_json, lines
-from pytest_recall.cases.importers.run import ENDINGS, TOOLS, bring_in, judge_of, put, text_of
+from pytest_recall.cases.importers.run import ENDINGS, TOOLS, as_json, bring_in, judge_of, lines, put, text_of
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, LITERAL, Rubric
 from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless
@@ -26,12 +25,11 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.find import DATASET_FILES, find_case_files, find_files
 from pytest_recall.files.wording import plural
 from pytest_recall.judges.calibration_file import read_calibrations
-from pytest_recall.runs.collection import collection_problems
+from pytest_recall.runs.collection import collection_problems, pytest_ini
 from pytest_recall.runs.context import today_in
-from pytest_recall.runs.pytest_ini import pytest_ini
 from pytest_recall.schedule.merge_file import teach
-from pytest_recall.schedule.near import unmatched
 from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.selection import unmatched
 from pytest_recall.schedule.simulate import World
 from pytest_recall.schedule.simulated import parts
 from pytest_recall.schedule.sizing import LEAST, Proposal, block, proposal, settings
@@ -365,7 +363,7 @@ def _check_near(rubric: Rubric, place: Place, cases: Iterable[Case]) -> None:
     if lost:
         raise RecallError(*(f"{name}: `{tag}` is the tag of no case{nearest(tag, tags)}" for tag in lost))
     # Imported here: most eval sets map nothing, and need no git.
-    from pytest_recall.files.git_changes import Repository
+    from pytest_recall.files.git import Repository
 
     try:
         paths = Repository(place.root).files()

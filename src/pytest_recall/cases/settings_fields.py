@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.cases.case import k_of_n
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import Rate
 from pytest_recall.replay.headers import CREDENTIALS

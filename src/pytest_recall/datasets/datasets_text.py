@@ -15,8 +15,7 @@ from pytest_recall.datasets.membench import (
 )
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.tables import cell, code, grid, markdown_grid
-from pytest_recall.files.wording import listed, p_value, percent, plural
+from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, p_value, percent, plural
 from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.trials import cost_text

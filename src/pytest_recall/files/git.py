@@ -1,10 +1,13 @@
-"""What git knows of a repository: staged versions, committed texts and settings."""
+"""Run git: read files of other commits, find what a change touches, and set up the merge driver."""
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pytest_recall.files.disk import MAX_BYTES
 from pytest_recall.files.errors import RecallError, one_line
 
 NO_GIT = "git: not found; install it, or put it on the PATH"
@@ -96,3 +99,122 @@ def set_setting(folder: Path, name: str, value: str) -> None:
     done = _git(folder, "config", "--local", "--replace-all", name, value)
     if done.returncode:
         raise RecallError(f"git config {name}: not written ({_said(done)})")
+
+
+SECONDS = 30.0
+"""How long one command of git may take."""
+_QUIET = {
+    # Nothing is fetched, asked for or written: not what a partial clone lacks, no password, no index.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_REF_NAME")
+"""Variables in which a build finds the name of its branch, where it has checked out a commit alone."""
+
+
+def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],
+            cwd=folder,
+            env={**environ, **_QUIET},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+    except OSError:
+        return "", ""
+    commit, _, branch = done.stdout.decode("utf-8", "replace").strip().partition("\n")
+    if done.returncode or not commit:
+        return "", ""
+    if branch == "HEAD":
+        branch = next((environ[name] for name in BRANCHES if environ.get(name)), "")
+    return commit, branch
+
+
+class Repository:
+    """The git repository that a folder is in; `top` is its root. Raises RecallError if there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.top = folder
+        self.top = Path(self._line("rev-parse", "--show-toplevel"))
+
+    def base_of(self, refs: Sequence[str]) -> str:
+        """Return the commit at which this checkout left the first of `refs` that is there. Raises RecallError."""
+        found = next((commit for ref in refs if (commit := self._commit(ref))), None)
+        if found is None:
+            raise RecallError(
+                f"`{refs[0]}` is in this clone no commit; correct it or fetch it"
+                " (with actions/checkout: `fetch-depth: 0`)"
+            )
+        done = self._git("merge-base", "--", found, "HEAD")
+        if done.returncode == 1:
+            raise RecallError(
+                f"`{refs[0]}` and HEAD have no commit in common in this clone; fetch more of the history"
+                " (with actions/checkout: `fetch-depth: 0`)"
+            )
+        return self._checked(done).decode().strip()
+
+    def _commit(self, ref: str) -> str:
+        done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return done.stdout.decode().strip() if done.returncode == 0 else ""
+
+    def changed(self, base: str) -> list[str]:
+        """Return the paths, from the root, that differ from the commit `base`: committed, not yet, or untracked.
+
+        A file that was moved is there by its old and by its new name.
+        """
+        differing = self._paths("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", base, "--")
+        return sorted({*differing, *self._paths("ls-files", "-z", "--others", "--exclude-standard")})
+
+    def files(self) -> list[str]:
+        """Return the paths, from the root, of all files but ignored ones."""
+        return self._paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+
+    def text_at(self, commit: str, path: str) -> str | None:
+        """Return the text of the file at `path` in `commit`; None if it was not there, is not text or too large."""
+        name = f"{commit}:{path}"
+        size = self._git("cat-file", "-s", name)
+        if size.returncode or int(size.stdout) > MAX_BYTES:
+            return None
+        try:
+            return self._checked(self._git("cat-file", "blob", name)).decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            return None
+
+    def _paths(self, *command: str) -> list[str]:
+        out = self._checked(self._git(*command))
+        return [os.fsdecode(path) for path in out.split(b"\0") if path]
+
+    def _line(self, *command: str) -> str:
+        return os.fsdecode(self._checked(self._git(*command))).rstrip("\n")
+
+    def _checked(self, done: subprocess.CompletedProcess[bytes]) -> bytes:
+        if done.returncode:
+            said = one_line(done.stderr.decode("utf-8", "replace").removeprefix("fatal: "))
+            raise RecallError(f"git says: {said or f'nothing, and ends with {done.returncode}'}")
+        return done.stdout
+
+    def _git(self, *command: str) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(
+                ["git", "-c", "core.fsmonitor=false", *command],
+                cwd=self.top,
+                env={**os.environ, **_QUIET},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise RecallError("there is no git here, which knows what changed; install it") from None
+        except OSError as error:
+            raise RecallError(f"git cannot be run ({error.strerror})") from None
+        except subprocess.TimeoutExpired:
+            raise RecallError(f"git took longer than {SECONDS:.0f} s for `git {command[0]}`") from None

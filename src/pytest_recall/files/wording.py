@@ -1,9 +1,12 @@
-"""Words for counts, shares and lists in messages."""
+"""Words for counts, shares and lists in messages, and tables for terminals and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+from pytest_recall.files.errors import one_line
 
 if TYPE_CHECKING:
     pass
@@ -29,3 +32,31 @@ def p_value(p: float) -> str:
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~])")
+_LONGEST = 300
+
+
+def cell(text: str) -> str:
+    """Return text from outside as text: no Markdown, no HTML, no mention, one table cell."""
+    plain = one_line(text, _LONGEST).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", plain.replace("@", "@\u200b"))
+
+
+def code(text: str) -> str:
+    """Return an id as code, which keeps every character but the two that would end it."""
+    return "`" + one_line(text, _LONGEST).replace("`", "'").replace("|", "\\|") + "`"
+
+
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table for a terminal."""
+    first, *widths = (max(map(len, column)) for column in zip(head, *rows, strict=True))
+    for row in (head, *rows):
+        yield f"{row[0]:<{first}}  " + "  ".join(f"{text:>{w}}" for text, w in zip(row[1:], widths, strict=True))
+
+
+def markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    lines = [f"| {' | '.join(map(cell, head))} |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return [*lines, *(f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows)]

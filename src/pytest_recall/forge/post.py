@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.tables import code
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import code, plural
 from pytest_recall.forge.client import RefusedError
 from pytest_recall.forge.comment import (
     LIMIT,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pytest_recall.files.tables import cell, grid, markdown_grid
-from pytest_recall.files.wording import listed, plural
+from pytest_recall.files.wording import cell, grid, listed, markdown_grid, plural
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
 from pytest_recall.horizon.statistics import DAYS, FEW, Pairing, PointMeans, RunStatistics

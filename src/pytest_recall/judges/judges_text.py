@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.tables import cell, code
-from pytest_recall.files.wording import percent, plural
+from pytest_recall.files.wording import cell, code, percent, plural
 from pytest_recall.judges.audit import Confusion, Regraded
 from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Panels, Reviews, Share
 from pytest_recall.metrics.intervals import Interval

@@ -11,10 +11,9 @@ from typing import Any
 from pytest_recall.cases.memory_part import Fact, MemoryPart
 from pytest_recall.cli.common import Commands, placeless, print_forms
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.memory.readback import Readback
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.selector import FORMS, OPTIONS
-from pytest_recall.memory.session import Memory
+from pytest_recall.memory.session import Memory, Readback
 from pytest_recall.trials.concurrency import Loop
 
 CHECK = """\

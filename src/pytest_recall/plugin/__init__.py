@@ -42,9 +42,9 @@ def pytest_load_initial_conftests(
         with option_names.added(early_config, parser, args), early.guarded(early_config):
             result = yield
         if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
-            from pytest_recall.plugin import unknown
+            from pytest_recall.plugin import option_names
 
-            unknown.refuse(parser, args)
+            option_names.refuse(parser, args)
         return result
     result = yield
     switch.refuse_options(parser, args)
@@ -191,9 +191,9 @@ class Hooks:
         """Ask a case several times, where one answer does not decide it."""
         if getattr(item, "rule", None) is None or CASE_ID not in item.stash or (self.run and self.run.dry):
             return None
-        from pytest_recall.plugin import repeats
+        from pytest_recall.plugin import trials
 
-        return repeats.run(item, nextitem)
+        return trials.run_series(item, nextitem)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(
@@ -290,9 +290,9 @@ class Hooks:
         """Have a trial without a verdict be an error in JUnit's XML, too."""
         no_verdict = report.when == "call" and report.failed and getattr(report, "recall_error", False)
         if no_verdict and getattr(self.config.option, "xmlpath", None):
-            from pytest_recall.plugin import junit
+            from pytest_recall.plugin import reporting
 
-            junit.as_error(self.config, report)
+            reporting.as_error(self.config, report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         """Show a trial without a verdict as an error, not as a failed case."""

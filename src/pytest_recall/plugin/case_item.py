@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import CaseError, MissError
-from pytest_recall.plugin import baselines, memories, portion, profiles
+from pytest_recall.plugin import baselines, memories, portion
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
@@ -110,7 +110,7 @@ class CaseItem(pytest.Function):
         )
         file = run.plan.files[self.path]
         if not self.arm and file.reason == PROFILE:
-            return profiles.with_points(trial, self._provided)
+            return memories.with_points(trial, self._provided)
         if self.arm or file.reason != DATASET:
             return trial
         return trial._replace(measures=memories.measures(file, trial, fixtures.get("memory")))

@@ -22,8 +22,7 @@ from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
 from pytest_recall.results.sentences import alone_line
 from pytest_recall.runs import finish
-from pytest_recall.runs.ci import append_summary
-from pytest_recall.runs.links import within
+from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.sources import read_cases
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record

@@ -36,10 +36,10 @@ def agent(request: pytest.FixtureRequest, _recall_on: None) -> Callable[[Any], A
     object with `text` and, if there are any, `passages` and `usage`. For a case with
     `turns` it gets the messages so far, each `{"role": ..., "content": ...}`.
     """
-    from pytest_recall.plugin import checks, start
+    from pytest_recall.plugin import collect, start
 
     if start.ensure_run(request.config).plan.context.model is None:
-        pytest.fail(checks.NO_AGENT, pytrace=False)
+        pytest.fail(collect.NO_AGENT, pytrace=False)
     model: Callable[[Any], Any] = request.getfixturevalue("recall_model")
     return model
 

@@ -1,4 +1,4 @@
-"""Breaker: a run asks no more once a provider has kept so many trials in a row from a verdict in the same way.
+"""Stop asking when a provider is down or the budget is spent.
 
 Each process counts the trials that end in it, and the controller of xdist those of all workers; the first to come
 to the limit writes it into a file that the others look for. The cases that are left are not run: nothing is known of
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.files.disk import write_text
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED
+from pytest_recall.plugin.cassettes import Deck
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED, UNPAID
 from pytest_recall.runs.outage import Streak
 from pytest_recall.trials.trial import Outcome
 
@@ -82,3 +83,20 @@ class Breaker:
         if not self._follows:
             with suppress(OSError):
                 self._file.unlink(missing_ok=True)
+
+
+class Purse:
+    """Skips cases once the money is spent: they are not run, and nothing is known of them."""
+
+    def __init__(self, deck: Deck) -> None:
+        self._deck = deck
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Skip the case, before its fixtures can cost anything; one that was begun goes on to its next call."""
+        if CASE_ID not in item.stash or AHEAD in item.stash:
+            return
+        item.stash[UNPAID] = why = self._deck.spent_out
+        if why:
+            item.stash[OUTCOME] = Outcome.SKIPPED
+            pytest.skip(f"not run: {why}")

@@ -1,4 +1,4 @@
-"""Overlap: cases of one file that wait for their answers at once, while pytest takes them one by one.
+"""Run cases of one file at the same time while pytest takes them one by one.
 
 pytest's protocol stays as it is. Before an item has its turn, the ones behind it are begun: their
 fixtures are set up in the main thread, and a thread each asks and judges. At its turn an
@@ -7,26 +7,27 @@ item finds its fixtures there, and `runtest` waits for the trial.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from contextvars import Context, copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down
-from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.pytest_internals import is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
-from pytest_recall.replay import threads
+from pytest_recall.plugin.trials import with_calls
 from pytest_recall.replay.player import CARRIED, LANE, CaseContext
 from pytest_recall.runs.outage import outage_of
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
@@ -117,7 +118,7 @@ class Overlap:
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
-        self._undo = [*threads.carry(*CARRIED, SINK), *steady_environment(config)]
+        self._undo = [*carry(*CARRIED, SINK), *steady_environment(config)]
 
     # Ahead of its turn
 
@@ -357,3 +358,56 @@ def _queued(config: pytest.Config) -> list[int]:
             with lock() as queue:
                 return [place for place in queue if isinstance(place, int)]
     return []
+
+
+Undo = Callable[[], None]
+
+
+def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
+    """Let threads that are started where `first` is set have these variables, and return how to take it back.
+
+    Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
+    it works on, for as long as it does. Other variables stay behind, as without us.
+    """
+    variables = (first, *others)
+    start: Any = threading.Thread.start
+    submit: Any = ThreadPoolExecutor.submit
+
+    @functools.wraps(start)
+    def started(self: threading.Thread) -> None:
+        if first.get() is not None:
+            taken, run = _values(variables), self.run
+
+            def within() -> None:
+                del self.run
+                for variable, value in taken:
+                    variable.set(value)
+                run()
+
+            self.run = within  # type: ignore[method-assign]
+        start(self)
+
+    @functools.wraps(submit)
+    def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        taken = _values(variables)
+
+        def within() -> Any:
+            tokens = [(variable, variable.set(value)) for variable, value in taken]
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                for variable, token in tokens:
+                    variable.reset(token)
+
+        return submit(self, within)
+
+    threading.Thread.start = started  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign, assignment]
+    return [
+        functools.partial(setattr, threading.Thread, "start", start),
+        functools.partial(setattr, ThreadPoolExecutor, "submit", submit),
+    ]
+
+
+def _values(variables: tuple[ContextVar[Any], ...]) -> list[tuple[ContextVar[Any], Any]]:
+    return [(variable, variable.get(None)) for variable in variables]

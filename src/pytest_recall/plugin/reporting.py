@@ -1,4 +1,12 @@
-"""Progress: a line now and then, while cases run, that says how far the run is."""
+"""Print how far a run is, and report a case without a verdict as an error in JUnit's XML.
+
+To pytest an exception in the call phase is a failure. It has a hook for the words of the terminal,
+`pytest_report_teststatus`, and none for this file. What it has noted for the file is corrected here:
+a plugin with a method `node_reporter`, whose `nodes` are the elements of a test case. A pytest of
+another shape writes `<failure>`, as it does for every other test.
+
+What a case is goes along as properties, which pytest writes into the file when the test is over.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +16,19 @@ import threading
 from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import DECK
-from pytest_recall.trials.trial import Trial
+from pytest_recall.results.regressions import cause
+from pytest_recall.trials.trial import Outcome, Trial
+
+if TYPE_CHECKING:
+    from pytest_recall.schedule.row import Row
+    from pytest_recall.trials.trial import Trial
+
 
 THREAD = "recall-progress"
 
@@ -118,3 +132,36 @@ def _terminal() -> IO[str]:
     except (OSError, AttributeError):  # A stream in memory: it is captured by anyone who put it there.
         return sys.stdout
     return open(copy, "w", encoding="utf-8", errors="replace")  # noqa: PTH123
+
+
+_PREFIX = "recall."
+
+
+def describe(item: pytest.Item, trial: Trial, row: Row | None, *, regression: bool) -> None:
+    """Have the element of a test case say what the case is, where its answer came from, and why it may have broken."""
+    told = {
+        "case": trial.case_id,
+        "scenario": trial.scenario,
+        "dimension": trial.dimension,
+        "outcome": trial.outcome.value,
+        "source": trial.source,
+        "box": "" if row is None else str(row.box),
+    }
+    if regression and row is not None and trial.outcome is Outcome.FAILED:
+        found = cause(trial, row)
+        told |= {"cause": f"{found.label}: {found.evidence}"}
+    kept = [(name, value) for name, value in item.user_properties if not name.startswith(_PREFIX)]
+    item.user_properties[:] = [*kept, *((f"{_PREFIX}{name}", value) for name, value in told.items() if value)]
+
+
+def as_error(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Make an error of the failure that was noted for this report, after all others have heard of it."""
+    for plugin in config.pluginmanager.get_plugins():
+        reporter, stats = getattr(plugin, "node_reporter", None), getattr(plugin, "stats", None)
+        if not (callable(reporter) and isinstance(stats, dict) and {"failure", "error"} <= stats.keys()):
+            continue
+        for node in getattr(reporter(report), "nodes", ()):
+            if node.tag == "failure":
+                node.tag = "error"
+                stats["failure"] -= 1
+                stats["error"] += 1

@@ -17,8 +17,7 @@ from pytest_recall.files.disk import LinkError, check_link, prepare_lock
 from pytest_recall.files.find import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.beside import Beside
-from pytest_recall.plugin.failures import Failures
+from pytest_recall.plugin.failures import Beside, Failures
 from pytest_recall.plugin.options import CRASHED, is_worker
 from pytest_recall.plugin.stash import RUN
 from pytest_recall.replay.call import Call
@@ -242,7 +241,7 @@ class Run:
         self.amended = False
         now = datetime.now(UTC)
         artifacts = self.plan.place.artifacts
-        from pytest_recall.files.git_changes import head_of
+        from pytest_recall.files.git import head_of
 
         try:
             if self._kept is not None:

@@ -20,7 +20,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, relative
 from pytest_recall.plugin import files, options
-from pytest_recall.results.headline import headline
+from pytest_recall.results.sentences import headline
 from pytest_recall.runs import finish
 from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import read_journal

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.files.find import find_case_files
-from pytest_recall.plugin import files, misnamed, options
+from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, recording
 from pytest_recall.plugin.stash import DECK, RUN, WATCH
@@ -26,7 +26,7 @@ def start(config: pytest.Config) -> None:
     """Make the run of this session, if there are case files. Raises pytest.UsageError."""
     options.concurrency(config)
     options.progress(config)
-    misnamed.refuse(config)
+    files.refuse(config)
     paths = list(files.case_files(config))
     datasets = list(files.dataset_files(config))
     asked = recording(config)
@@ -65,7 +65,7 @@ def wake(
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_rubric
     from pytest_recall.plugin import baselines, portion
-    from pytest_recall.plugin.profiles import read_source
+    from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.near import sources
     from pytest_recall.runs.plan import check_names, make_plan
@@ -147,7 +147,7 @@ def make_deck(run: Run, asked: Recording) -> Deck:
     if asked.dry:
         deck.let_nothing_out()
     if asked.budget is not None:
-        from pytest_recall.plugin.purse import Purse
+        from pytest_recall.plugin.limits import Purse
 
         deck.limit(asked.budget, asked.ledger)
         run.config.pluginmanager.register(Purse(deck), "recall-purse")

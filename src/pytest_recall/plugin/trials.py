@@ -1,20 +1,25 @@
-"""Trials: from what pytest saw of an item to a Trial on its report."""
+"""Make the Trial of what pytest saw of an item, and one verdict of several trials of one item."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError, one_line
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines, judging, marks
-from pytest_recall.plugin.calls import with_calls
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
+from pytest_recall.plugin.options import AGAIN
+from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     AHEAD,
     CASE_ID,
     DECK,
+    MISSED,
     OUTCOME,
     OUTCOMES,
     RUN,
@@ -25,9 +30,15 @@ from pytest_recall.plugin.stash import (
     UNPAID,
     UNPROVEN,
 )
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.results.standing import informs
 from pytest_recall.runs.outage import Outage, outage_of
+from pytest_recall.trials.conditions import conditions, taped_of, words_of
 from pytest_recall.trials.trial import Outcome, Trial
+
+if TYPE_CHECKING:
+    from pytest_recall.cases.case import Case
+
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
 _TIMEOUT = "Timeout (>"
@@ -107,11 +118,11 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
-        from pytest_recall.plugin import junit
+        from pytest_recall.plugin import reporting
 
         row = run.plan.rows.get(case_id)
         regression = row is not None and not row.failing and row.quarantined is None and not trial.unproven
-        junit.describe(item, trial, row, regression=regression)
+        reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.told(item, call, report)
     elif rule is None and outcome is Outcome.FAILED:
@@ -239,3 +250,154 @@ def _said(error: BaseException) -> str:
     if isinstance(error, RecallError | pytest.fail.Exception):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def with_calls(trial: Trial, item: pytest.Item) -> Trial:
+    """Return the trial with where its answer came from, and the calls that it took."""
+    tape = item.stash.get(TAPE, None)
+    if tape is None or (trial.calls and not tape.made):
+        return trial  # It was asked before the run was cut off, and knows its calls.
+    if tape.mode != "off":
+        trial = _clean(trial, tape.redactor)
+    sources = {made.source for made in tape.made if made.kind != "judge"}
+    if not tape.made and tape.misses:
+        sources = {"replayed"}  # Nothing was sent, and no one has answered live.
+    source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
+    deck = item.config.stash[DECK]
+    read = deck.exchanges_of(tape)
+    trial = trial._replace(source=source, calls=deck.calls_of(read))
+    if not trial.outcome.is_verdict or str(getattr(item, "arm", "")):
+        return trial
+    case = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
+    words = () if case is None else words_of([case.input, case.turns and [turn.user for turn in case.turns]])
+    taped = None if tape.cassette is None or source == "live" else taped_of(tape.cassette.header)
+    rubric = item.config.stash[RUN].plan.rubric
+    return trial._replace(under=str(conditions(trial, deck.prompts_of(read, words), rubric, _own_bars(case), taped)))
+
+
+def _own_bars(case: Case | None) -> list[str]:
+    """Return the judges to whose scores the case itself gives a threshold."""
+    calls = () if case is None else case.judges
+    return [call.name for call in calls if "threshold" in call.arguments or (case and case.threshold is not None)]
+
+
+def _clean(trial: Trial, redactor: Redactor) -> Trial:
+    """Return the trial without secrets: what a cassette must not hold, the journal and the state must not either."""
+    text, answer = redactor.text, trial.answer
+    texts = [trial.error, *(verdict.reason for verdict in trial.verdicts)]
+    votes = [vote for verdict in trial.verdicts if verdict.judgement for vote in verdict.judgement.every]
+    texts += [said for vote in votes for said in (vote.reason, vote.error)]
+    if answer is not None:
+        texts += [answer.text, *(passage.text for passage in answer.passages)]
+    together = "\0".join(texts)
+    if text(together) == together:
+        return trial
+    if answer is not None:
+        passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
+        answer = replace(answer, text=text(answer.text), passages=passages)
+    verdicts = tuple(
+        replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
+        for verdict in trial.verdicts
+    )
+    return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
+
+
+def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
+    """Run the phases of `item` until its rule has a verdict: a protocol of pytest's own kind.
+
+    Every trial has its own fixtures, its own cassette and its own line in the journal. To
+    pytest, all but the last one are nothing yet. Return None where pytest only shows what
+    it would set up.
+    """
+    option = item.config.option
+    if option.setuponly or getattr(option, "setupplan", False):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    rest = item.config.stash[RUN].plan.rest
+    # A series that was cut off goes on where it was.
+    outcomes: list[Outcome] = [] if rest is None else rest.outcomes((item.stash[CASE_ID], item.arm))
+    fails: list[Any] = []
+    item.stash[OUTCOMES] = outcomes
+    item.stash[MISSED] = False
+    try:
+        while _once(item, nextitem, outcomes, fails) is None:
+            renew_request(item)
+        item.config.stash[DECK].forget(item, len(outcomes))
+    finally:
+        del item.stash[OUTCOMES]
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fails: list[Any]) -> Outcome | None:
+    """Run one trial and tell pytest of it; return the verdict, or None if the case has to be asked again."""
+    reports = [_phase(item, "setup")]
+    if reports[0].passed:
+        reports.append(_phase(item, "call"))
+    judged = item.stash[OUTCOME]
+    stops = bool(item.session.shouldstop or item.session.shouldfail)
+    verdict: Outcome | None = item.rule.decided([*outcomes, judged])
+    if verdict is None and stops:
+        verdict = Outcome.ERROR
+    elif verdict is None and UNASKED in item.stash:
+        verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
+    # What is torn down is what the next one does not need: the item's own, if it is the same item again.
+    reports.append(_phase(item, "teardown", nextitem=nextitem if verdict is not None else item.parent))
+    if judged is Outcome.FAILED:
+        fails.append(reports[-2].longrepr)
+    _tell(item, reports[-2], verdict, [*outcomes, judged], fails)
+    for report in reports:
+        # Who counts tests, such as JUnit's XML, is not to hear of the ends of trials that are nothing yet.
+        if verdict is not None or report is reports[-2] or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    outcomes.append(judged)
+    return verdict
+
+
+def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcome], fails: list[Any]) -> None:
+    """Make of the report of a trial what pytest is to know: nothing yet, or what the series came to."""
+    if verdict is None:
+        report.outcome = AGAIN
+        return
+    told = f"{outcomes.count(Outcome.PASSED)} of {len(outcomes)} trials passed ({item.rule})"
+    if verdict is Outcome.PASSED:
+        report.outcome = "passed"
+        report.longrepr = None
+    elif verdict is Outcome.FAILED:
+        report.outcome = "failed"
+        report.recall_error = False
+        report.longrepr = f"{fails[-1]}\n  {told}" if fails else told
+        if not item.arm:
+            set_apart(item, report)
+    elif verdict is Outcome.ERROR and UNASKED in item.stash:
+        report.outcome = "failed"
+        report.recall_error = True
+        report.longrepr = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule}): {item.stash[UNASKED]}"
+    elif outcomes[-1].is_verdict:
+        report.outcome = "failed"
+        report.recall_error = True
+        report.longrepr = f"no verdict: {told}"
+    if item.arm:
+        baselines.settle_series(item, report, verdict)
+
+
+def _phase(item: Any, when: Any, **more: Any) -> Any:
+    """Run one phase of the item and return its report, as pytest does."""
+    hooks: dict[str, Callable[..., Any]] = {
+        "setup": item.ihook.pytest_runtest_setup,
+        "call": item.ihook.pytest_runtest_call,
+        "teardown": item.ihook.pytest_runtest_teardown,
+    }
+    ends: tuple[type[BaseException], ...] = (pytest.exit.Exception,)
+    if not item.config.option.usepdb:
+        ends = (*ends, KeyboardInterrupt)
+    call = pytest.CallInfo.from_call(lambda: hooks[when](item=item, **more), when=when, reraise=ends)
+    report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    expected = (
+        hasattr(report, "wasxfail")
+        or hasattr(report, "recall_arm")
+        or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
+    )
+    if call.excinfo is not None and not expected:
+        item.ihook.pytest_exception_interact(node=item, call=call, report=report)
+    return report

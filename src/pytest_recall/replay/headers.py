@@ -1,4 +1,4 @@
-"""Headers: which ones a call is found again by, and which are stored.
+"""Which headers are kept in a cassette, and which are changed so that no client waits in a replay.
 
 A request is matched by the headers that ask for something: what is to be done, of which version, in which form or
 part. All others tell of the client, the account or the connection, and change with every run.
@@ -185,3 +185,19 @@ def _normal(name: str, value: str) -> str:
 def as_names(names: Iterable[str]) -> frozenset[str]:
     """Return names of headers in lower case."""
     return frozenset(name.strip().lower() for name in names)
+
+
+_WAITS = ("retry-after", "retry-after-ms")
+
+
+def patient(status: int, headers: Headers) -> Headers:
+    """Return `headers` that make no client wait before it tries again: the recording has the next answer already."""
+    if status < 400:
+        return headers
+    kept = tuple((name, value) for name, value in headers if name.lower() not in _WAITS)
+    return (*kept, ("retry-after", "0"), ("retry-after-ms", "1"))
+
+
+def asks_to_wait(headers: Headers) -> bool:
+    """Whether the upstream had named a time to wait: to some clients that alone is a reason to try again."""
+    return any(name.lower() in _WAITS for name, _ in headers)

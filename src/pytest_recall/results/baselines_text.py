@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.tables import cell, code, grid, markdown_grid
-from pytest_recall.files.wording import p_value, plural
+from pytest_recall.files.wording import cell, code, grid, markdown_grid, p_value, plural
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.baselines import Arm, SideBySide, verdicts

@@ -23,8 +23,8 @@ from pytest_recall.results.gates import RUNS, GateStep, gate_to_add, gates_of, s
 from pytest_recall.results.scorecard import blocking
 from pytest_recall.results.standing import Standing
 from pytest_recall.runs import finish
+from pytest_recall.runs.ci import links
 from pytest_recall.runs.context import CommandLine, Context
-from pytest_recall.runs.links import links
 from pytest_recall.runs.sources import read_cases
 from pytest_recall.schedule.policy_commands import count, journals
 from pytest_recall.schedule.state import current

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.tables import cell, code, grid
-from pytest_recall.files.wording import listed, p_value, percent, plural
+from pytest_recall.files.wording import cell, code, grid, listed, p_value, percent, plural
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.results import sentences

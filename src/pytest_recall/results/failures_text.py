@@ -7,13 +7,13 @@ from textwrap import indent
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.results import regressions_text
-from pytest_recall.results.headline import counted
 from pytest_recall.results.page import (
     OPEN,
     TITLES,
     moved,
 )
 from pytest_recall.results.scorecard import CaseResult, Scorecard
+from pytest_recall.results.sentences import counted
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome, Trial
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pytest_recall.files.tables import cell, code
+from pytest_recall.files.wording import cell, code
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
-from pytest_recall.results.headline import counted, counts, pass_rate
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
+from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record

@@ -92,7 +92,7 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
     if (horizon := horizon_page(args, stamp)) is not None:
         return horizon.text, horizon.folder, plural(horizon.questions, "question")
     from pytest_recall.results.report_page.run_page import page
-    from pytest_recall.runs.links import links
+    from pytest_recall.runs.ci import links
     from pytest_recall.runs.report_files import ReportSources, report
 
     place = place_of(args, *args.runs)

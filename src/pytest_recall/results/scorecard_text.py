@@ -14,7 +14,6 @@ from pytest_recall.files.wording import listed
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.failures_text import failed, undecided
-from pytest_recall.results.headline import headline
 from pytest_recall.results.page import (
     COLUMNS,
     MAX_MARKDOWN,
@@ -24,6 +23,7 @@ from pytest_recall.results.page import (
     partial,
 )
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard
+from pytest_recall.results.sentences import headline
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record

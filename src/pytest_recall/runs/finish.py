@@ -16,7 +16,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results import scorecard_text as render
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.runs.links import links
+from pytest_recall.runs.ci import links
 from pytest_recall.schedule.boxes import fold, reset
 from pytest_recall.schedule.events import events_of, quarantine_of
 from pytest_recall.schedule.events_file import event_files, read_events, stem, write_events

@@ -12,12 +12,12 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.find import SUFFIXES
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.schedule.near import OPTION, NearRequest, parse, touched
+from pytest_recall.schedule.selection import OPTION, NearRequest, parse, touched
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Rubric
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.files.git_changes import Repository
+    from pytest_recall.files.git import Repository
     from pytest_recall.runs.context import Context
 
 
@@ -133,7 +133,7 @@ class _Search:
 
     def by_git(self, refs: tuple[str, ...]) -> None:
         """Take in the cases that differ from where this checkout left the first of `refs` that is there."""
-        from pytest_recall.files.git_changes import Repository
+        from pytest_recall.files.git import Repository
 
         repository = Repository(self._plan.place.root)
         base = repository.base_of(refs)

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.filters import Filters
-from pytest_recall.cases.repeats import k_of_n
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import (

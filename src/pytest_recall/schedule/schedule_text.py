@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.tables import grid
-from pytest_recall.files.wording import listed, percent, plural
+from pytest_recall.files.wording import grid, listed, percent, plural
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.boxes import INTERVALS
 from pytest_recall.schedule.forecast import Forecast, without_verdict

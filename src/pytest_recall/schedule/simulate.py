@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
-from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import released, review

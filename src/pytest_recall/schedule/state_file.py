@@ -1,4 +1,4 @@
-"""State file: `eval/recall.yaml`, one key line and one flow line per case.
+"""Read and write `recall.yaml`, row by row, so that an edit changes the lines of its rows and no others.
 
 git needs an unchanged line between two edits to merge them, so that every row stands on
 two lines, sorted by id: neighbours do not conflict, and a run of 25 cases is a diff of 25
@@ -24,24 +24,126 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.boxes import LAST_BOX
 from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Unanswered
-from pytest_recall.schedule.state_preamble import (
-    HEADER,
-    KEYS,
-    PLAIN,
-    VERSION,
-    WORDS,
-    check_count,
-    check_version,
-    count_of,
-    date_of,
-    folded_in,
-    quoted,
-    said_alone,
-    unanswered_in,
-    unquoted,
-    with_written,
-    without_written,
-)
+
+VERSION = 1
+HEADER = f"""\
+# What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
+# `recall status` prints a summary. A case that is gone keeps its row until you delete it.
+version: {VERSION}
+cases:
+"""
+KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
+"""The keys of a state file that this version knows; all others are left alone."""
+PLAIN = r"[A-Za-z][\w./@+-]*"
+"""Text that every reader of YAML takes for itself, but for a few words."""
+WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+"""Those words, in lower case."""
+
+_SAFE = re.compile(PLAIN)
+# What a run writes above the rows; all else that stands there is left alone.
+_WRITTEN = re.compile(r"^(?:rows|unanswered|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
+_ROWS = re.compile(r"^rows: ([0-9]{1,9})\n", re.MULTILINE)
+
+
+def without_written(head: str) -> str:
+    """Return the text above the rows without what runs write there: comments, and keys of other versions."""
+    return _WRITTEN.sub("", head)
+
+
+def said_alone(head: str) -> int | None:
+    """Return how many rows the text above them says that there are, if it says nothing else; None if it does."""
+    said = _ROWS.search(head)
+    return int(said[1]) if said is not None and head.replace(said[0], "", 1) == HEADER else None
+
+
+def check_version(value: Any, text: str, name: str) -> None:
+    if not isinstance(value, dict) or "version" not in value:
+        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
+    version = value["version"]
+    if type(version) is not int or version != VERSION:
+        line = strict_yaml.lines(text, name)[("version",)]
+        raise RecallError(
+            f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
+        )
+
+
+def folded_in(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
+    """Return the names of the event files that are in the state."""
+    names = value.get("folded") or []
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        line = strict_yaml.lines(text, name)[("folded",)]
+        raise RecallError(f"{name}:{line}: folded: must be a list of names; restore the file from git")
+    return tuple(names)
+
+
+def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, Unanswered]:
+    """Return the cases that came to no verdict when they were asked last."""
+    given = value.get("unanswered") or {}
+    try:
+        return {
+            case_id: Unanswered(date_of(one["last_asked"], "last_asked"), count_of(one["days"], "days"))
+            for case_id, one in sorted(given.items())
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        line = strict_yaml.lines(text, name)[("unanswered",)]
+        raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
+
+
+def check_count(said: object, count: int, name: str) -> None:
+    """Raise RecallError if there are fewer rows than the file says; more are those of two branches that git joined."""
+    if said is None:
+        return
+    if type(said) is not int or said < 0:
+        raise RecallError(f"{name}: rows: must be a count, not {said!r}; restore the file from git")
+    if count < said:
+        raise RecallError(
+            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; restore the file from git, or, if"
+            f" you deleted rows, write `rows: {count}`"
+        )
+
+
+def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:
+    """Return the text above the rows with what runs write there."""
+    rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
+    lines = "".join(
+        f"  {quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}}}\n"
+        for case_id, one in sorted(unanswered.items())
+    )
+    names = "".join(f"  - {quoted(one)}\n" for one in folded)
+    return "".join(
+        (
+            f"{rest}rows: {count}\n",
+            f"unanswered:\n{lines}" if lines else "",
+            f"folded:\n{names}" if names else "",
+            "cases:\n",
+        )
+    )
+
+
+def quoted(text: str) -> str:
+    """Return `text` bare where every reader takes it for this text, else in double quotes."""
+    if _SAFE.fullmatch(text) and text.lower() not in WORDS:
+        return text
+    return strict_yaml.flow(text)
+
+
+def unquoted(text: str) -> str:
+    return json.loads(text) if text[0] == '"' else text
+
+
+def count_of(value: object, key: str) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{key}: must be a count, not {value!r}")
+    return value
+
+
+def date_of(value: object, key: str) -> date:
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"{key}: {value!r} is not a date like 2026-01-31") from None
+
 
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(

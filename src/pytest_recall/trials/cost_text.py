@@ -7,8 +7,7 @@ from math import floor, log10
 from typing import Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.tables import cell, grid
-from pytest_recall.files.wording import percent, plural
+from pytest_recall.files.wording import cell, grid, percent, plural
 from pytest_recall.replay.call import Tokens
 from pytest_recall.trials.cost import Amount, Bill, Estimate, Spend, together, total
 

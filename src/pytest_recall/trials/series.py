@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from pytest_recall.cases.case import Case
-from pytest_recall.cases.repeats import k_of_n
+from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
 from pytest_recall.trials.trial import Outcome, Trial
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pytest_recall.cases.case import MAX_COUNT
 from pytest_recall.cases.importers import promptfoo_assertions
 from pytest_recall.cases.importers.carry import Document, Import, ImportedTest, ImportOptions, Node, asked, number, word
 from pytest_recall.cases.importers.promptfoo_assertions import GRADED
-from pytest_recall.cases.repeats import MAX_COUNT
 from pytest_recall.files.errors import RecallError
 
 _ENVIRONMENT = ("sandbox", "files", "setup", "checkpoint")

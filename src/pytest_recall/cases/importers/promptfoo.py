@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_recall.cases.case import MAX_COUNT
 from pytest_recall.cases.importers.carry import (
     MAX_CASES,
     Document,
@@ -34,7 +35,6 @@ from pytest_recall.cases.importers.promptfoo_tests import (
     scenario_tests,
     tests_of,
 )
-from pytest_recall.cases.repeats import MAX_COUNT
 from pytest_recall.files.errors import RecallError
 
 _KNOWN = frozenset({"prompts", "tests", "scenarios", "defaultTest", "description", "evaluateOptions", "$schema"})

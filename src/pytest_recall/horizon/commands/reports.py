@@ -107,7 +107,7 @@ def add_report(commands: Commands) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.horizon import report_text as render
+    from pytest_recall.horizon import report_text
     from pytest_recall.horizon.runs import read_answered
     from pytest_recall.horizon.statistics import pairing, report
 
@@ -115,9 +115,9 @@ def run_report(args: argparse.Namespace) -> int:
     runs = [read_answered(path, str(path)) for path in args.run_dirs]
     reports, pairings = [report(one) for one in runs], [pairing(runs[0], other) for other in runs[1:]]
     if args.json:
-        print(json.dumps(render.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))
+        print(json.dumps(report_text.as_json(reports, pairings, runs), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.lines(reports, pairings, runs, markdown=args.markdown)))
+        print("\n".join(report_text.lines(reports, pairings, runs, markdown=args.markdown)))
     return 0
 
 
@@ -192,7 +192,7 @@ def run_audit(args: argparse.Namespace) -> int:
 def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
     from pytest_recall.files.disk import read_text, write_text
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.horizon import run_text as render
+    from pytest_recall.horizon import run_text
     from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_regrades, write_defects
     from pytest_recall.horizon.regrade import audited
 
@@ -201,25 +201,25 @@ def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
         raise RecallError(f"{args.run_dir / FOLDER}: holds no items; `recall bench audit {args.run_dir}` writes them")
     told = audited(found, read.regrades)
     defects = write_defects(args.run_dir, read.regrades)
-    plain = render.audit_json(told, read.waiting, defects)
+    plain = run_text.audit_json(told, read.waiting, defects)
     write_text(args.run_dir / FOLDER / AUDITED, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
     path = args.run_dir / NOTES
     before = read_text(path, str(path)) if path.is_file() else ""
-    after = render.notes(before, found, told, read.waiting, defects)
+    after = run_text.notes(before, found, told, read.waiting, defects)
     if after != before:
         write_text(path, after)
     if args.json:
         print(json.dumps(plain, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.audit_lines(told, read.waiting, defects)))
+        print("\n".join(run_text.audit_lines(told, read.waiting, defects)))
     if not read.regrades:
         print("recall: no item has a verdict yet", file=sys.stderr)
         return 2
-    if not render.is_done(after):
+    if not run_text.is_done(after):
         print(
             f"recall: {path}: `Analysis` names no cause as file:line yet; a run is done when it does", file=sys.stderr
         )
-    return int(render.escalates(told))
+    return int(run_text.escalates(told))
 
 
 def _check(args: argparse.Namespace) -> None:

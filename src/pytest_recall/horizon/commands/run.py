@@ -169,8 +169,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
 
 
 def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
-    from pytest_recall.horizon.estimate import need_of
-    from pytest_recall.horizon.run_text import preview
+    from pytest_recall.horizon.run_text import need_of, preview
 
     need = need_of(parts)
     if args.json:
@@ -392,7 +391,7 @@ def add_rescore(commands: Commands) -> None:
 def run_rescore(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.horizon import run_text as render
+    from pytest_recall.horizon import run_text
     from pytest_recall.horizon.regrade import rescore
     from pytest_recall.horizon.run_file import read_lines
     from pytest_recall.horizon.runs import read_run
@@ -403,7 +402,7 @@ def run_rescore(args: argparse.Namespace) -> int:
     rescored = rescore(found, [*lines.checkpoints, lines.summary], lines.questions if lines.labelled else None)
     name = str(args.run_dir)
     if args.json:
-        print(json.dumps(render.rescore_json(name, rescored), indent=2, ensure_ascii=False))
+        print(json.dumps(run_text.rescore_json(name, rescored), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.rescore_lines(name, rescored)))
+        print("\n".join(run_text.rescore_lines(name, rescored)))
     return int(bool(rescored.differences))

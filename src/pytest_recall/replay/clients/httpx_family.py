@@ -13,8 +13,8 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from pytest_recall.replay.clients.patience import patient
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
+from pytest_recall.replay.headers import patient
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tap import CallStep, Tap
 

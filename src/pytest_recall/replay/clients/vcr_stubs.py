@@ -38,9 +38,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay.clients.patience import asks_to_wait, patient
 from pytest_recall.replay.exchange import Exchange, Failure, Headers
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
+from pytest_recall.replay.headers import asks_to_wait, patient
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tap import CallStep

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from pytest_recall.files.wording import plural
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
-from pytest_recall.results.headline import counted, counts, pass_rate
 from pytest_recall.results.page import COLUMNS, moved, notes, observed_lines, partial
 from pytest_recall.results.regressions_text import link
 from pytest_recall.results.report import CaseEntry, Report, scores
@@ -17,6 +16,7 @@ from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
 from pytest_recall.results.report_page.frame import document
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind
+from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
