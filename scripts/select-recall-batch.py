@@ -26,8 +26,7 @@ from pathlib import Path
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Artifacts, today_yaml
-from pytest_recall.files.find import find_case_files
+from pytest_recall.files.eval_directory import Artifacts, find_case_files, today_yaml
 from pytest_recall.schedule.boxes import INTERVALS
 from pytest_recall.schedule.selection import choose, remainder
 from pytest_recall.schedule.state_file import read_state

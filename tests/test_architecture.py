@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,11 +41,6 @@ ROOMS = (
     "files",
 )
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
-# Arrows against the order that are still there, each with the reason. None is to be added.
-AGAINST = {
-    # A trial carries the row that it was judged by until the fold looks rows up itself.
-    ("pytest_recall.trials.trial", "schedule"),
-}
 # Two doors: `import pytest_recall` and `python -m pytest_recall`.
 DOORS = {"__init__", "__main__"}
 # What each room may import from outside, beside the standard library.
@@ -148,7 +145,7 @@ def test_imports_go_downwards() -> None:
         for room, _ in within(path)
         if room in RANK and RANK[room] < RANK[own]
     }
-    assert upwards == AGAINST
+    assert upwards == set()
 
 
 def test_shells_do_not_know_each_other() -> None:
@@ -182,7 +179,7 @@ def test_pytest_stays_in_the_plugin() -> None:
 WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {"cases", "file", "judged", "membench_run", "rows"},
-    "files": {"disk", "eval_directory", "find", "git", "json_lines", "validation"},
+    "files": {"disk", "eval_directory", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
         *("ask", "audit", "calls", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),
@@ -205,9 +202,9 @@ WORLD = {
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
-        *("ci", "collection", "finish", "join", "near", "plan", "report_files", "sources"),
+        *("ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
-    "schedule": {"backtest", "events_file", "merge_file", "simulate", "state", "state_file"},
+    "schedule": {"backtest", "merge_file", "simulate", "state", "state_file"},
     "trials": {"command_cassette", "concurrency", "drive", "journal"},
 }
 OUTER = {
@@ -298,6 +295,24 @@ def test_no_ring_of_imports() -> None:
     assert rings(graph) == []
 
 
+# One record
+
+MADE_UP = "schedule"
+"""The room that reviews trials that were never asked: of a simulation, and those that a merge infers from rows."""
+
+
+def test_a_trial_is_put_together_in_one_place() -> None:
+    """What was asked becomes a trial in `trials.execution`, and is read back from a journal in `trials.trial`."""
+    made = {
+        name_of(path).removeprefix("pytest_recall.")
+        for path in MODULES
+        if folder_of(path) != MADE_UP
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Trial"
+    }
+    assert made == {"trials.execution"}
+
+
 # What pytest does not promise
 
 INTERNALS = "pytest_internals"
@@ -339,6 +354,20 @@ def test_one_module_reaches_for_what_pytest_does_not_promise(path: Path) -> None
     else:
         assert reached == set()
         assert not any(name.partition(".")[0] == "_pytest" for name, _ in imports(path))
+
+
+# The way of one case
+
+
+def test_a_case_passes_through_few_files() -> None:
+    """As `docs/architecture.md` tells the way in a dozen steps; the script prints the files."""
+    script = PACKAGE.parents[1] / "scripts" / "trace-case.py"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True)
+    counts = {what: int(count) for what, count in re.findall(r"^one (\w+): (\d+) files$", done.stdout, re.MULTILINE)}
+    assert 10 < counts["case"] <= 20, done.stdout
+    assert 30 < counts["run"] <= 70, done.stdout
 
 
 # What everybody pays

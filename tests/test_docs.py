@@ -46,10 +46,9 @@ from pytest_recall.results.comparison_text import as_json as comparison_as_json
 from pytest_recall.results.scorecard import summarize
 from pytest_recall.results.scorecard_text import as_json
 from pytest_recall.schedule.boxes import INTERVALS
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.record import Header, Record
-from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Row, Trial, Verdict
 from tests.helpers import command as recall
 from tests.helpers.autoload import nursery
 from tests.helpers.museum import endpoint

@@ -8,13 +8,11 @@ from datetime import date, timedelta
 from operator import attrgetter
 
 from pytest_recall.cases.settings import Rubric
-from pytest_recall.schedule.row import Row
-from pytest_recall.schedule.boxes import fold
-from pytest_recall.schedule.events import quarantine_of
+from pytest_recall.schedule.boxes import fold, quarantine_of
 from pytest_recall.schedule.simulate import Policy, Pull, SimulatedVerdict, Simulation, World, day_of
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, Row
 from rehearsal.repository import Repository
 from rehearsal.upstream import SPOILT, Upstream
 

@@ -14,12 +14,11 @@ from datetime import date
 from pathlib import Path
 
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, Row
 
 AGENT = '''\
 """The agent: what the app's prompts make of a model."""

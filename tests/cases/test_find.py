@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files.find import DEFAULT_PATTERNS, find_case_files, find_files, is_case_file, meant_for
+from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, find_case_files, find_files, is_case_file, meant_for
 
 
 def make(root: Path, *names: str) -> None:

@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from pytest_recall.cases.gate import Blocks, Gate
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.results.standing import Standing, informs, loosened, standings
-from pytest_recall.schedule.row import Row
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import TODAY, failing, row, trial, unhurried
 
 CASES = {f"r{n}": ("refunds", "facts") for n in range(8)} | {f"h{n}": ("hours", "tone") for n in range(2)}

@@ -8,8 +8,8 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import State
+from pytest_recall.trials.trial import Row
 from tests.helpers.command import Done, apart
 
 DATE = "2026-03-10"

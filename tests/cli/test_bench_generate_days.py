@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files.find import DATASET_FILES, DEFAULT_PATTERNS, find_case_files
+from pytest_recall.files.eval_directory import DATASET_FILES, DEFAULT_PATTERNS, find_case_files
 from tests.cli.conftest import Recall
 from tests.helpers.stories import fill
 from tests.helpers.writing import Writing, writing

@@ -90,6 +90,7 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
         (["estimate"], ": unknown command `estimate`; it is `recall schedule estimate`"),
         (["cassettes", "shwo", "x"], " cassettes: unknown command `shwo`; did you mean `show`?"),
         (["check", "--fils", "x"], " check: unknown option `--fils`; did you mean `--files`?"),
+        (["status", "p"], " status: unexpected argument `p`"),
         (["status", "--jsno=3"], " status: unknown option `--jsno`; did you mean `--json`?"),
         (["score", "--fail-on", "nevr"], " score: argument --fail-on: 'nevr' is unknown; did you mean `never`?"),
         (

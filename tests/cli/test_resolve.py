@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import read_state
+from pytest_recall.trials.trial import Row
 from tests.cli.conftest import Recall
 from tests.helpers.repository import Repository
 from tests.helpers.samples import TODAY, days, row

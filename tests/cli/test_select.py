@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import State
+from pytest_recall.trials.trial import Row
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, ROWS, TODAY, files, recall, run_evals
 

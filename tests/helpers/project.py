@@ -20,10 +20,10 @@ import pytest
 import pytest_recall
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.eval_directory import Artifacts
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import State, read_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.trial import Row
 from tests.helpers import command
 from tests.helpers.autoload import nursery
 

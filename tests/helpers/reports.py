@@ -12,9 +12,8 @@ from pytest_recall.results.comparison import compare
 from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold
 from pytest_recall.results.scorecard import LastPass, summarize
 from pytest_recall.schedule.forecast import forecast
-from pytest_recall.schedule.row import Row
 from pytest_recall.trials.record import Header, Record
-from pytest_recall.trials.trial import Answer, Judgement, Outcome, Passage, Trial, Verdict, Vote
+from pytest_recall.trials.trial import Answer, Judgement, Outcome, Passage, Row, Trial, Verdict, Vote
 from tests.helpers.samples import FAILED, TODAY, header, trial
 
 JOURNAL = "eval/_artifacts/2026-03-10T120000/trials.jsonl"

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.case import Case
 from pytest_recall.replay.call import KINDS, Call, Tokens
-from pytest_recall.schedule.row import Row
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import (
     Answer,
@@ -23,6 +22,7 @@ from pytest_recall.trials.trial import (
     Outcome,
     Passage,
     Preflight,
+    Row,
     Trial,
     TrialStep,
     Verdict,

@@ -17,15 +17,13 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from pathlib import Path
 
-from pytest_recall.schedule.boxes import fold
-from pytest_recall.schedule.events import quarantine_of
-from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.boxes import fold, quarantine_of
 from pytest_recall.schedule.selection import LONGEST_REST
 from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, Row
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.remotes import clone, git, with_remote
 from tests.helpers.workflow import Job

@@ -6,8 +6,7 @@ import inspect
 
 import pytest
 
-from pytest_recall.judges import on_text
-from pytest_recall.judges.built_in import contains, exact, json_schema, numeric, regex, token_f1
+from pytest_recall.judges.built_in import contains, exact, json_schema, numeric, on_text, regex, token_f1
 from pytest_recall.trials.trial import Answer, Verdict
 from tests.helpers.samples import case
 

@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from pytest_recall.schedule.row import Row
+from pytest_recall.trials.trial import Row
 from tests.helpers.project import ECHOING, IN, WORKERS, case, failing, row, state_yaml
 
 DAY = date(2026, 3, 10)

@@ -6,9 +6,8 @@ from typing import Any
 
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.runs.finish import scorecard
-from pytest_recall.schedule.row import Row
 from pytest_recall.trials.record import Record
-from pytest_recall.trials.trial import Outcome, Trial, Verdict
+from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, failing, header, row, trial
 
 

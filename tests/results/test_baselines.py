@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from pytest_recall.replay.call import Call, Tokens
-from pytest_recall.results import baselines_text
-from pytest_recall.results import scorecard_text as render
+from pytest_recall.results import baselines_text, scorecard_text
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, trial
 from tests.results.runs import run
@@ -25,9 +24,9 @@ def shown(*trials: Trial, **more: Any) -> list[str]:
 def test_without_one_nothing_is_shown() -> None:
     record, card = run([trial("a")], baselines=("raw",))
     assert card.arms is None
-    assert "baselines" not in " ".join(render.terminal(record, card))
-    assert render.as_json(record, card)["baselines"] is None
-    assert "Baselines" not in render.markdown(record, card)
+    assert "baselines" not in " ".join(scorecard_text.terminal(record, card))
+    assert scorecard_text.as_json(record, card)["baselines"] is None
+    assert "Baselines" not in scorecard_text.markdown(record, card)
 
 
 def test_what_is_known_and_what_is_not() -> None:
@@ -61,7 +60,7 @@ def test_errors_are_listed_up_to_a_point() -> None:
 
 def test_nothing_from_outside_formats_the_page() -> None:
     record, card = run([trial("a"), trial("a", ERROR, arm="x|<b>", scenario="s*", error="@all | <i>")])
-    page = render.markdown(record, card)
+    page = scorecard_text.markdown(record, card)
     assert "<b>" not in page.replace("`x\\|<b>`", "")
     assert "<i>" not in page
     assert "| x\\|&lt;b&gt; |" in page
@@ -69,7 +68,7 @@ def test_nothing_from_outside_formats_the_page() -> None:
 
 def test_json_says_null_for_what_nobody_knows() -> None:
     record, card = run([trial("a"), trial("a", ERROR, arm="raw", calls=(CALL._replace(tokens=None, cost=None),))])
-    found = json.loads(json.dumps(render.as_json(record, card)))["baselines"]
+    found = json.loads(json.dumps(scorecard_text.as_json(record, card)))["baselines"]
     assert found["arms"]["raw"] == {
         "counts": {"error": 1},
         "by_scenario": {"": {"error": 1}},

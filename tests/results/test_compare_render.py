@@ -11,7 +11,7 @@ from hypothesis import given
 from pytest_recall.replay.call import Call
 from pytest_recall.results.comparison import Comparison, compare
 from pytest_recall.results.comparison_text import as_json, markdown, terminal
-from pytest_recall.results.failures_text import MAX_TERMINAL
+from pytest_recall.results.scorecard_text import MAX_TERMINAL
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Trial, Verdict
 from tests.helpers.samples import ERROR, FAILED, PASSED, header, some_text, trial, unhurried

@@ -25,6 +25,7 @@ from pytest_recall.trials.conditions import (
     taped_of,
     words_of,
 )
+from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Judgement, Trial, Verdict, Vote
 from tests.helpers.samples import trial, unhurried
 
@@ -122,7 +123,7 @@ def test_words_are_those_of_turns_and_of_mappings() -> None:
 
 def under(given: Trial, rubric: Rubric = DEFAULT_RUBRIC, taped: RecordedAnswer | None = None) -> Conditions:
     """Return the conditions of a trial that sent nothing."""
-    return conditions(given, Prompts(), rubric, (), taped)
+    return conditions(Result.of(given), given.calls, Prompts(), rubric, (), fingerprint=given.fingerprint, taped=taped)
 
 
 def judged(model: str = "m", version: str = "v1", **vote: Any) -> Trial:
@@ -149,7 +150,7 @@ def test_a_threshold_counts_where_the_case_has_none_of_its_own() -> None:
     rubric = Rubric.model_validate({"owner": "us", "thresholds": {"token_f1": 0.5, "other": 0.1}})
     assert under(scored, rubric).threshold
     assert not under(scored).threshold
-    assert not conditions(scored, Prompts(), rubric, ["token_f1"]).threshold
+    assert not conditions(Result.of(scored), (), Prompts(), rubric, ["token_f1"]).threshold
 
 
 def test_a_model_is_who_answered_well_and_trouble_what_was_not_overcome() -> None:

@@ -15,11 +15,9 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.results.gates import gates_of, loosened_gates
 from pytest_recall.results.standing import Standing
 from pytest_recall.runs import finish
-from pytest_recall.schedule.events_file import event_files
-from pytest_recall.schedule.row import Row
-from pytest_recall.schedule.state import compact, current
+from pytest_recall.schedule.state import compact, current, event_files
 from pytest_recall.trials.journal import read_journal
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.repository import Repository
 from tests.helpers.samples import ERROR, FAILED, SKIPPED, TODAY, failing, row, trial
 from tests.runs.folding import journal, remember

@@ -6,8 +6,7 @@ import pytest
 
 from pytest_recall.results.scorecard import summarize
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.schedule.row import Row
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, Row
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, days, failing, row, trial
 
 

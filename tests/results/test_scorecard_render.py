@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.results.failures_text import MAX_TERMINAL
-from pytest_recall.results.scorecard_text import MAX_MARKDOWN, as_json, markdown, terminal
+from pytest_recall.results.scorecard_text import MAX_MARKDOWN, MAX_TERMINAL, as_json, markdown, terminal
 from pytest_recall.trials.trial import Verdict
 from tests.helpers.samples import ERROR, FAILED, PASSED, failing, row, trial
 from tests.results.runs import A_RUN, graded, run, told

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import State, read_state
 from pytest_recall.trials.journal import Journal
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import header
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)

@@ -12,11 +12,10 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal, read_journal
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, Row
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, days, header, row, trial
 from tests.runs.folding import NOON, boxes, journal, remember, rows
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from pytest_recall.cases.filters import Filters
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.runs.context import CommandLine, resolve
+from pytest_recall.runs.context import CommandLine, Filters, resolve
 from pytest_recall.runs.plan import Plan, check_names, make_plan
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Pick
 from pytest_recall.schedule.state_file import State
+from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, days, row
 
 
@@ -75,7 +75,7 @@ ROWS = {
 def test_the_schedule_chooses(place: Place) -> None:
     state_file(place.state, ROWS)
     plan = plan_of(place, [cases_file(place, "a", "b", "c", "d")])
-    assert plan.picks == [Pick("a", "box 1"), Pick("b", "due"), Pick("d", "new")]
+    assert plan.picks == (Pick("a", "box 1"), Pick("b", "due"), Pick("d", "new"))
     assert plan.reasons == {"a": "box 1", "b": "due", "d": "new"}
     assert (plan.scheduled, plan.writes, plan.mode) == (True, True, "pr")
     assert (plan.left.not_due, plan.left.next_due) == (1, TODAY + days(2))
@@ -114,9 +114,9 @@ def test_choosing_from_the_slice_and_more_is_choosing_from_all(place: Place) -> 
     marked = [f"test_{number}" for number in range(20)]
     controller = plan_of(place, [path])
     worker = plan_of(place, [], complete=False)
-    worker.cases = set(ids(controller))
-    controller.choose(marked)
-    worker.choose(marked)
+    worker = replace(worker, cases=frozenset(ids(controller)))
+    controller = controller.choosing(marked)
+    worker = worker.choosing(marked)
     assert worker.picks == controller.picks
     assert worker.reasons == controller.reasons
     assert any(case_id in marked for case_id in ids(worker))
@@ -125,9 +125,9 @@ def test_choosing_from_the_slice_and_more_is_choosing_from_all(place: Place) -> 
 def test_reasons_follow_the_picks(place: Place) -> None:
     plan = plan_of(place, [cases_file(place, "a")])
     assert plan.reasons == {"a": "new"}
-    plan.choose(["b"])
+    plan = plan.choosing(["b"])
     assert plan.reasons == {"a": "new", "b": "new"}
-    plan.restrict(["b"])
+    plan = plan.restricted(["b"])
     assert plan.reasons == {"b": "new"}
 
 
@@ -137,11 +137,11 @@ def test_reasons_follow_the_picks(place: Place) -> None:
 def test_an_explicit_run_takes_what_pytest_leaves(place: Place) -> None:
     state_file(place.state, ROWS)
     plan = plan_of(place, [cases_file(place, "a", "b", "c", "d")], Filters(explicit="-k"))
-    assert plan.picks == [Pick(case_id, "explicit") for case_id in "abcd"]
+    assert list(plan.picks) == [Pick(case_id, "explicit") for case_id in "abcd"]
     assert (plan.scheduled, plan.writes, plan.mode) == (False, False, "explicit")
-    plan.restrict(["c", "a"])
+    plan = plan.restricted(["c", "a"])
     assert ids(plan) == ["a", "c"]
-    plan.choose(["test_x"])
+    plan = plan.choosing(["test_x"])
     assert ids(plan) == ["a", "c", "test_x"]
 
 
@@ -237,7 +237,7 @@ def test_a_second_push_can_run_what_the_first_one_ran(place: Place, tmp_path: Pa
     base = state_file(tmp_path / "main.yaml", ROWS)
     state_file(place.state, {**ROWS, "b": row(4, 4, due=TODAY + days(14)), "d": row(1, 1, due=TODAY + days(1))})
     path = cases_file(place, "a", "b", "c", "d")
-    first = [Pick("a", "box 1"), Pick("b", "due"), Pick("d", "new")]
+    first = (Pick("a", "box 1"), Pick("b", "due"), Pick("d", "new"))
     plan = plan_of(place, [path], base_state=base)
     assert plan.picks == first
     assert plan.rows == ROWS
@@ -263,7 +263,7 @@ def test_a_new_model_is_reported(place: Place) -> None:
     state_file(place.state, {"a": row(4, 4, last_model="m1", due=TODAY + days(9)), "b": row(2, 2, last_model="m2")})
     plan = plan_of(place, [cases_file(place, "a", "b")], model="m2")
     assert (plan.swapped, plan.reset, plan.rows["a"].box) == (1, False, 4)
-    assert plan.picks == [Pick("b", "due")]
+    assert plan.picks == (Pick("b", "due"),)
 
 
 def test_a_new_model_resets_if_told(place: Place) -> None:
@@ -272,7 +272,7 @@ def test_a_new_model_resets_if_told(place: Place) -> None:
     text = path.read_text(encoding="utf-8")
     plan = plan_of(place, [cases_file(place, "a", "b")], model="m2", reset_on_swap=True)
     assert (plan.swapped, plan.reset, plan.rows["a"].box, plan.rows["a"].next_due) == (1, True, 1, TODAY)
-    assert plan.picks == [Pick("a", "box 1"), Pick("b", "due")]
+    assert plan.picks == (Pick("a", "box 1"), Pick("b", "due"))
     assert path.read_text(encoding="utf-8") == text, "a plan writes nothing"
 
 

@@ -15,8 +15,8 @@ from yaml.nodes import ScalarNode
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state_file import State
+from pytest_recall.trials.trial import Row
 from tests.helpers.samples import days, row
 
 PLACE = re.compile(r"cases\.yaml:([1-9][0-9]*): \S")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import DATASET, fold, reset
 from pytest_recall.schedule.events import Apart, Event, Events, events_of, fold_events
-from pytest_recall.schedule.row import Row
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import (
     ERROR,
     FAILED,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.events import Apart, Event, Events
-from pytest_recall.schedule.events_file import event_files, events_text, parse_events, read_events, write_events
+from pytest_recall.schedule.state import event_files, events_text, parse_events, read_events, write_events
 from tests.helpers.samples import FAILED, PASSED, TODAY, dates, maybe_text, some_text, texts, unhurried
 from tests.schedule.state_samples import problem
 

@@ -15,9 +15,8 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.schedule.boxes import fold
 from pytest_recall.schedule.merge_file import resolve, teach
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.state import compact, current
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.repository import Repository
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, row, trial
 from tests.runs.folding import journal, remember

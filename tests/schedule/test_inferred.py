@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import reset
 from pytest_recall.schedule.merge import RowStep, between, last_step, replayed
-from pytest_recall.schedule.row import Row
+from pytest_recall.trials.trial import Row
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, failing, row, rows, trial, unhurried
 from tests.schedule.steps import QUARANTINE, histories, step
 

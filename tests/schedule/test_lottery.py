@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import night, pull_request, ticket
+from pytest_recall.trials.trial import Row
 
 TODAY = date(2026, 3, 2)
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.schedule.boxes import reset, review
 from pytest_recall.schedule.merge import RowStep, merge_row, merge_rows, replayed
-from pytest_recall.schedule.row import Row
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import FAILED, PASSED, TODAY, case_ids, days, row, rows, trial, unhurried
 from tests.schedule.steps import QUARANTINE, histories, step
 

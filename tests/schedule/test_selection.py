@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, MODES, Mode, Rubric
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import select, shuffle_key
+from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, case_ids, dates, days, printed_alike, row, row_maps, unhurried
 
 id_sets = st.sets(case_ids, max_size=40)

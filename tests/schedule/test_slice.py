@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, MODES, Mode, Rubric
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder, select
+from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, case_ids, dates, days, failing, printed_alike, row, row_maps, unhurried
 
 LITERAL = Rubric(owner="x", max_due_cases=8, nightly_max_cases=8, new_traffic_sample=4, box_1_cases=10)

@@ -12,12 +12,10 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.schedule import state
-from pytest_recall.schedule.events_file import event_files
-from pytest_recall.schedule.row import Row
-from pytest_recall.schedule.state import REMEMBERED_DAYS, compact, current
+from pytest_recall.schedule.state import REMEMBERED_DAYS, compact, current, event_files
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.trials.trial import Outcome, Row
 from tests.helpers.samples import FAILED, TODAY, days, header, row, trial
 from tests.runs.folding import NOON, journal, remember
 

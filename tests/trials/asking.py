@@ -10,10 +10,8 @@ import pytest
 
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import CaseError
-from pytest_recall.judges import on_text
-from pytest_recall.judges.built_in import contains, exact, token_f1
-from pytest_recall.trials.execution import run_case
-from pytest_recall.trials.trial import Trial
+from pytest_recall.judges.built_in import contains, exact, on_text, token_f1
+from pytest_recall.trials.execution import Result, run_case
 
 SAID = "One pound a day."
 BUILT_IN = {"exact": on_text(exact), "contains": on_text(contains), "token_f1": on_text(token_f1)}
@@ -38,7 +36,7 @@ def tried(
     agent: Any = says(SAID),  # noqa: B008 - a constant
     thresholds: Mapping[str, float] | None = None,
     **judges: Any,
-) -> Trial:
+) -> Result:
     """Run a case with the built-in judges and those given."""
     return run_case(
         one,

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import RecallError
-from pytest_recall.trials.execution import as_answer, ask, run_case
-from pytest_recall.trials.trial import Answer, Passage, Trial, Verdict
+from pytest_recall.trials.execution import Result, as_answer, ask, run_case
+from pytest_recall.trials.trial import Answer, Passage, Verdict
 from tests.helpers.samples import FAILED, PASSED, case
 from tests.trials.asking import SAID, broken, says, tried, wait
 
@@ -22,18 +22,14 @@ from tests.trials.asking import SAID, broken, says, tried, wait
 
 def test_a_pass() -> None:
     one = case(judges=["exact", {"contains": "pound"}])
-    assert tried(one) == Trial(
-        case_id="late-fee",
+    assert tried(one) == Result(
         outcome=PASSED,
-        scenario="fees",
-        dimension="facts",
         verdicts=(
             Verdict(passed=True, score=1.0, judge="exact"),
             Verdict(passed=True, score=1.0, judge="contains"),
         ),
         answer=Answer(text=SAID),
         seconds=2.5,
-        fingerprint=one.fingerprint,
     )
 
 

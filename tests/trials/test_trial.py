@@ -84,10 +84,6 @@ def test_note_of_a_crash_is_the_error() -> None:
     assert trial(outcome=PASSED, verdicts=(Verdict(passed=True, reason="fine", judge="exact"),)).note == ""
 
 
-def test_the_controller_adds_what_only_it_knows() -> None:
-    assert trial("a", seconds=2.0).at(row(3), 2) == trial("a", seconds=2.0, row=row(3), attempt=2)
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "high"], ids=["nan", "inf", "text"])
 def test_what_was_measured_is_a_number(value: object) -> None:
     plain = {**Trial("a", Outcome.PASSED).to_json(), "measures": {"token_f1": value}}

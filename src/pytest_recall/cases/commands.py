@@ -21,19 +21,18 @@ from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.find import DATASET_FILES, find_case_files, find_files
+from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_case_files, find_files
 from pytest_recall.files.wording import plural
 from pytest_recall.judges.calibration_file import read_calibrations
 from pytest_recall.runs.collection import collection_problems, pytest_ini
 from pytest_recall.runs.context import today_in
 from pytest_recall.schedule.merge_file import teach
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import unmatched
 from pytest_recall.schedule.simulate import World
 from pytest_recall.schedule.simulated import parts
 from pytest_recall.schedule.sizing import LEAST, Proposal, block, proposal, settings
 from pytest_recall.schedule.state import check_dates, current
+from pytest_recall.trials.trial import Row
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {

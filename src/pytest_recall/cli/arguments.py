@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Refuse an option that is not there where the parser of its command still knows the others.
+        """Refuse an unknown option or argument where the parser of its command still knows the others.
 
         A command that takes arguments and gets none prints its help.
         """
@@ -32,8 +32,9 @@ class Parser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         for argument in unknown:
             name = argument.partition("=")[0]
-            if name.startswith("-"):
-                self.error(f"unknown option `{name}`{nearest(name, self._option_string_actions)}")
+            if not name.startswith("-"):
+                self.error(f"unexpected argument `{argument}`")
+            self.error(f"unknown option `{name}`{nearest(name, self._option_string_actions)}")
         return found, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

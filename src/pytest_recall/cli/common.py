@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place, find_place, named_journal
-from pytest_recall.files.find import DEFAULT_PATTERNS, find_case_files
+from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, Place, find_case_files, find_place, named_journal
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
 from pytest_recall.runs.near import NearSources, sources

@@ -25,7 +25,7 @@ from pytest_recall.models.prices import call_of_reply
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.tape import Tape
 from pytest_recall.trials.cost import Spend, spend_of
-from pytest_recall.trials.execution import called
+from pytest_recall.trials.execution import Result, called, with_result
 from pytest_recall.trials.journal import journal_of
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Trial, Verdict
@@ -227,11 +227,11 @@ def _with(trial: Trial, said: _Said, metric: str) -> Trial:
     verdict = said.verdict
     others = tuple(one for one in trial.verdicts if one.panel and one.panel != verdict.panel)
     passed = verdict.passed
-    return trial._replace(
+    result = Result.of(trial)._replace(
         outcome=Outcome.ERROR if passed is None else Outcome.PASSED if passed else Outcome.FAILED,
         verdicts=(*others, verdict),
         measures={**(unjudged(trial).measures or {}), metric: None if passed is None else float(passed)},
         error=said.error,
         stage="judge paper" if said.error else "",
-        calls=said.calls,
     )
+    return with_result(trial, result, said.calls)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pytest_recall.cases.case import Case
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
@@ -31,7 +32,7 @@ from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver
-from pytest_recall.trials.execution import judge_answer, no_verdict, outcome_of, trial_of
+from pytest_recall.trials.execution import Result, RunFacts, TrialCase, judge_answer, make_trial, with_result
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import UNJUDGED, Outcome, Trial, shortened
@@ -196,9 +197,8 @@ def unjudged(trial: Trial) -> Trial:
     """Return the trial without what models have said of its answer: who is asked now decides on that."""
     if not JUDGED.keys() & (trial.measures or {}).keys():
         return trial
-    return trial._replace(
-        measures={name: value for name, value in (trial.measures or {}).items() if name not in JUDGED}
-    )
+    kept = {name: value for name, value in (trial.measures or {}).items() if name not in JUDGED}
+    return with_result(trial, Result.of(trial)._replace(measures=kept))
 
 
 @contextmanager
@@ -228,21 +228,25 @@ def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> T
     A conversation is stored once for its questions. Raises RecallError if the dataset cannot be read any more.
     """
     case = bench.case(entry)
-    facts: dict[str, Any] = {"reason": DATASET, "where": f"{bench.name}:{bench.lines[case.id]}"}
+    run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
+    return make_trial(TrialCase.of(case), _asked(bench, memory, entry, case), run=run)
+
+
+def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case) -> Result:
     try:
         answer = memory.ask(case)
     except CaseError as error:
-        return no_verdict(case, error, **facts)
+        return Result.no_verdict(error)
     measures = bench.measured(entry, answer, whole=memory.whole)
-    seconds = answer.usage["memory_recall_seconds"]
-    known = {**facts, "measures": measures, "seconds": seconds}
+    kept = shortened(answer)
     if measures is None:
-        return trial_of(case, shortened(answer), Outcome.SKIPPED, error=UNJUDGED, **known)
-    try:
-        verdicts = judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing)
-    except CaseError as error:
-        return no_verdict(case, error, shortened(answer), **known)
-    return trial_of(case, shortened(answer), outcome_of(verdicts), verdicts=verdicts, **known)
+        result = Result(Outcome.SKIPPED, kept, error=UNJUDGED)
+    else:
+        try:
+            result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))
+        except CaseError as error:
+            result = Result.no_verdict(error, kept)
+    return result._replace(measures=measures, seconds=answer.usage["memory_recall_seconds"])
 
 
 def _nothing(awaitable: object) -> object:

@@ -19,7 +19,7 @@ from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.forge.push import Remote, push
-from pytest_recall.results import scorecard_text as render
+from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
@@ -147,7 +147,7 @@ def issue(args: argparse.Namespace) -> int:
         gone=frozenset(record.header.orphans) - known,
         troubles=tuple(troubles(record, card, read_rubric(place.rubric, place.name(place.rubric)).no_verdict_allowed)),
     )
-    sheet = post.Posting(args.name, render.markdown(record, card), job.commit, job.url)
+    sheet = post.Posting(args.name, scorecard_text.markdown(record, card), job.commit, job.url)
     news = "".join(
         character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
     )
@@ -285,7 +285,7 @@ def run_merge(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     done = merge(place, args.runs, args.out, datetime.now(UTC))
-    print("\n".join(render.terminal(done.record, done.card)))
+    print("\n".join(scorecard_text.terminal(done.record, done.card)))
     for note in done.notes:
         print(note)
     print(f"details: {place.name(done.folder)}/scorecard.md")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
 from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
@@ -22,8 +21,8 @@ from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.models.model import Ask, Message, Model
 from pytest_recall.schedule.boxes import PROFILE
-from pytest_recall.trials.execution import no_verdict, trial_of
-from pytest_recall.trials.trial import Answer, AtCheckpoint, Passage, Trial, shortened
+from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
+from pytest_recall.trials.trial import Answer, AtCheckpoint, Outcome, Passage, Trial, shortened
 
 _UNFIT = re.compile(r"[^\w.\-/+@=]")
 """What the id of a case has not."""
@@ -62,39 +61,38 @@ class Asker:
             checkpoint=checkpoint.range.label,
         )
         case = case_of(self.persona, question, checkpoint)
-        facts: dict[str, Any] = {
-            "reason": PROFILE,
-            "scenario": self.persona,
-            "checkpoint": AtCheckpoint(checkpoint.range.label, checkpoint.days),
-        }
         with self.about(name_of(question, checkpoint)) as sheet:
+            result = self._asked(question, checkpoint, context)
+            sheet.whole = result.outcome.is_verdict
+            result = result._replace(
+                checkpoint=AtCheckpoint(checkpoint.range.label, checkpoint.days), ended=self.clock()
+            )
+            return make_trial(
+                TrialCase.of(case)._replace(scenario=self.persona),
+                result,
+                CallSummary(source_of(sheet.calls), tuple(sheet.calls)),
+                RunFacts(reason=PROFILE),
+            )
 
-            def ended(trial: Trial) -> Trial:
-                source = source_of(sheet.calls)
-                return trial._replace(**facts, ended=self.clock(), calls=tuple(sheet.calls), source=source)
-
-            def lost(stage: str, error: Exception, answer: Answer | None = None) -> Trial:
-                return ended(no_verdict(case, CaseError(stage, str(error)), answer)._replace(error=told(error)))
-
-            try:
-                found = self.subject.ask(question.question, MAX_LIMIT if self.whole else self.k, context)
-            except CaseError as error:
-                return ended(no_verdict(case, error))
-            facts["seconds"] = round(found.seconds, 6)
-            passages = Answer(text="", passages=found.passages)
-            try:
-                text, by = self._answer(question, found, context)
-            except RecallError as error:
-                return lost("answer", error, shortened(passages))
-            answer = shortened(Answer(text=text, passages=found.passages, by=by))
-            try:
-                judged: JudgedPoints = self.judge.judge(question, text, checkpoint.days)
-            except (RecallError, ValueError) as error:
-                return lost("judge", error, answer)
-            sheet.whole = True
-            points, verdict = judged
-            measures = measures_of_points(points)
-            return ended(trial_of(case, answer, outcome_of(points), verdicts=(verdict,), measures=measures))
+    def _asked(self, question: BenchQuestion, checkpoint: Checkpoint, context: QueryContext) -> Result:
+        try:
+            found = self.subject.ask(question.question, MAX_LIMIT if self.whole else self.k, context)
+        except CaseError as error:
+            return Result.no_verdict(error)
+        seconds = round(found.seconds, 6)
+        try:
+            text, by = self._answer(question, found, context)
+        except RecallError as error:
+            return _lost("answer", error, Answer(text="", passages=found.passages), seconds)
+        answer = Answer(text=text, passages=found.passages, by=by)
+        try:
+            judged: JudgedPoints = self.judge.judge(question, text, checkpoint.days)
+        except (RecallError, ValueError) as error:
+            return _lost("judge", error, answer, seconds)
+        points, verdict = judged
+        return Result(
+            outcome_of(points), shortened(answer), (verdict,), seconds=seconds, measures=measures_of_points(points)
+        )
 
     def _answer(self, question: BenchQuestion, found: MemoryReply, context: QueryContext) -> tuple[str, AnsweredBy]:
         """Return the memory's own answer, or a model's from what it found, or that; and whose it is."""
@@ -103,6 +101,10 @@ class Asker:
         if self.answerer is None:
             return joined(found.passages), "passages"
         return reply_of(self.answerer, asked_with(question.question, found.passages, context)), "model"
+
+
+def _lost(stage: str, error: Exception, answer: Answer, seconds: float) -> Result:
+    return Result(Outcome.ERROR, shortened(answer), error=told(error), stage=stage, seconds=seconds)
 
 
 def name_of(question: BenchQuestion, checkpoint: Checkpoint) -> str:

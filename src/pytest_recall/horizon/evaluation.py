@@ -11,16 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES, BenchQuestion
 from pytest_recall.replay.call import Call
-from pytest_recall.trials.trial import (
-    Answer,
-    AtCheckpoint,
-    Judgement,
-    Outcome,
-    Trial,
-    TrialStep,
-    Verdict,
-    Vote,
-)
+from pytest_recall.trials.execution import CallSummary, Result, TrialCase, make_trial
+from pytest_recall.trials.trial import Answer, AtCheckpoint, Judgement, Outcome, Trial, TrialStep, Verdict, Vote
 
 Failure = Literal["memory", "timeout", "answer", "judge"]
 """Why there are no points: the memory broke, it took too long, the model that answers from what it found could not
@@ -235,18 +227,14 @@ def checkpoint_trial(
         judge=JUDGE,
         judgement=Judgement(votes=votes, appeal=appeal, cause="failed" if appealed else "", context=context),
     )
-    trial = Trial(
-        case_id=question.id if checkpoint is None else f"{checkpoint}/{question.id}",
+    id = question.id if checkpoint is None else f"{checkpoint}/{question.id}"
+    result = Result(
         outcome=outcome_of(points),
-        scenario=persona,
-        dimension=question.category,
-        verdicts=(verdict,),
         answer=Answer(text=answer, by=answered_by),
+        verdicts=(verdict,),
         error=error,
         stage="" if failure is None else _STAGES[failure],
         seconds=seconds,
-        # Of what was asked for it only the sum is known, if that is.
-        calls=(Call("judge", "live", cost=usd),),
         measures=None if points is None else measures_of_points(points),
         ended=timestamp,
         checkpoint=None if checkpoint is None else AtCheckpoint(checkpoint, day),
@@ -255,7 +243,9 @@ def checkpoint_trial(
             *(TrialStep(_TOOL_CALL, call) for call in tool_calls),
         ),
     )
-    return CheckpointTrial(question, trial)
+    # Of what was asked for it only the sum is known, if that is.
+    calls = CallSummary(calls=(Call("judge", "live", cost=usd),))
+    return CheckpointTrial(question, make_trial(TrialCase(id, persona, question.category), result, calls))
 
 
 _FACTS = tuple(name for name in checkpoint_trial.__annotations__ if name != "return")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit
@@ -23,7 +22,8 @@ from pytest_recall.horizon.result import LEXICAL
 from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model import Model
 from pytest_recall.schedule.boxes import PROFILE
-from pytest_recall.trials.trial import ANSWERED, Answer, AtCheckpoint, Trial, Verdict
+from pytest_recall.trials.execution import Result
+from pytest_recall.trials.trial import ANSWERED, Answer, AtCheckpoint, Verdict
 
 
 class ProfileCases:
@@ -139,14 +139,13 @@ class PointsJudge:
         self._points[case.id, answer.text] = points
         return verdict
 
-    def facts(self, trial: Trial) -> dict[str, Any]:
-        """Return what a trial has beside its verdict: the points of its answer as measures, and its checkpoint."""
-        _, checkpoint = self._asked[trial.case_id]
-        points = self._points[trial.case_id, "" if trial.answer is None else trial.answer.text]
-        return {
-            "measures": measures_of_points(points),
-            "checkpoint": AtCheckpoint(checkpoint.range.label, checkpoint.days),
-        }
+    def with_points(self, case_id: str, result: Result) -> Result:
+        """Return the result with the points of its answer as measures, and its checkpoint."""
+        _, checkpoint = self._asked[case_id]
+        points = self._points[case_id, "" if result.answer is None else result.answer.text]
+        return result._replace(
+            measures=measures_of_points(points), checkpoint=AtCheckpoint(checkpoint.range.label, checkpoint.days)
+        )
 
     def ready(self) -> None:
         """Put the known answers to each model, once. Raises RecallError for one that must not judge."""

@@ -27,6 +27,7 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
+from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, Record, Told
 
 Done = dict[tuple[str, str], CheckpointTrial]
@@ -341,4 +342,5 @@ class BenchRun:
 def _lean(one: CheckpointTrial) -> CheckpointTrial:
     """Return the trial without what only the journal keeps."""
     answer = one.trial.answer
-    return replace(one, trial=one.trial._replace(steps=(), answer=answer and replace(answer, passages=())))
+    lean = Result.of(one.trial)._replace(steps=(), answer=answer and replace(answer, passages=()))
+    return replace(one, trial=with_result(one.trial, lean))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import math
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -347,3 +348,25 @@ def benchmark(
 def _decided(score: float, threshold: float, reason: str) -> Verdict:
     passed = score >= threshold
     return Verdict(passed=passed, score=score, reason=reason if passed else f"{reason}, below {threshold:g}")
+
+
+def on_text(check: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Return the judge that gives `check` the answer's text and the case's `expected`.
+
+    A judge is a callable `(answer, case, **arguments)`; `check` is one of the pure
+    functions `(text, expected, **arguments)`. Its arguments stay visible in the signature.
+    """
+    parameters = list(inspect.signature(check).parameters.values())[1:]
+    required = parameters[0].default is inspect.Parameter.empty
+
+    def judge(answer: Answer, case: Case, **arguments: Any) -> Verdict:
+        expected = arguments.pop("expected", case.expected)
+        if expected is None and required:
+            raise ArgumentError("needs `expected`; give it in the case or as an argument")
+        return check(answer.text, expected, **arguments)
+
+    leading = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("answer", "case")]
+    keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    judge.__signature__ = inspect.Signature(leading + keywords)  # type: ignore[attr-defined]
+    judge.__doc__ = check.__doc__
+    return judge

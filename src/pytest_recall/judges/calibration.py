@@ -20,6 +20,7 @@ from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_fields import Bound, JudgeKind
 from pytest_recall.metrics.agreement import Kappa, kappa, percent_agreement
 from pytest_recall.metrics.intervals import Interval, wilson
+from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Preflight, Trial, Vote
 
 
@@ -80,7 +81,7 @@ class Panels(NamedTuple):
         return sum(count for key, count in self.verdicts.items() if key not in self.calibrations)
 
 
-def unproven(trial: Trial, known: Mapping[JudgeKey, Calibration], standard: Standard | None) -> str:
+def unproven(trial: Trial | Result, known: Mapping[JudgeKey, Calibration], standard: Standard | None) -> str:
     """Return why the outcome of `trial` counts for nothing, in words; empty if it counts.
 
     A fail counts as soon as one judge fails the answer that has to be believed; a pass rests on

@@ -141,9 +141,7 @@ def _opinion(one: Opinion) -> dict[str, Any]:
 
 
 def judges_lines(panels: Panels) -> Iterator[str]:
-    """Yield what models judged, a line for each judge and for what happened; nothing if no model did."""
-    if not panels.total:
-        return
+    """Yield what models judged, a line for each judge and for what happened."""
     yield f"judged by models: {plural(panels.total, 'verdict')}, {_uncalibrated(panels)}"
     for key, count in panels.verdicts.items():
         yield f"  {key.judge}, {key.model}, version {key.version}: {count}, {_standing(panels, key)}"
@@ -152,8 +150,6 @@ def judges_lines(panels: Panels) -> Iterator[str]:
 
 def judges_markdown(panels: Panels) -> list[str]:
     """Return the same as lines of Markdown."""
-    if not panels.total:
-        return []
     rows = [
         f"| {cell(key.judge)} | {cell(key.model)} | {cell(key.version)} | {count} | {_standing(panels, key)} |"
         for key, count in panels.verdicts.items()
@@ -169,10 +165,8 @@ def judges_markdown(panels: Panels) -> list[str]:
     ]
 
 
-def judges_json(panels: Panels) -> dict[str, Any] | None:
-    """Return the same as plain JSON types; None if no model judged."""
-    if not panels.total:
-        return None
+def judges_json(panels: Panels) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
     calibrations = panels.calibrations
     return {
         "verdicts": panels.total,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import CaseError
-from pytest_recall.judges import on_text
 from pytest_recall.trials.execution import JudgeFunction, check_arguments, check_threshold, judged
 from pytest_recall.trials.trial import Answer, Verdict
 
@@ -27,20 +26,12 @@ def rehearsal(name: str, rubric: Rubric) -> AnyJudge:
     """
     # Imported as they are needed: most cases have a judge of text, and those that ask models take longer to load.
     match name:
-        case "exact" | "contains" | "regex" | "token_f1":
+        case "exact" | "contains" | "regex" | "token_f1" | "json_schema" | "numeric":
             from pytest_recall.judges import built_in
 
-            return on_text(getattr(built_in, name))
-        case "json_schema":
-            from pytest_recall.judges.built_in import json_schema
-
-            return on_text(json_schema)
-        case "numeric":
-            from pytest_recall.judges.built_in import numeric
-
-            return on_text(numeric)
+            return built_in.on_text(getattr(built_in, name))
         case "similarity":
-            from pytest_recall.judges.built_in import rehearsed
+            from pytest_recall.judges.built_in import on_text, rehearsed
 
             return on_text(rehearsed)
         case "recall_at_k":

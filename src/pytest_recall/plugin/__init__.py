@@ -37,9 +37,9 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Add the short options, and send nothing in a replay, from the conftest files on."""
     if switch.is_on(early_config):
-        from pytest_recall.plugin import early, option_names
+        from pytest_recall.plugin import option_names, recording
 
-        with option_names.added(early_config, parser, args), early.guarded(early_config):
+        with option_names.added(early_config, parser, args), recording.guarded(early_config):
             result = yield
         if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
             from pytest_recall.plugin import option_names
@@ -139,7 +139,7 @@ class Hooks:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Turn a case file into items, one for each chosen case."""
-        from pytest_recall.files.find import SUFFIXES
+        from pytest_recall.files.eval_directory import SUFFIXES
 
         if file_path.suffix not in SUFFIXES:
             return None
@@ -171,7 +171,8 @@ class Hooks:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Write down what this run is going to do."""
         if self.run:
-            from pytest_recall.plugin import options
+            # Imported here, and not within the first case, whose agent may have faked the file system or the clock.
+            from pytest_recall.plugin import options, trials  # noqa: F401
 
             own = (item for item in session.items if CASE_ID in item.stash and not getattr(item, "arm", ""))
             self.run.collected([item.stash[CASE_ID] for item in own])
@@ -276,9 +277,12 @@ class Hooks:
         if self.run:
             self.run.beside.take(report)
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
-            from pytest_recall.plugin.start import ensure_run
+            if self.run is None:
+                from pytest_recall.plugin import start
 
-            ensure_run(self.config).record(report)
+                start.ensure_run(self.config)
+            assert self.run is not None
+            self.run.record(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""

@@ -1,4 +1,4 @@
-"""Set up an item's fixtures before its turn, and keep them until then.
+"""Set up the fixtures of an item before its turn, and keep them until then.
 
 pytest sets up one item at a time. An item that is set up early is taken off its stack of what is set up, and put back
 at its turn; its own fixtures are copies of pytest's definitions, since these hold the values.

@@ -1,4 +1,4 @@
-"""Baselines: which agents a session asks beside the one under test, and what pytest is told of them."""
+"""Ask baselines beside the agent under test, and report what they came to without failing the run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def of_module(module: pytest.Module) -> list[Baseline]:
         try:
             found.append(baseline_of(name, has_fixture=has_fixture, fixtures=_known(module.config)))
         except RecallError as error:
-            run.unknown_baselines.update(dict.fromkeys(error.messages))
+            run.found.unknown_baselines.update(dict.fromkeys(error.messages))
     return found
 
 
@@ -97,7 +97,7 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
             "agent",
             player=config.stash[DECK].player,
             root=run.plan.place.root,
-            say=run.note,
+            say=run.log.note,
             ready=not config.option.collectonly,
         )
         config.add_cleanup(model.close)

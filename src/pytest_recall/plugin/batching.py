@@ -1,4 +1,4 @@
-"""Batching: the calls of this session go through batch APIs, with `--batch`."""
+"""Send the calls of a session through batch APIs, with `--batch`."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def finish(run: Run) -> None:
     if batches is None or run.recording is None:
         return
     batches.close()
-    run.trouble(batches.problems)
+    run.log.trouble(batches.problems)
     if run.follows:
         config.workeroutput["recall_batched"] = dict(batches.tally)  # type: ignore[attr-defined]
         return
     told = batches.tally + config.stash.get(BATCHED, Counter())
     if told:
-        run.note(render.told(told))
+        run.log.note(render.told(told))
     try:
         left = BatchLog(run.plan.place.artifacts.folder, run.recording.run).left()
     except (OSError, RecallError) as error:
-        run.trouble([str(error)])
+        run.log.trouble([str(error)])
         return
     if left:
-        run.note(render.left(left))
+        run.log.note(render.left(left))

@@ -1,4 +1,4 @@
-"""Run one case as an item of pytest: set up its fixtures, ask it, judge it, and show what came of it."""
+"""Run one case as an item of pytest: set up its fixtures, ask the agent, judge the answer, and render a failure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories, portion
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RUN, TAPE, TRIAL
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RESULT, RUN, TAPE
 from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.baselines import Baseline
-from pytest_recall.trials.execution import PREFLIGHT, run_case
+from pytest_recall.trials.execution import PREFLIGHT, Result, run_case
 from pytest_recall.trials.series import rule_of
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -70,26 +70,32 @@ class CaseItem(pytest.Function):
     def runtest(self) -> None:
         """Run the case; raises CaseFailed for a fail and CaseError where there is no verdict."""
         __tracebackhide__ = True
-        if TRIAL in self.stash:
-            del self.stash[TRIAL]
+        if RESULT in self.stash:
+            del self.stash[RESULT]
         ahead = self.stash.get(AHEAD, None)
         try:
-            trial = self.trial() if ahead is None else ahead.trial()
+            result = self.ask() if ahead is None else ahead.result()
         except CaseError as error:
             if error.stage == PREFLIGHT:
                 # A judge that is wrong about what is known would be wrong about the rest as well.
-                self.config.stash[RUN].halt(str(error))
+                self.config.stash[RUN].log.halt(str(error))
                 self.session.shouldstop = str(error)
             raise
-        self.stash[TRIAL] = trial
-        if trial.outcome is Outcome.FAILED:
-            raise CaseFailed(trial.note)
+        self.stash[RESULT] = result
+        if result.outcome is Outcome.FAILED:
+            raise CaseFailed(result.note)
 
-    def trial(self) -> Trial:
+    @property
+    def kept(self) -> Trial | None:
+        """The trial of the case from before the run was cut off; None if it has to be asked."""
+        run: Run = self.config.stash[RUN]
+        return None if self.rule is not None else portion.early(run.plan, self.case.id, self.arm)
+
+    def ask(self) -> Result:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run: Run = self.config.stash[RUN]
-        if (early := portion.early(run.plan, self.case.id, self.arm)) is not None and self.rule is None:
-            return early
+        if (kept := self.kept) is not None:
+            return Result.of(kept)
         fixtures: dict[str, Any] = self.funcargs
         agent: Any = fixtures.get("agent")
         if self.baseline is not None:
@@ -98,22 +104,22 @@ class CaseItem(pytest.Function):
             agent = memories.agent_of(self.config, self.path, self.case, fixtures.get("memory"), agent, self.baseline)
         if run.dry is not None:
             return run.dry.asked(self, agent)
-        trial = run_case(
+        result = run_case(
             self.case,
             agent,
             {call.name: self._judge(call.name) for call in self.case.judges},
             thresholds=run.plan.rubric.thresholds,
-            wait=run.wait,
+            wait=run.loop.wait,
             clock=time.perf_counter,
             ends=(pytest.exit.Exception, MissError),
             asking=self.config.stash[DECK].player.asking,
         )
         file = run.plan.files[self.path]
         if not self.arm and file.reason == PROFILE:
-            return memories.with_points(trial, self._provided)
+            return memories.with_points(result, self.case.id, self._provided)
         if self.arm or file.reason != DATASET:
-            return trial
-        return trial._replace(measures=memories.measures(file, trial, fixtures.get("memory")))
+            return result
+        return result._replace(measures=memories.measures(file, self.case.id, result, fixtures.get("memory")))
 
     @property
     def _provided(self) -> Any:
@@ -133,7 +139,7 @@ class CaseItem(pytest.Function):
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{self.line}"
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            return self._clean("\n".join(_told(where, self.case, self.stash[TRIAL])))
+            return self._clean("\n".join(_told(where, self.case, self.stash[RESULT])))
         if isinstance(error, CaseError):
             if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")
@@ -155,13 +161,13 @@ def _is_ours(error: BaseException) -> bool:
     return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).startswith("pytest_recall.")
 
 
-def _told(where: str, case: Case, trial: Any) -> Iterator[str]:
+def _told(where: str, case: Case, result: Any) -> Iterator[str]:
     asked = case.input if case.turns is None else " / ".join(turn.user for turn in case.turns)
-    yield f"{where}: {trial.note}"
+    yield f"{where}: {result.note}"
     yield f"  asked:    {asked}"
     if case.expected is not None:
         yield f"  expected: {case.expected}"
-    text = trial.answer.text
+    text = result.answer.text
     yield f"  answered: {text if len(text) <= SHOWN else f'{text[:SHOWN]}… ({len(text):,} characters)'}"
 
 

@@ -1,4 +1,4 @@
-"""Cassettes: which recording is open when, and what a test has to answer for when it closes."""
+"""Open and close the cassettes of cases and fixtures, and fail a test that asked for what is not recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, TAPE, TRIAL
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.call import Call, Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
@@ -80,7 +80,8 @@ class Deck:
         self.problems: list[str] = []
         self.differing: set[str] = set()
         self._place = place
-        self._record = "--record" if folder == place.cassettes else f"--record={place.name(folder)}"
+        self._folder_name = place.name(folder)
+        self._record = "--record" if folder == place.cassettes else f"--record={self._folder_name}"
         self._run = run
         self._today = today
         self._max_age = max_age
@@ -245,7 +246,7 @@ class Deck:
         definition.addfinalizer(lambda: self.player.push(tape))
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
-        name = self._place.name(path)
+        name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
         cassette = None
         problems: list[str] = []
         if self.mode != "off":
@@ -359,6 +360,8 @@ class Deck:
 
     def calls_of(self, read: Sequence[tuple[Made, Exchange | None]]) -> tuple[Call, ...]:
         """Return the calls that these were, each with how it ended."""
+        if not read:
+            return ()
         ends = iter(troubles([exchange for _, exchange in read if exchange is not None]))
         calls = []
         for made, exchange in read:
@@ -375,10 +378,10 @@ class Deck:
 
 def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:
     """Return what a recording says of the answer that was made of it; nothing where a test gives none."""
-    trial = item.stash.get(TRIAL, None)
-    if trial is None or trial.answer is None or trial.outcome is not item.stash[OUTCOME]:
+    result = item.stash.get(RESULT, None)
+    if result is None or result.answer is None or result.outcome is not item.stash[OUTCOME]:
         return {}
-    return {"outcome": trial.outcome.value, "answer": kept_answer(tape.redactor.text(trial.answer.text))}
+    return {"outcome": result.outcome.value, "answer": kept_answer(tape.redactor.text(result.answer.text))}
 
 
 def _repeat(item: pytest.Item) -> int:

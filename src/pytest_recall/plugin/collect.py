@@ -22,6 +22,7 @@ from pytest_recall.plugin.pytest_internals import closure_of, fixtures_of
 from pytest_recall.plugin.stash import CASE_ID, RUN
 from pytest_recall.runs.collection import TOLD_IN
 from pytest_recall.runs.plan import check_names
+from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.baselines import Baseline, item_name
 
 if TYPE_CHECKING:
@@ -45,11 +46,9 @@ def case_module(path: Path, parent: pytest.Collector) -> pytest.Collector | None
 
 def _read_bench(config: pytest.Config, path: Path) -> None:
     """Read on a worker which questions of a dataset or a profile there are, as the controller has done."""
-    from pytest_recall.plugin.memories import read_source
 
-    plan = start.ensure_run(config).plan
-    file = plan.files[path] = read_source(config, path, plan.place.name(path))
-    plan.declared.update(file.lines)
+    run = start.ensure_run(config)
+    run.plan = run.plan.with_file(path, memories.read_source(config, path, run.plan.place.name(path)))
 
 
 class CaseModule(pytest.Module):
@@ -65,11 +64,12 @@ class CaseModule(pytest.Module):
         try:
             check_thresholds(run)
             cases, lines = self._chosen(run)
-            self.provided = memories.judges_of(self.config, self.path)
+            if run.plan.files[self.path].reason == PROFILE:
+                self.provided = memories.judges_of(self.config, self.path)
         except RecallError as error:
             raise self.CollectError("\n".join(error.messages)) from None
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
-        asked = (None, *baselines.of_module(self))
+        asked = (None, *(baselines.of_module(self) if run.plan.baselines else ()))
         found = Checks(run, self.path, self.provided)
         for case in cases:
             for baseline in asked:
@@ -112,8 +112,8 @@ class CaseModule(pytest.Module):
         file = plan.files.get(self.path)
         if file is None:
             # On a worker, or where another plugin leads pytest to files of its own.
-            file = plan.files[self.path] = CaseFile(self.path, plan.place.name(self.path))
-            plan.declared.update(file.lines)
+            file = CaseFile(self.path, plan.place.name(self.path))
+            run.plan = plan = plan.with_file(self.path, file)
         if plan.rest is None and (run.waits or (not plan.scheduled and plan.wanted.narrows)):
             wanted = plan.wanted
             return [case for case in file.cases() if wanted.keeps(case.scenario, case.dimension)], file.lines
@@ -174,9 +174,9 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     run = start.ensure_run(config)
     if by_place:
-        run.note(marks.by_place_line([*by_place], [name for names in by_place.values() for name in names]))
-    if run.unknown_baselines:
-        raise RecallError(*run.unknown_baselines)
+        run.log.note(marks.by_place_line([*by_place], [name for names in by_place.values() for name in names]))
+    if run.found.unknown_baselines:
+        raise RecallError(*run.found.unknown_baselines)
     both = late.keys() & {case_id for file in run.plan.files.values() for case_id in file.lines}
     if both:
         raise RecallError(
@@ -185,7 +185,7 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
     check_names(run.plan, late)
     plan = run.plan
     if late or run.waits:
-        run.nodes = nodes
+        run.found.nodes = nodes
         run.choose_from([*rows, *late], late)
     elif plan.shard is None and plan.rest is None:
         return

@@ -1,4 +1,4 @@
-"""Dry run: which cases would ask their models something else than is recorded; nothing is sent, judged or written."""
+"""Find the cases that would send other requests than are recorded; nothing is sent, judged or written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.plugin.stash import DECK, OUTCOME, RUN, TAPE
-from pytest_recall.trials.execution import ask
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.execution import Result, ask
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.runs.plan import Plan
@@ -56,12 +56,12 @@ class DryRun:
     def __init__(self) -> None:
         self._found: dict[str, tuple[str, str]] = {}
 
-    def asked(self, item: Any, agent: Any) -> Trial:
-        """Ask the agent as a run would, and no judge; that the trial has passed says nothing. Raises CaseError."""
+    def asked(self, item: Any, agent: Any) -> Result:
+        """Ask the agent as a run would, and no judge; that it has passed says nothing. Raises CaseError."""
         config, case = item.config, item.case
         with config.stash[DECK].player.asking("agent"):
-            answer = ask(case, agent, config.stash[RUN].wait, (pytest.exit.Exception, MissError))
-        return Trial(case.id, Outcome.PASSED, scenario=case.scenario, dimension=case.dimension, answer=answer)
+            answer = ask(case, agent, config.stash[RUN].loop.wait, (pytest.exit.Exception, MissError))
+        return Result(Outcome.PASSED, answer)
 
     def take(self, case_id: str, state: str, why: str) -> None:
         """Take in what a case has asked; `why` is what is unknown about it."""

@@ -1,4 +1,4 @@
-"""Ending: what happens at the end of a session: the state, the scorecard, and what is said of both."""
+"""End a session: write the state and the scorecard, set the exit code, and print the summary."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +18,13 @@ from pytest_recall.files.wording import plural
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import DECK
 from pytest_recall.replay.call import Call
-from pytest_recall.results import scorecard_text as render
+from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
 from pytest_recall.results.sentences import alone_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
-from pytest_recall.runs.sources import read_cases
+from pytest_recall.runs.plan import read_cases
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
 
@@ -53,20 +54,21 @@ class Ending:
             return
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
-        if run.refused or run.halted:
+        if run.log.refused or run.log.halted:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
         self._tell_of_the_budget(session)
         self._tell_how_to_go_on(session)
-        if run.judged == {False} and (idle := judging.idle_line(run.config)):
-            run.note(idle)
+        option = run.config.option
+        if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
+            run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
-        run.problems += dict.fromkeys(self._deck_problems())
-        run.calls += self._deck_calls()
-        if run.dry is not None and not run.refused and not run.config.option.collectonly:
+        run.log.problems += dict.fromkeys(self._deck_problems())
+        run.money.calls += self._deck_calls()
+        if run.dry is not None and not run.log.refused and not run.config.option.collectonly:
             try:
                 run.dry.write(run.plan)
             except OSError as error:
-                run.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
+                run.log.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
             return
         folder = run.journal.folder
@@ -83,12 +85,12 @@ class Ending:
             if run.amended and run.plan.rest is None:
                 run.journal.amend(header)
                 run.plan.place.artifacts.write("today.yaml", run.plan.today())
-            if run.calls:
-                run.journal.spent(run.calls)
+            if run.money.calls:
+                run.journal.spent(run.money.calls)
             run.journal.end(int(session.exitstatus), why, run.beside.failed())
         except OSError as error:
-            run.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
-        calls = (*(run.before.calls if run.before else ()), *run.calls)
+            run.log.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
+        calls = (*(run.before.calls if run.before else ()), *run.money.calls)
         seconds = run.journal.seconds if run.before is None else None
         self._record = Record(
             header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, tuple(run.beside.failed())
@@ -100,8 +102,8 @@ class Ending:
         if self._card is not None and self._card.datasets:
             from pytest_recall.plugin.memories import missing_metrics
 
-            run.notes += missing_metrics(run.plan.files.values(), self._card.datasets)
-        if run.problems and session.exitstatus == pytest.ExitCode.OK:
+            run.log.notes += missing_metrics(run.plan.files.values(), self._card.datasets)
+        if run.log.problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _look_for_moved(self) -> None:
@@ -112,7 +114,7 @@ class Ending:
         if gone and news and run.plan.rest is None:
             from pytest_recall.schedule.merge import moved
 
-            run.plan.moved = tuple(moved(run.plan.rows, gone, news))
+            run.plan = replace(run.plan, moved=tuple(moved(run.plan.rows, gone, news)))
             run.amended |= bool(run.plan.moved)
 
     def _report(self) -> None:
@@ -124,10 +126,10 @@ class Ending:
         found = {
             **run.findings(),
             "problems": self._deck_problems(),
-            "notes": run.notes,
-            "halted": run.halted,
+            "notes": run.log.notes,
+            "halted": run.log.halted,
             "calls": [call.to_json() for call in self._deck_calls()],
-            "alone": run.alone,
+            "alone": run.money.alone,
             "judged": sorted(run.judged),
         }
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
@@ -139,9 +141,9 @@ class Ending:
         if meter is None:
             return
         why = meter.closed()
-        unpaid = self._run.unpaid
+        unpaid = self._run.money.unpaid
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
-        self._run.note(budget_line(meter.budget, *meter.sums(), why, left))
+        self._run.log.note(budget_line(meter.budget, *meter.sums(), why, left))
         if unpaid and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
@@ -152,13 +154,13 @@ class Ending:
         if run.breaker is not None:
             run.breaker.close()
         self._outage = outages.pop("", "")
-        run.note(*outages.values())
+        run.log.note(*outages.values())
         if self._outage and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
-        stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.unpaid
-        if run.journal is not None and (self._outage or outages or stopped) and not run.refused:
+        stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.money.unpaid
+        if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             first = "" if stopped else "once that is put right, "
-            run.note(f"to go on: {first}the same command with --recall-resume asks what has no verdict yet")
+            run.log.note(f"to go on: {first}the same command with --recall-resume asks what has no verdict yet")
 
     def _deck_problems(self) -> list[str]:
         deck = self._run.config.stash.get(DECK, None)
@@ -178,10 +180,10 @@ class Ending:
         run = self._run
         deck = run.config.stash.get(DECK, None)
         meter = deck.player.meter if deck is not None else None
-        if self._outage and not run.halted:
+        if self._outage and not run.log.halted:
             return self._outage
-        if run.halted or (run.unpaid and meter is not None):
-            return run.halted or (meter.closed() if meter is not None else "")
+        if run.log.halted or (run.money.unpaid and meter is not None):
+            return run.log.halted or (meter.closed() if meter is not None else "")
         told = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
         return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
@@ -198,7 +200,7 @@ class Ending:
             changed = finish.apply(self._run.plan.place, folder, record) or {}
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
-            self._run.problems.append(
+            self._run.log.problems.append(
                 f"{name}: not written ({error}); correct that, then `recall state apply {folder.name}`"
             )
 
@@ -211,59 +213,59 @@ class Ending:
 
         files = [file for file in plan.files.values() if not file.reason]
         cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
-        return gates_of(record, plan.rubric, {**cases, **self._run.late}, plan.rows)
+        return gates_of(record, plan.rubric, {**cases, **self._run.found.late}, plan.rows)
 
     def _write_scorecard(self, folder: Path, record: Record, gates: tuple[Standing, ...]) -> None:
         try:
             self._card = finish.scorecard(record, self._run.plan.place)
         except RecallError as error:
-            self._run.problems += error.messages
+            self._run.log.problems += error.messages
             self._card = finish.scorecard(record)
         self._card = finish.with_gates(self._card, self._run.plan.place, gates, self._run.plan.rubric)
         try:
             page = finish.write_scorecard(self._run.plan.place, folder, record, self._card)
         except OSError as error:
-            self._run.problems.append(f"scorecard: not written ({error.strerror})")
+            self._run.log.problems.append(f"scorecard: not written ({error.strerror})")
             return
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             try:
                 append_summary(Path(summary), page)
             except OSError as error:
-                self._run.problems.append(f"GITHUB_STEP_SUMMARY: not written ({error.strerror})")
+                self._run.log.problems.append(f"GITHUB_STEP_SUMMARY: not written ({error.strerror})")
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
         """Print the scorecard, and what could not be written in red."""
-        for error in self._run.refused:
+        for error in self._run.log.refused:
             reporter.line(f"ERROR: {error}", red=True)
-        if self._run.dry is not None and not self._run.refused and not self._run.config.option.collectonly:
+        if self._run.dry is not None and not self._run.log.refused and not self._run.config.option.collectonly:
             self._summary_of_dry_run(reporter)
-        if self._record is None or self._card is None or self._run.refused:
+        if self._record is None or self._card is None or self._run.log.refused:
             return
         verbosity = reporter.config.get_verbosity()
         reporter.section("recall scorecard")
         shown = self._run.failures.shown(reporter)
-        first, *rest = render.terminal(self._record, self._card, verbosity, shown, self._list_command)
+        first, *rest = scorecard_text.terminal(self._record, self._card, verbosity, shown, self._list_command)
         reporter.line(first, bold=True, red=bool(self._record.exit_code), green=not self._record.exit_code)
         for line in rest:
             reporter.line(line)
         if verbosity > -2 and self._state_line:
             reporter.line(self._state_line)
-        if verbosity >= 0 and self._run.alone:
-            reporter.line(alone_line(self._run.alone))
+        if verbosity >= 0 and self._run.money.alone:
+            reporter.line(alone_line(self._run.money.alone))
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         if os.environ.get("GITHUB_ACTIONS") == "true":
             for line in commands(self._card, within(os.environ, self._run.plan.place.root)):
                 reporter.line(line)
-        for note in self._run.notes:
+        for note in self._run.log.notes:
             reporter.line(note)
-        for problem in self._run.problems:
+        for problem in self._run.log.problems:
             reporter.line(problem, red=True)
 
     @contextmanager
     def alone(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
         """Have the scorecard alone show the cases that failed, where there is one."""
-        with nullcontext() if self._card is None or self._run.refused else self._run.failures.left_out(reporter):
+        with nullcontext() if self._card is None or self._run.log.refused else self._run.failures.left_out(reporter):
             yield
 
     @property
@@ -278,5 +280,5 @@ class Ending:
         reporter.section("recall dry run")
         for line in self._run.dry.lines(self._run.plan):
             reporter.line(line)
-        for problem in self._run.problems:
+        for problem in self._run.log.problems:
             reporter.line(problem, red=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files import find
-from pytest_recall.files.find import DATASET_FILES, PROFILE_FILES, find_case_files, find_files, meant_for
+from pytest_recall.files import eval_directory
+from pytest_recall.files.eval_directory import DATASET_FILES, PROFILE_FILES, find_case_files, find_files, meant_for
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import FOREIGN
 from pytest_recall.plugin.switch import RUBRIC
@@ -59,7 +59,7 @@ def owners(config: pytest.Config) -> list[Path]:
 
 def is_case_file(config: pytest.Config, path: Path) -> bool:
     """Whether the file at `path` is called like a case file, and is one of this project's."""
-    return find.is_case_file(path, options.patterns(config)) and is_own(config, path)
+    return eval_directory.is_case_file(path, options.patterns(config)) and is_own(config, path)
 
 
 def is_own(config: pytest.Config, path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Fixtures: the default agent, the built-in judges, and the case that is running.
+"""Define the fixtures: the default agent, the built-in judges, and the case that is running.
 
 `pytest --fixtures` prints these docstrings; they are the reference of the judges. A team
 adds a judge by writing a fixture `judge_<name>`, and replaces one by overriding it.
@@ -138,9 +138,9 @@ def judge_exact() -> Judge:
 
     `judges: [exact]` or `{exact: {ignore_case: true}}`.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.exact)
+    return built_in.on_text(built_in.exact)
 
 
 @pytest.fixture(scope="session")
@@ -150,9 +150,9 @@ def judge_contains() -> Judge:
     `judges: [contains]`, `{contains: [text, text]}`, or `{contains: {any: true, ignore_case: false, absent: [text]}}`:
     `any` asks for one text of the list only, `absent` lists what must not occur.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.contains)
+    return built_in.on_text(built_in.contains)
 
 
 @pytest.fixture(scope="session")
@@ -161,9 +161,9 @@ def judge_regex() -> Judge:
 
     `{regex: '\\bID-\\d+'}` or `{regex: {ignore_case: true, full: true}}`: `full` asks for the whole answer.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.regex)
+    return built_in.on_text(built_in.regex)
 
 
 @pytest.fixture(scope="session")
@@ -172,9 +172,9 @@ def judge_json_schema() -> Judge:
 
     `{json_schema: {schema: {type: object, required: [id]}}}`. Needs `pytest-recall[jsonschema]`.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.json_schema)
+    return built_in.on_text(built_in.json_schema)
 
 
 @pytest.fixture(scope="session")
@@ -184,9 +184,9 @@ def judge_numeric() -> Judge:
     `judges: [numeric]` or `{numeric: {tolerance: 0.5, relative: 0.01, pick: last}}`, where `pick` is `any`,
     `first` or `last`.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.numeric)
+    return built_in.on_text(built_in.numeric)
 
 
 @pytest.fixture(scope="session")
@@ -195,9 +195,9 @@ def judge_token_f1() -> Judge:
 
     `{token_f1: {threshold: 0.6}}`; without one, the case's `threshold`, then the rubric's, then 0.5 decides.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.token_f1)
+    return built_in.on_text(built_in.token_f1)
 
 
 @pytest.fixture(scope="session")
@@ -206,9 +206,9 @@ def judge_similarity() -> Judge:
 
     `{similarity: {threshold: 0.6}}`; without one, as for token_f1. Needs `pytest-recall[similarity]`.
     """
-    from pytest_recall.judges import built_in, on_text
+    from pytest_recall.judges import built_in
 
-    return on_text(built_in.similarity)
+    return built_in.on_text(built_in.similarity)
 
 
 @pytest.fixture(scope="session")

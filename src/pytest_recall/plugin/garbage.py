@@ -1,4 +1,4 @@
-"""Garbage: keep Python's collector from walking, again and again, over what stays to the end.
+"""Keep Python's garbage collector from walking again and again over objects that stay to the end.
 
 Reading cases and collecting items makes many objects and leaves hardly any behind. As a
 session ends pytest has the collector walk over all of them twice, and the interpreter twice

@@ -1,4 +1,4 @@
-"""Header: what a run says of itself before its first item."""
+"""Print the header of a run: the slice, how calls are recorded or replayed, and who is asked."""
 
 from __future__ import annotations
 

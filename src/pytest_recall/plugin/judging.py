@@ -1,4 +1,4 @@
-"""Judging: the models that judge in this session, and the fixtures' judges over them."""
+"""Provide the models that judge in a session, and the judge fixtures that ask them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pytest_recall.judges.calibration import standard_of
 from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, DECK, PANEL
 from pytest_recall.replay import tape
+from pytest_recall.trials.execution import Result
 
 if TYPE_CHECKING:
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.judges.model_judges import ModelJudge
     from pytest_recall.judges.panel import Panel
-    from pytest_recall.trials.trial import Trial
 
 KINDS = get_args(JudgeKind)
 
@@ -70,7 +70,7 @@ def _panel(config: pytest.Config) -> Panel:
         plan.place.name(plan.place.rubric),
         plan.context.seed,
         lambda selector: model_of(
-            selector, "judge", player=player, root=plan.place.root, say=run.note, ready=not option.collectonly
+            selector, "judge", player=player, root=plan.place.root, say=run.log.note, ready=not option.collectonly
         ),
     )
 
@@ -82,11 +82,11 @@ def asks_models(items: Iterable[pytest.Item]) -> bool:
 
 
 def idle_line(config: pytest.Config) -> str:
-    """Return which models the command line names in vain, if no case asks any; empty if it names none."""
+    """Return that the models which the command line names have no effect, since no case asks any."""
     option = config.option
     given = (("--judge", option.recall_judge), ("--appellate-judge", option.recall_appellate_judge))
     told = " and ".join(name for name, value in given if value)
-    return f"{told} had no effect: no case of this run asks a model to judge" if told else ""
+    return f"{told} had no effect: no case of this run asks a model to judge"
 
 
 def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
@@ -102,11 +102,9 @@ def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
     return found
 
 
-def with_standing(config: pytest.Config, trial: Trial) -> Trial:
-    """Return the trial with why its outcome counts for nothing, if a judge falls short of what the rubric asks for."""
-    if not any(verdict.judgement for verdict in trial.verdicts):
-        return trial
-    from pytest_recall.judges.calibration import unproven
+def unproven(config: pytest.Config, result: Result) -> str:
+    """Return why an outcome counts for nothing: a judge falls short of what the rubric asks for. Empty if it counts."""
+    from pytest_recall.judges import calibration
 
     standard = standard_of(run_of(config).plan.rubric)
-    return trial._replace(unproven=unproven(trial, calibrations_of(config), standard))
+    return calibration.unproven(result, calibrations_of(config), standard)

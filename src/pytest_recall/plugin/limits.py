@@ -21,17 +21,16 @@ from pytest_recall.runs.outage import Streak
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.plugin.recording import Recording
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.runs.outage import Outage
-    from pytest_recall.runs.plan import Plan
 
 
 class Breaker:
     """What is asked no more in this run: the agent under test, under an empty name, or a baseline by its own."""
 
-    def __init__(self, plan: Plan, asked: Recording, *, follows: bool) -> None:
-        self._limit = None if asked.mode == "replay" else plan.rubric.outage_limit
-        self._file = plan.place.artifacts.folder / f".outage-{asked.run}"
+    def __init__(self, place: Place, run: str, limit: int, *, follows: bool) -> None:
+        self._limit = limit
+        self._file = place.artifacts.folder / f".outage-{run}"
         self._follows = follows
         self._streaks: dict[str, Streak] = {}
         self._why: dict[str, str] = {}
@@ -53,8 +52,6 @@ class Breaker:
 
     def closed(self, arm: str) -> str:
         """Return why the agent under test, or a baseline, is not asked any more; empty if it is."""
-        if self._limit is None:
-            return ""
         if arm not in self._why and self._file.exists():
             with suppress(OSError, ValueError), self._lock:
                 self._why.update(json.loads(self._file.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Marks: which tests are cases by `@pytest.mark.recall`, under which ids, and by what a renamed one is known."""
+"""Find the tests with `@pytest.mark.recall`, their case ids, and what a renamed test is recognised by."""
 
 from __future__ import annotations
 

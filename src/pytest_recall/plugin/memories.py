@@ -13,6 +13,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import DECK, MODELS_OF_FILES, RUN
+from pytest_recall.trials.execution import Result
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from pytest_recall.models.model import Model
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.call import Kind
-    from pytest_recall.runs.sources import Source
+    from pytest_recall.runs.plan import Source
     from pytest_recall.trials.baselines import Baseline
-    from pytest_recall.trials.trial import Answer, Trial
+    from pytest_recall.trials.trial import Answer
 
 
 ENDS = (pytest.exit.Exception, MissError)
@@ -75,7 +76,7 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
         try:
             memory = Memory(
                 _client(config, selector, root),
-                wait=loop.wait if run is None else run.wait,
+                wait=loop.wait if run is None else run.loop.wait,
                 ends=ENDS,
                 probed=rubric.memory_probe,
                 # A case that is replayed alone has to find in its own recording all that it does.
@@ -91,7 +92,7 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
             pytest.fail(f"memory: {error}", pytrace=False)
         yield memory
         if memory.readback is not None and run is not None:
-            run.note(f"memory {memory.name}{_worker_note(config)}: {memory.readback}")
+            run.log.note(f"memory {memory.name}{_worker_note(config)}: {memory.readback}")
         if memory.filled and not memory.private and mode == "off":
             memory.reset()  # What the run has stored is not there for the next one to stumble over.
 
@@ -198,7 +199,7 @@ def _judgeable(case: Case, answer: Answer) -> Answer:
     return answer
 
 
-def measures(file: Source, trial: Trial, given: Any) -> dict[str, float | None] | None:
+def measures(file: Source, case_id: str, result: Result, given: Any) -> dict[str, float | None] | None:
     """Return the metrics of an answer to a question of the dataset that `file` names, None where it cannot be judged.
 
     `given` is what the fixture `memory` gave; the window baselines of a context have no first k.
@@ -208,12 +209,12 @@ def measures(file: Source, trial: Trial, given: Any) -> dict[str, float | None] 
     from pytest_recall.memory.session import Memory
 
     assert isinstance(file, DatasetCases)
-    assert trial.answer is not None
+    assert result.answer is not None
     whole = isinstance(given, Memory) and given.whole
-    found = file.measured(file.entries[trial.case_id], trial.answer, whole=whole)
+    found = file.measured(file.entries[case_id], result.answer, whole=whole)
     if found is None:
         return None
-    judged = [one.passed for one in trial.verdicts if one.judge == PAPER]
+    judged = [one.passed for one in result.verdicts if one.judge == PAPER]
     return found | {f"{file.dataset.format}_judge": None if one is None else float(one) for one in judged}
 
 
@@ -239,12 +240,12 @@ def _memory_of(config: pytest.Config, given: Any) -> Memory:
         raise CaseError("memory setup", f"the fixture `memory`: {error}") from None
     run = config.stash[RUN]
     client = Own("the fixture `memory`", given)
-    return Memory(client, wait=run.wait, ends=ENDS, probed=run.plan.rubric.memory_probe)
+    return Memory(client, wait=run.loop.wait, ends=ENDS, probed=run.plan.rubric.memory_probe)
 
 
 def read_source(config: pytest.Config, path: Path, name: str) -> Source:
     """Return the cases of a file that names a dataset, or is a profile. Raises RecallError."""
-    from pytest_recall.files.find import is_profile
+    from pytest_recall.files.eval_directory import is_profile
 
     if is_profile(path):
         from pytest_recall.horizon.items import ProfileCases
@@ -257,7 +258,7 @@ def read_source(config: pytest.Config, path: Path, name: str) -> Source:
 
 def source_of(config: pytest.Config, path: Path) -> ProfileCases | None:
     """Return the profile at `path`; None for any other file."""
-    from pytest_recall.files.find import is_profile
+    from pytest_recall.files.eval_directory import is_profile
 
     return cast("ProfileCases", config.stash[RUN].plan.files[path]) if is_profile(path) else None
 
@@ -284,11 +285,11 @@ def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
     return {JUDGE: judge}
 
 
-def with_points(trial: Trial, judges: Mapping[str, PointsJudge]) -> Trial:
-    """Return the trial of a profile's case with its points and its checkpoint."""
+def with_points(result: Result, case_id: str, judges: Mapping[str, PointsJudge]) -> Result:
+    """Return the result of a profile's case with its points and its checkpoint."""
     from pytest_recall.horizon.evaluation import JUDGE
 
-    return trial._replace(**judges[JUDGE].facts(trial))
+    return judges[JUDGE].with_points(case_id, result)
 
 
 def profile_agent(config: pytest.Config, path: Path, case: Case, memory: Memory) -> Callable[[Any], Answer] | None:
@@ -313,7 +314,7 @@ def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kin
             kind,
             player=config.stash[DECK].player,
             root=source.root,
-            say=config.stash[RUN].note,
+            say=config.stash[RUN].log.note,
             ready=not config.option.collectonly,
         )
         config.add_cleanup(model.close)

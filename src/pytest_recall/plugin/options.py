@@ -1,4 +1,4 @@
-"""Options: what the command line and the ini file take, and what they ask for."""
+"""Define the options and ini settings, and read them into plain values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import pytest
 from pytest_recall.files.errors import RecallError
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.filters import Filters
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.runs.context import CommandLine
+    from pytest_recall.runs.context import CommandLine, Filters
 
 TITLE = "eval cases on a schedule (pytest-recall)"
 AGAIN = "again"
@@ -166,7 +165,7 @@ def asked(config: pytest.Config) -> CommandLine:
 
 def wanted(config: pytest.Config) -> Filters:
     """Return what the command line narrows the run to. Explicit beats scheduled."""
-    from pytest_recall.cases.filters import Filters
+    from pytest_recall.runs.context import Filters
 
     option = config.option
     reason = ""
@@ -213,8 +212,7 @@ def progress(config: pytest.Config) -> float:
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:
     """Return the glob patterns of case files."""
-    from pytest_recall.files.eval_directory import settled
-    from pytest_recall.files.find import DEFAULT_PATTERNS
+    from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, settled
 
     folder = given_dir(config) or settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
     # The eval directory may have any name, and its own cases.yaml is always a case file.

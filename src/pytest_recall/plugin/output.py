@@ -1,4 +1,4 @@
-"""Output: what a case prints and logs while another one has its turn, kept until its own."""
+"""Capture what a case prints and logs while another case has its turn, and show it at its own turn."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down
@@ -27,11 +28,11 @@ from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.pytest_internals import is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
-from pytest_recall.plugin.trials import with_calls
+from pytest_recall.plugin.trials import trial_of
 from pytest_recall.replay.player import CARRIED, LANE, CaseContext
 from pytest_recall.runs.outage import outage_of
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.execution import Result
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -66,12 +67,12 @@ class Ahead:
         """Whether its setup ends the session, when its turn comes."""
         return self.entry is not None and isinstance(self.entry.error, pytest.exit.Exception)
 
-    def trial(self) -> Trial:
-        """Wait for the trial; raises what the agent or a judge raised."""
+    def result(self) -> Result:
+        """Wait for the result; raises what the agent or a judge raised."""
         __tracebackhide__ = True
         assert self.job is not None
-        trial: Trial = self.job.result()
-        return trial
+        result: Result = self.job.result()
+        return result
 
 
 def obstacle(config: pytest.Config) -> str | None:
@@ -104,7 +105,6 @@ class Overlap:
         config = session.config
         self._session = session
         self._run = run
-        assert run.breaker is not None
         self._breaker = run.breaker
         self._deck = config.stash[DECK]
         limit = options.concurrency(config)
@@ -114,7 +114,8 @@ class Overlap:
         self._places = {id(item): place for place, item in enumerate(session.items)}
         self._begun: dict[CaseItem, Ahead] = {}
         self._needs: dict[str, str] = {}
-        self._loop = run.loop = Loop()
+        self._loop = Loop()
+        run.loop.use(self._loop)
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
@@ -132,7 +133,7 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        if self._deck.spent_out or self._breaker.closed(item.arm):
+        if self._deck.spent_out or (self._breaker is not None and self._breaker.closed(item.arm)):
             return
         for upcoming in self._upcoming(item, nextitem):
             if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):
@@ -148,7 +149,7 @@ class Overlap:
             self._run.prepare_ending()
         need = self._need(item)
         if need is not None:
-            self._run.alone[need] += 1
+            self._run.money.alone[need] += 1
 
     def _upcoming(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.Item]:
         """Yield the items in the order of their turns, as far as it is known."""
@@ -197,25 +198,28 @@ class Overlap:
             self._pool.enter(ahead.job)
         return not ahead.exits
 
-    def _asked(self, item: CaseItem) -> Trial:
+    def _asked(self, item: CaseItem) -> Result:
         """Ask the case, and write down what came of it: its turn may be long in coming, and the process be killed."""
         # The provider may have failed others while this one waited for a thread.
-        self._breaker.leave_out(item)
+        breaker = self._breaker
+        if breaker is not None:
+            breaker.leave_out(item)
         try:
-            trial = item.trial()
+            result: Result = item.ask()
         except Exception as error:
-            self._breaker.take(item.arm, outage_of(error))
+            if breaker is not None:
+                breaker.take(item.arm, outage_of(error))
             raise
-        self._breaker.take(item.arm, None)
+        if breaker is not None:
+            breaker.take(item.arm, None)
         recording = self._run.recording
-        if recording is not None and recording.early and item.rule is None and not trial.calls:
+        if recording is not None and recording.early and item.rule is None and item.kept is None:
             # What cannot be kept is asked again, and what is left behind at the end has no one to tell.
-            with self._writing, suppress(OSError, ValueError):
+            with self._writing, suppress(OSError, ValueError, RecallError):
                 if self._early is None:
                     self._early = Appended(self._run.plan.place.artifacts.folder / recording.early)
-                told = with_calls(trial, item)._replace(arm=item.arm)
-                self._early.append(told.to_json())
-        return trial
+                self._early.append(trial_of(item, result).to_json())
+        return result
 
     @contextmanager
     def _captured(self, item: CaseItem, ahead: Ahead) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Portion: what part of a run this session does, one shard of its slice or what a killed one has left."""
+"""Run a part of a run: one shard of its slice, or what a run that was cut off has left."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.filters import Filters
     from pytest_recall.cases.settings import Rubric
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.session import Run
-    from pytest_recall.runs.context import Context
+    from pytest_recall.runs.context import Context, Filters
     from pytest_recall.runs.plan import Plan
-    from pytest_recall.runs.resume import Shard
+    from pytest_recall.runs.resume import Rest, Shard
     from pytest_recall.trials.record import Record
     from pytest_recall.trials.trial import Trial
 
@@ -44,7 +43,7 @@ class Resumed(NamedTuple):
 
     def wanted(self) -> Filters:
         """Return what the run was narrowed to."""
-        from pytest_recall.cases.filters import Filters
+        from pytest_recall.runs.context import Filters
 
         header = self.record.header
         return Filters(
@@ -108,13 +107,13 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     return Resumed(folder, record)
 
 
-def settle(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | None) -> None:
-    """Note in the plan what decides its verdicts. Raises RecallError where a run that goes on had something else."""
+def settled(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | None) -> tuple[str, ...]:
+    """Return what decides the verdicts of a plan. Raises RecallError where a run that is resumed had something else."""
     from pytest_recall.runs.resume import changes
     from pytest_recall.trials.record import setting_lines
 
     option = config.option
-    plan.settings = setting_lines(
+    settings = setting_lines(
         rubric=rubric.model_dump(mode="json", exclude_unset=True, exclude={"mode", "baselines"}),
         model=plan.context.model,
         judge=tuple(option.recall_judge or ()),
@@ -124,23 +123,25 @@ def settle(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | No
         batch=plan.batch or None,
     )
     if kept is None:
-        return
-    changed = changes(kept.record.header.settings, plan.settings)
+        return settings
+    changed = changes(kept.record.header.settings, settings)
     if changed:
         raise RecallError(
             f"--recall-resume: {', '.join(changed)} changed since {kept.record.header.run} began, so that its verdicts"
             " would not be of one kind; change that back, or begin a new run"
         )
+    return settings
 
 
-def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording:
-    """Return the recording with what a run that goes on has left beside its journal: its ledger and its early trials.
+def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> tuple[Recording, Rest | None]:
+    """Return the recording and the rest of a run with what it has left beside its journal: ledger and early trials.
 
     The ledger of a killed run also has the calls of the cases that it was asking. Where that is gone, as in
     another checkout, its journal says what the others have cost.
     """
-    if kept is None or plan.rest is None:
-        return recording
+    rest = plan.rest
+    if kept is None or rest is None:
+        return recording, rest
     header, folder = kept.record.header, plan.place.artifacts.folder
     from pytest_recall.files.json_lines import appended
     from pytest_recall.replay.budget import Ledger
@@ -149,20 +150,20 @@ def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> Recording
     name = Path(header.early).name
     if name and recording.mode == "off":
         trials = (Trial.from_json(one) for _, one in appended(folder / name))
-        plan.rest = plan.rest.with_early(trials, partial(_fingerprint, plan))
+        rest = rest.with_early(trials, partial(_fingerprint, plan))
         recording = recording._replace(early=name)
     budget = header.budget if recording.budget is None else recording.budget
     if budget is None:
-        return recording
+        return recording, rest
     if header.ledger and (folder / Path(header.ledger).name).exists():
-        return recording._replace(budget=budget, ledger=Path(header.ledger).name)
+        return recording._replace(budget=budget, ledger=Path(header.ledger).name), rest
     recording = recording._replace(budget=budget, ledger=recording.ledger or f".spent-{recording.run}")
     ledger = Ledger(folder / recording.ledger)
-    paid = (*kept.record.trials, *plan.rest.early.values())
+    paid = (*kept.record.trials, *rest.early.values())
     calls = [*(call for trial in paid for call in trial.calls), *kept.record.calls]
     for cost in (call.cost for call in calls if call.source == "live"):
         ledger.add(cost)
-    return recording
+    return recording, rest
 
 
 def _fingerprint(plan: Plan, case_id: str) -> str:
@@ -178,9 +179,9 @@ def early(plan: Plan, case_id: str, arm: str) -> Trial | None:
 
 def drop(run: Run, items: list[pytest.Item]) -> None:
     """Drop the items whose cases were not chosen, fall to another shard, or came to a verdict before."""
-    plan = run.plan
-    if plan.shard is not None and not plan.scheduled:
+    if run.plan.shard is not None and not run.plan.scheduled:
         run.settle({item.stash[CASE_ID] for item in items if CASE_ID in item.stash})
+    plan = run.plan
     chosen = plan.reasons
     done = {} if plan.rest is None else plan.rest.done
 

@@ -26,8 +26,7 @@ from pytest_recall.results.regressions import cause
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
-    from pytest_recall.schedule.row import Row
-    from pytest_recall.trials.trial import Trial
+    from pytest_recall.trials.trial import Row, Trial
 
 
 THREAD = "recall-progress"

@@ -1,12 +1,14 @@
-"""Session: the run of one pytest session, from its plan to its scorecard."""
+"""The run of one pytest session, from its plan to its scorecard, and what failed in it."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,30 +16,118 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 from pytest_recall.files.disk import LinkError, check_link, prepare_lock
-from pytest_recall.files.find import SUFFIXES
+from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.failures import Beside, Failures
-from pytest_recall.plugin.options import CRASHED, is_worker
+from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop
+from pytest_recall.plugin.options import AGAIN, CRASHED, is_worker
+from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.stash import RUN
-from pytest_recall.replay.call import Call
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
-from pytest_recall.trials.execution import crashed
+from pytest_recall.trials.execution import Result, RunFacts, TrialCase, in_run, make_trial
 from pytest_recall.trials.journal import Journal
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
-    import asyncio
     from pathlib import Path
 
     from pytest_recall.plugin.dry import DryRun
     from pytest_recall.plugin.limits import Breaker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.reporting import Ticker
-    from pytest_recall.trials.concurrency import Loop
     from pytest_recall.trials.record import Record
+
+
+_CATEGORIES = ("failed", "error", "xfailed")
+
+
+class Failures:
+    """The reports of the cases that failed or came to no verdict, by case id."""
+
+    def __init__(self) -> None:
+        self._reports: dict[str, list[pytest.TestReport]] = {}
+
+    def take(self, trial: Trial, report: pytest.TestReport) -> None:
+        """Take in the report that came with `trial`; one of a later attempt takes the place of those before."""
+        # What a test itself expects to fail is skipped, to us.
+        expected = hasattr(report, "wasxfail") and trial.outcome is not Outcome.SKIPPED
+        if report.when != "teardown":
+            self._reports.pop(trial.case_id, None)
+        if report.outcome != AGAIN and (report.failed or expected):
+            self._reports.setdefault(trial.case_id, []).append(report)
+
+    @contextmanager
+    def left_out(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
+        """Leave these cases out of pytest's own sections and short summary; they stay in its counts."""
+        stats = reporter.stats
+        kept = {name: stats[name] for name in _CATEGORIES if name in stats}
+        own = {id(report) for reports in self._reports.values() for report in reports}
+        for name, reports in kept.items():
+            stats[name] = [report for report in reports if id(report) not in own]
+        try:
+            yield
+        finally:
+            stats.update(kept)
+
+    def shown(self, reporter: pytest.TerminalReporter) -> dict[str, str]:
+        """Return what pytest would show of each case, by id; nothing with `--tb=no` and `--tb=line`."""
+        if reporter.config.option.tbstyle in ("no", "line"):
+            return {}
+        ends = {report.nodeid: report for report in reporter.getreports("") if report.when == "teardown"}
+        return {
+            case_id: "\n".join(
+                _text(report, ends.get(report.nodeid), reporter) for report in reports if not was_debugged(report)
+            )
+            for case_id, reports in self._reports.items()
+        }
+
+
+def _text(report: pytest.TestReport, end: pytest.TestReport | None, reporter: pytest.TerminalReporter) -> str:
+    """Return a report as pytest prints it, with what was captured up to its `end`, in the colours of the terminal."""
+    file, terminal = io.StringIO(), terminal_writer(reporter)
+    writer = type(terminal)(file)
+    writer.hasmarkup, writer.code_highlight = terminal.hasmarkup, terminal.code_highlight
+    writer.fullwidth = max(40, terminal.fullwidth - 6)
+    if isinstance(report.longrepr, str):  # An answer is in it, which must not steer the terminal.
+        writer.line("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in report.longrepr))
+    else:
+        report.toterminal(writer)
+    captured = reporter.config.option.showcapture
+    sections = [*report.sections, *(one for one in (end.sections if end else ()) if "teardown" in one[0])]
+    for name, content in sections:
+        if captured == "all" or (captured != "no" and captured in name):
+            writer.sep("-", name)
+            writer.line(content.removesuffix("\n"))
+    return file.getvalue().rstrip("\n")
+
+
+_HOW = {
+    "call": "failed",
+    "collect": "could not be collected",
+    "setup": "failed in its setup",
+    "teardown": "failed in its teardown",
+}
+
+
+class Beside:
+    """The tests and files that failed and are not cases; `cases` are the node ids of those that are."""
+
+    def __init__(self) -> None:
+        self.cases: set[str] = set()
+        self._failed: dict[str, str] = {}
+
+    def take(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        """Take in a report. That of a subtest comes before it is known that its test is a case."""
+        if hasattr(report, "recall") or hasattr(report, "recall_unpaid"):
+            self.cases.add(report.nodeid)
+        elif report.failed and not hasattr(report, "wasxfail"):
+            self._failed.setdefault(report.nodeid or "the session", _HOW.get(report.when or "", "crashed"))
+
+    def failed(self) -> list[str]:
+        """Return what failed, a test or a file each, in the order in which it did."""
+        return [f"{node_id} {how}" for node_id, how in self._failed.items() if node_id not in self.cases]
 
 
 class Ends(Protocol):
@@ -57,11 +147,7 @@ def run_of(config: pytest.Config) -> Run:
 class Run:
     """What one session does about eval cases. On a worker of xdist it follows and reports.
 
-    `late` are the cases that only collection finds, which are marked tests, by id with
-    their scenario and dimension; `nodes` maps their node ids to their ids. `calls` belong to no trial.
-    `news` are the `trials` of this session, and `before` is the journal of the run that goes on, if one does.
-    `settled` are the cases that shards of an explicit choice have in common.
-    `unpaid` are the node ids that the budget has left out, by baseline, or under an empty name of the agent under test.
+    `news` are the `trials` of this session, and `before` is the journal of the run that is resumed, if one is.
     `judged` says of each process that had items whether one of its cases asks a model to judge.
     """
 
@@ -70,30 +156,19 @@ class Run:
         self.plan = plan
         self._make_ending = make_ending
         self.follows = is_worker(config)
-        self.late: dict[str, tuple[str, str]] = {}
-        self.nodes: dict[str, str] = {}
-        self._crashes: dict[str, str] = {}
+        self.log = SessionLog(follows=self.follows)
+        self.found = CollectedTests()
+        self.money = Money()
+        self.loop = SessionLoop()
         self.trials: list[Trial] = []
         self.news: list[Trial] = []
-        self.calls: list[Call] = []
-        self.unknown_baselines: dict[str, None] = {}
         self._attempts: Counter[tuple[str, str]] = Counter()
         self.journal: Journal | None = None
         self.before: Record | None = None
-        self.settled: set[str] | None = None
-        self.informed = self._told = False
         self._kept: Journal | None = None
         self.amended = False
         self._announced = False
-        self.problems: list[str] = []
-        self.notes: list[str] = []
-        self.refused: list[str] = []
-        self.halted = ""
         self.beside = Beside()
-        self._runner: asyncio.Runner | None = None
-        self.loop: Loop | None = None
-        self.alone: Counter[str] = Counter()
-        self.unpaid: dict[str, set[str]] = {}
         self.failures = Failures()
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
@@ -122,25 +197,25 @@ class Run:
 
     def found_out(self) -> str:
         """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
-        told, self._told = self._told, True
-        return "" if told or not (self.late or self.waits or self.settled) else json.dumps(self.findings())
+        told, self.found.told = self.found.told, True
+        return "" if told or not (self.found.late or self.waits or self.found.settled) else json.dumps(self.findings())
 
     def findings(self) -> dict[str, Any]:
         """Return what a worker has found out by collecting, as plain JSON types."""
         return {
-            "late": self.late,
-            "nodes": self.nodes,
+            "late": self.found.late,
+            "nodes": self.found.nodes,
             "cases": sorted(self.plan.cases) if self.waits else [],
-            "settled": None if self.settled is None else sorted(self.settled),
+            "settled": None if self.found.settled is None else sorted(self.found.settled),
         }
 
     def take_in(self, found: Mapping[str, Any]) -> None:
         """Take in the `findings` of the first worker that has some; all of them find the same."""
-        if self.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
+        if self.found.informed or not (found["late"] or found["cases"] or found["settled"] is not None):
             return
-        self.informed = True
+        self.found.informed = True
         late = {case_id: (names[0], names[1]) for case_id, names in found["late"].items()}
-        self.nodes = found["nodes"]
+        self.found.nodes = found["nodes"]
         if late or found["cases"]:
             self.choose_from(found["cases"], late)
         if found["settled"] is not None:
@@ -167,8 +242,10 @@ class Run:
         from pytest_recall.plugin.limits import Breaker
 
         self.recording = asked
-        self.breaker = Breaker(self.plan, asked, follows=self.follows)
-        self.config.pluginmanager.register(self.breaker, "recall-breaker")
+        # A replay asks no provider that could be down.
+        if asked.mode != "replay" and (limit := self.plan.rubric.outage_limit) is not None:
+            self.breaker = Breaker(self.plan.place, asked.run, limit, follows=self.follows)
+            self.config.pluginmanager.register(self.breaker, "recall-breaker")
         if asked.dry:
             from pytest_recall.plugin.dry import DryRun
 
@@ -189,20 +266,19 @@ class Run:
 
     def choose_from(self, case_ids: Iterable[str], late: dict[str, tuple[str, str]]) -> None:
         """Choose again, from all of `case_ids` if the choice waited, else from the `late` ones as well."""
-        self.late = late
-        self.plan.declared.update(late)
+        self.found.late = late
+        plan = self.plan.declaring(late)
         if self.waits:
-            self.plan.cases = set(case_ids)
-            self.plan.choose()
+            self.plan = replace(plan, cases=frozenset(case_ids)).choosing()
         else:
-            self.plan.choose(case_id for case_id, names in late.items() if self.plan.wanted.keeps(*names))
+            self.plan = plan.choosing(case_id for case_id, names in late.items() if plan.wanted.keeps(*names))
         self.amended = True
         self._announced = False
 
     def settle(self, case_ids: set[str]) -> None:
         """Deal out what is left of the cases that a person chose, once `-k` and the like have had their say."""
-        self.settled = case_ids
-        self.plan.settle(case_ids)
+        self.found.settled = case_ids
+        self.plan = self.plan.choosing_collected(case_ids)
         self.amended = True
 
     def amend(self) -> None:
@@ -237,7 +313,7 @@ class Run:
             return
         expected = set(case_ids)
         if not self.plan.scheduled:
-            self.plan.restrict(expected)
+            self.plan = self.plan.restricted(expected)
         self.amended = False
         now = datetime.now(UTC)
         artifacts = self.plan.place.artifacts
@@ -253,8 +329,8 @@ class Run:
                     self._watch(expected)
                 return
             check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
-            plan = self.plan
-            plan.commit, plan.branch = head_of(plan.place.root, os.environ)
+            commit, branch = head_of(self.plan.place.root, os.environ)
+            self.plan = replace(self.plan, commit=commit, branch=branch)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())
@@ -299,7 +375,7 @@ class Run:
         if hasattr(report, "recall_found"):
             self.take_in(json.loads(report.recall_found))
         if hasattr(report, "recall_unpaid"):
-            self.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
+            self.money.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)
         if given is not None:
             trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
@@ -318,25 +394,24 @@ class Run:
         case_id, arm = self._asked(node_id)
         if case_id is None:
             # It may be a marked test: that is known when another worker has said what it found.
-            self._crashes[node_id] = error
+            self.found.crashes[node_id] = error
             return
         self.beside.cases.add(node_id)
         if not self._attempts[case_id, arm]:
             file = next(file for file in self.plan.files.values() if case_id in file.lines)
             case = file.cases([case_id])[0]
             where = f"{file.name}:{file.lines[case_id]}"
-            crash = crashed(case_id, case.scenario, case.dimension, error, case.fingerprint)
-            self._append(crash._replace(arm=arm), where)
+            self._append(make_trial(TrialCase.of(case), Result(Outcome.ERROR, error=error), arm=arm), where)
 
     def append_crashed_tests(self) -> None:
         """Append the trials of marked tests whose worker died under them."""
-        for node_id, error in self._crashes.items():
-            case_id = self.nodes.get(node_id)
+        for node_id, error in self.found.crashes.items():
+            case_id = self.found.nodes.get(node_id)
             if case_id is not None:
                 self.beside.cases.add(node_id)
             if case_id is not None and not self._attempts[case_id, ""]:
-                scenario, dimension = self.late.get(case_id, ("", ""))
-                self._append(crashed(case_id, scenario, dimension, error), node_id.partition("::")[0])
+                case = TrialCase(case_id, *self.found.late.get(case_id, ("", "")))
+                self._append(make_trial(case, Result(Outcome.ERROR, error=error)), node_id.partition("::")[0])
 
     def _append(self, trial: Trial, where: str, dry: str = "") -> None:
         if self.dry is not None:
@@ -347,15 +422,16 @@ class Run:
         key = trial.case_id, trial.arm
         self._attempts[key] += trial.repeat == 1
         under_test = not trial.arm
-        trial = trial.at(
-            self.plan.rows.get(trial.case_id) if under_test else None,
-            self._attempts[key],
+        facts = RunFacts(
             reason=trial.reason or self.plan.reasons.get(trial.case_id, ""),
             where=where,
+            row=self.plan.rows.get(trial.case_id) if under_test else None,
+            attempt=self._attempts[key],
             pr=self.plan.context.pr,
             model=self.plan.context.model if under_test else None,
             evidence=under_test and not trial.unproven and (trial.source != "replayed" or self._trusts_replays),
         )
+        trial = in_run(trial, facts)
         self.trials.append(trial)
         self.news.append(trial)
         if not self._watched:
@@ -364,53 +440,17 @@ class Run:
             try:
                 self.journal.append(trial)
             except OSError as error:
-                self.problems.append(f"{self.journal.folder}: {trial.case_id} was not written ({error.strerror})")
+                self.log.problems.append(f"{self.journal.folder}: {trial.case_id} was not written ({error.strerror})")
 
     @property
     def _trusts_replays(self) -> bool:
         return bool(self.recording and self.recording.trusted)
 
-    def wait(self, awaitable: Awaitable[Any]) -> Any:
-        """Run `awaitable` on the session's one event loop, so that clients keep their connections."""
-        if self.loop is not None:
-            return self.loop.wait(awaitable)
-        import asyncio
-
-        if self._runner is None:
-            self._runner = asyncio.Runner()
-
-        async def done() -> Any:
-            return await awaitable
-
-        return self._runner.run(done())
-
     # The end
-
-    def trouble(self, problems: Iterable[str]) -> None:
-        """Take in what a worker could not do; it is shown at the end, and no run with it is a success."""
-        self.problems += problems
-
-    def note(self, *messages: str) -> None:
-        """Take in what someone should read at the end, and that makes no run a failure; each is shown once."""
-        self.notes += [message for message in dict.fromkeys(messages) if message not in self.notes]
-
-    def refuse(self, error: str) -> None:
-        """Take in a mistake that a worker found; it ends the session with the code of a usage error."""
-        if error not in self.refused:
-            self.refused.append(error)
-
-    def halt(self, reason: str) -> None:
-        """Take in why nothing more is to be run; it ends the session with the code of a usage error."""
-        if reason and not self.halted:
-            self.halted = reason
-            if not self.follows:
-                self.problems.append(reason)
 
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
-        for loop in (self._runner, self.loop):
-            if loop is not None:
-                loop.close()
+        self.loop.close()
         if self._ticker is not None:
             self._ticker.stop()
         self._watched = True

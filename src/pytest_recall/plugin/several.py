@@ -1,4 +1,4 @@
-"""Several eval directories in one command: a run of pytest for each, with its own state, and one summary of them all.
+"""Run pytest for each of several eval directories, each with its own state, and print one summary.
 
 An eval directory has one rubric, one state and one journal a run, and its conftest files have the agent. So each is
 run by a pytest of its own, one after the other, as if it had been named alone: ids may be equal across them, and no

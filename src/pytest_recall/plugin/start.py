@@ -1,16 +1,17 @@
-"""Start: find the case files, and make the plan if there are any."""
+"""Find the case files at session start, and make the plan and the run if there are any."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.files.find import find_case_files
+from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, recording
@@ -64,7 +65,7 @@ def wake(
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_rubric
-    from pytest_recall.plugin import baselines, portion
+    from pytest_recall.plugin import portion
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.near import sources
@@ -76,7 +77,11 @@ def wake(
         _check_selectors(config)
         place = place_of(config)
         rubric = read_rubric(place.rubric, place.name(place.rubric))
-        names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
+        names: tuple[str, ...] = ()
+        if rubric.baselines or config.option.recall_baselines is not None:
+            from pytest_recall.plugin import baselines
+
+            names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
         plan = make_plan(
@@ -97,18 +102,18 @@ def wake(
             else sources(config.option.recall_near or (), os.environ, config.invocation_params.dir),
             today=today(config),
         )
-        plan.baselines = () if config.option.recall_dry_run else names
-        plan.batch = config.option.recall_batch
-        portion.settle(config, plan, rubric, kept)
+        plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
+        plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
-        run = make_run(config, plan)
-        if kept is not None:
+    taken, rest = portion.carried(asked or recording(config), kept, plan)
+    plan = replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early)
+    run = make_run(config, plan)
+    if kept is not None:
+        with usage_errors():
             run.resume(kept.folder, kept.record)
-    run.begin_recording(portion.carried(asked or recording(config), kept, plan))
-    assert run.recording is not None
-    plan.budget, plan.ledger, plan.early = run.recording.budget, run.recording.ledger, run.recording.early
-    config.stash[DECK] = make_deck(run, run.recording)
+    run.begin_recording(taken)
+    config.stash[DECK] = make_deck(run, taken)
     return run
 
 
@@ -119,7 +124,7 @@ def make_deck(run: Run, asked: Recording) -> Deck:
 
     watch = run.config.stash.get(WATCH, None)
     if watch is not None:
-        from pytest_recall.plugin.early import refuse_strays
+        from pytest_recall.plugin.recording import refuse_strays
 
         refuse_strays(watch.player)
     plan = run.plan

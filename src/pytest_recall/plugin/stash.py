@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pytest_recall.replay.tape import Tape
     from pytest_recall.replay.watch import Watch
     from pytest_recall.trials.baseline_agents import PlainModel
-    from pytest_recall.trials.trial import Outcome, Trial
+    from pytest_recall.trials.execution import Result
+    from pytest_recall.trials.trial import Outcome
 
 # The next three are of classes whose modules import this one. `session.run_of` and `cassettes.deck_of` return them
 # with their types.
@@ -27,7 +28,7 @@ FOREIGN: pytest.StashKey[list[Path]] = pytest.StashKey()
 """On the config: files that are called like case files and are not this project's."""
 CASE_ID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: the case that it runs; absent on tests that are none of ours."""
-TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
+RESULT: pytest.StashKey[Result] = pytest.StashKey()
 """On an item: what its last call came to, if it got as far as a verdict."""
 OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
 """On an item: what it came to when it last ran; an error until that is known."""

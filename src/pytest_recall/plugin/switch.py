@@ -1,4 +1,4 @@
-"""Switch: whether this session uses the plugin, and what is said where it is off but asked for.
+"""Decide whether a session uses the plugin, and say what is missing where it is off but asked for.
 
 `-p recall` is the switch: on the command line, in `addopts`, in PYTEST_ADDOPTS or in PYTEST_PLUGINS; the ini
 setting `recall = true` is the same. The plugin is installed for a whole environment, so that being loaded by
@@ -126,6 +126,6 @@ def _is_case_file(path: Path) -> bool:
     """Whether a file is called like one that holds cases, or names a dataset or a profile."""
     if path.suffix not in (".yaml", ".yml", ".jsonl"):
         return False
-    from pytest_recall.files.find import DATASET_FILES, DEFAULT_PATTERNS, PROFILE_FILES, is_case_file
+    from pytest_recall.files.eval_directory import DATASET_FILES, DEFAULT_PATTERNS, PROFILE_FILES, is_case_file
 
     return is_case_file(path, (*DEFAULT_PATTERNS, *DATASET_FILES, *PROFILE_FILES)) and path.is_file()

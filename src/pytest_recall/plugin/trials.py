@@ -22,10 +22,10 @@ from pytest_recall.plugin.stash import (
     MISSED,
     OUTCOME,
     OUTCOMES,
+    RESULT,
     RUN,
     SUBTESTS,
     TAPE,
-    TRIAL,
     UNASKED,
     UNPAID,
     UNPROVEN,
@@ -34,6 +34,7 @@ from pytest_recall.replay.redaction import Redactor
 from pytest_recall.results.standing import informs
 from pytest_recall.runs.outage import Outage, outage_of
 from pytest_recall.trials.conditions import conditions, taped_of, words_of
+from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
@@ -76,45 +77,14 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if outage is not None:
         setattr(report, "recall_outage", (outage.key, outage.said))  # noqa: B010
         error = _in_one_line(item, call, report, outage) or error
-    judged = item.stash.get(TRIAL, None)
-    if judged is not None and judged.outcome is outcome:
-        trial = judged
-    elif isinstance(item, CaseItem):
-        case = item.case
-        trial = Trial(
-            case_id=case_id,
-            outcome=outcome,
-            scenario=case.scenario,
-            dimension=case.dimension,
-            fingerprint=case.fingerprint,
-            error=error,
-        )
-    else:
-        scenario, dimension = run.late.get(case_id, ("", ""))
-        seconds = round(call.duration, 6)
-        trial = Trial(
-            case_id=case_id,
-            outcome=outcome,
-            scenario=scenario,
-            dimension=dimension,
-            seconds=seconds,
-            error=error,
-            fingerprint=marks.fingerprint(item),
-        )
-    trial = judging.with_standing(item.config, with_calls(trial, item))
+    result = item.stash.get(RESULT, None)
+    if result is None or result.outcome is not outcome:
+        result = Result(outcome, error=error, seconds=None if isinstance(item, CaseItem) else round(call.duration, 6))
+    trial = trial_of(item, result, with_calls=call.when != "teardown")
     if outcome is Outcome.FAILED:
         item.stash[UNPROVEN] = trial.unproven
-    rule = getattr(item, "rule", None)
-    if rule is not None:
-        trial = trial._replace(repeat=len(item.stash.get(OUTCOMES, ())) + 1, rule=str(rule))
-    trial = trial._replace(arm=getattr(item, "arm", ""))
-    if call.when == "teardown":
-        trial = trial._replace(calls=())  # The trial at the end of the call has them, and the run those after it.
-    if run.follows:
-        # Why a marked test runs is decided by the worker that has found it.
-        trial = trial._replace(reason=run.plan.reasons.get(case_id, ""))
-        if found := run.found_out():
-            setattr(report, "recall_found", found)  # noqa: B010
+    if run.follows and (found := run.found_out()):
+        setattr(report, "recall_found", found)  # noqa: B010
     setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
@@ -125,7 +95,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.told(item, call, report)
-    elif rule is None and outcome is Outcome.FAILED:
+    elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
         set_apart(item, report)
 
 
@@ -252,27 +222,60 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def with_calls(trial: Trial, item: pytest.Item) -> Trial:
-    """Return the trial with where its answer came from, and the calls that it took."""
+def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> Trial:
+    """Return the trial of an item, without what its run knows of it, and without secrets.
+
+    Where the trial at the end of the call has the calls, the one at the end of the teardown is made without them.
+    """
+    run = item.config.stash[RUN]
+    case_id = item.stash[CASE_ID]
+    rule = getattr(item, "rule", None)
+    if isinstance(item, CaseItem):
+        case = TrialCase.of(item.case)
+    else:
+        scenario, dimension = run.found.late.get(case_id, ("", ""))
+        case = TrialCase(case_id, scenario, dimension, marks.fingerprint(item))
     tape = item.stash.get(TAPE, None)
-    if tape is None or (trial.calls and not tape.made):
-        return trial  # It was asked before the run was cut off, and knows its calls.
-    if tape.mode != "off":
-        trial = _clean(trial, tape.redactor)
+    if tape is not None and tape.mode != "off":
+        result = _clean(result, tape.redactor)
+    calls = _calls(item, case, result)
+    return make_trial(
+        case,
+        result,
+        calls if with_calls else calls._replace(calls=()),
+        # Why a marked test runs is decided by the worker that has found it.
+        RunFacts(reason=run.plan.reasons.get(case_id, "") if run.follows else ""),
+        repeat=1 if rule is None else len(item.stash.get(OUTCOMES, ())) + 1,
+        rule="" if rule is None else str(rule),
+        arm=getattr(item, "arm", ""),
+        unproven=judging.unproven(item.config, result) if any(one.judgement for one in result.verdicts) else "",
+    )
+
+
+def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
+    """Return where the answer came from, the calls that it took, and the conditions of its verdict."""
+    tape = item.stash.get(TAPE, None)
+    kept = item.kept if isinstance(item, CaseItem) else None
+    if kept is not None and (tape is None or (kept.calls and not tape.made)):
+        return CallSummary(kept.source, kept.calls, kept.under)  # It was asked before the run was cut off.
+    if tape is None:
+        return CallSummary()
     sources = {made.source for made in tape.made if made.kind != "judge"}
     if not tape.made and tape.misses:
         sources = {"replayed"}  # Nothing was sent, and no one has answered live.
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     deck = item.config.stash[DECK]
     read = deck.exchanges_of(tape)
-    trial = trial._replace(source=source, calls=deck.calls_of(read))
-    if not trial.outcome.is_verdict or str(getattr(item, "arm", "")):
-        return trial
-    case = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
-    words = () if case is None else words_of([case.input, case.turns and [turn.user for turn in case.turns]])
+    calls = deck.calls_of(read)
+    if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
+        return CallSummary(source, calls)
+    asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
+    words = () if asked is None else words_of([asked.input, asked.turns and [turn.user for turn in asked.turns]])
     taped = None if tape.cassette is None or source == "live" else taped_of(tape.cassette.header)
+    prompts = deck.prompts_of(read, words)
     rubric = item.config.stash[RUN].plan.rubric
-    return trial._replace(under=str(conditions(trial, deck.prompts_of(read, words), rubric, _own_bars(case), taped)))
+    under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
+    return CallSummary(source, calls, str(under))
 
 
 def _own_bars(case: Case | None) -> list[str]:
@@ -281,25 +284,25 @@ def _own_bars(case: Case | None) -> list[str]:
     return [call.name for call in calls if "threshold" in call.arguments or (case and case.threshold is not None)]
 
 
-def _clean(trial: Trial, redactor: Redactor) -> Trial:
-    """Return the trial without secrets: what a cassette must not hold, the journal and the state must not either."""
-    text, answer = redactor.text, trial.answer
-    texts = [trial.error, *(verdict.reason for verdict in trial.verdicts)]
-    votes = [vote for verdict in trial.verdicts if verdict.judgement for vote in verdict.judgement.every]
+def _clean(result: Result, redactor: Redactor) -> Result:
+    """Return the result without secrets: what a cassette must not hold, the journal and the state must not either."""
+    text, answer = redactor.text, result.answer
+    texts = [result.error, *(verdict.reason for verdict in result.verdicts)]
+    votes = [vote for verdict in result.verdicts if verdict.judgement for vote in verdict.judgement.every]
     texts += [said for vote in votes for said in (vote.reason, vote.error)]
     if answer is not None:
         texts += [answer.text, *(passage.text for passage in answer.passages)]
     together = "\0".join(texts)
     if text(together) == together:
-        return trial
+        return result
     if answer is not None:
         passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
         answer = replace(answer, text=text(answer.text), passages=passages)
     verdicts = tuple(
         replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
-        for verdict in trial.verdicts
+        for verdict in result.verdicts
     )
-    return trial._replace(error=text(trial.error), verdicts=verdicts, answer=answer)
+    return result._replace(error=text(result.error), verdicts=verdicts, answer=answer)
 
 
 def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:

@@ -1,4 +1,4 @@
-"""xdist: what the controller tells its workers, and what they tell it."""
+"""Send the plan to workers of pytest-xdist, and take back what they found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pytest_recall.plugin.options import has_state, today, usage_errors
 from pytest_recall.plugin.recording import Recording
 from pytest_recall.plugin.stash import BATCHED, DECK, FOREIGN, RUN
 from pytest_recall.replay.call import Call
-from pytest_recall.schedule.row import Row
+from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -34,7 +34,7 @@ def brief(node: Any) -> None:
     plan = run.plan
     if plan.rubric.rate_limits:
         _share(run, node.workerinput["workercount"])
-    picks = [] if run.waits else plan.whole
+    picks = () if run.waits else plan.whole
     chosen = {pick.case_id for pick in picks}
     rows = {
         case_id: row.to_json()
@@ -65,7 +65,7 @@ def _share(run: Run, workers: int) -> None:
     with usage_errors():
         run.plan.rubric.rates(workers)
     if workers > 1:
-        run.note(f"rate limits: each of the {workers} workers kept to an equal share of them")
+        run.log.note(f"rate limits: each of the {workers} workers kept to an equal share of them")
 
 
 def follow(config: pytest.Config) -> None:
@@ -73,17 +73,16 @@ def follow(config: pytest.Config) -> None:
     given = config.workerinput.get("recall")  # type: ignore[attr-defined]
     if given is None:
         return
-    from pytest_recall.cases.filters import Filters
     from pytest_recall.cases.settings import Rubric
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.runs.context import Context
+    from pytest_recall.runs.context import Context, Filters
     from pytest_recall.runs.near import Near
     from pytest_recall.runs.plan import Plan
     from pytest_recall.runs.resume import Rest, Shard
     from pytest_recall.schedule.selection import Pick
 
     sent = json.loads(given)
-    picks = [Pick(*pick) for pick in sent["picks"]]
+    picks = tuple(Pick(*pick) for pick in sent["picks"])
     plan = Plan(
         place=Place(Path(sent["root"]), Path(sent["eval_dir"])),
         context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
@@ -95,15 +94,14 @@ def follow(config: pytest.Config) -> None:
             update=sent["wanted"]["update"],
         ),
         rows={case_id: Row.from_json(row) for case_id, row in sent["rows"].items()},
-        cases={pick.case_id for pick in picks},
+        cases=frozenset(pick.case_id for pick in picks),
         picks=picks,
         near=Near(frozenset(sent["near"])),
         baselines=tuple(sent["baselines"]),
         shard=sent["shard"] and Shard(*sent["shard"]),
         rest=sent["rest"] and Rest.from_json(sent["rest"]),
     )
-    plan.deal()
-    run = start.make_run(config, plan)
+    run = start.make_run(config, plan.dealt())
     asked = Recording(*sent["recording"])
     run.begin_recording(asked)
     config.stash[DECK] = start.make_deck(run, asked)
@@ -113,17 +111,17 @@ def debrief(node: Any, run: Run) -> None:
     """Take in which cases a worker found by collecting; a worker that died says nothing."""
     output = getattr(node, "workeroutput", {})
     for error in output.get("recall_errors", ()):
-        run.refuse(error)
+        run.log.refuse(error)
     node.config.stash.setdefault(BATCHED, Counter()).update(output.get("recall_batched", {}))
     given = output.get("recall")
     if given is None:
         return
     found = json.loads(given)
-    run.trouble(found["problems"])
-    run.note(*found["notes"])
-    run.halt(found["halted"])
-    run.calls += map(Call.from_json, found["calls"])
-    run.alone.update(found["alone"])
+    run.log.trouble(found["problems"])
+    run.log.note(*found["notes"])
+    run.log.halt(found["halted"])
+    run.money.calls += map(Call.from_json, found["calls"])
+    run.money.alone.update(found["alone"])
     run.judged.update(found["judged"])
     run.take_in(found)
     if found["late"] or found["cases"]:

@@ -25,7 +25,7 @@ from pytest_recall.results.standing import Standing
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import links
 from pytest_recall.runs.context import CommandLine, Context
-from pytest_recall.runs.sources import read_cases
+from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.policy_commands import count, journals
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import read_journal

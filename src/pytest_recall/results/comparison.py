@@ -14,6 +14,7 @@ from pytest_recall.metrics.change import Change, ChangeSummary, Counts, change, 
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
 from pytest_recall.trials.cost import Spend, spend_of
+from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import Rule, graded, series
 from pytest_recall.trials.trial import Outcome, Trial
@@ -98,7 +99,7 @@ def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool)
 def _believed(trial: Trial) -> Trial:
     """Return the trial without a fail that does not fail the run, which is no verdict here either."""
     if trial.outcome is Outcome.FAILED and trial.unproven:
-        return trial._replace(outcome=Outcome.ERROR, error=trial.unproven)
+        return with_result(trial, Result.of(trial)._replace(outcome=Outcome.ERROR, error=trial.unproven))
     return trial
 
 

@@ -11,8 +11,8 @@ from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
-from pytest_recall.results.failures_text import MAX_TERMINAL
 from pytest_recall.results.page import MAX_MARKDOWN
+from pytest_recall.results.scorecard_text import MAX_TERMINAL
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import Header

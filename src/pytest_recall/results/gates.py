@@ -21,9 +21,9 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results.standing import Standing, loosened, standings
 from pytest_recall.schedule.boxes import fold
-from pytest_recall.schedule.row import Row
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
+from pytest_recall.trials.trial import Row
 
 
 def write_gates(path: Path, name: str, gates: Iterable[Gate], *, write: bool) -> None:

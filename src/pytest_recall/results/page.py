@@ -41,8 +41,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         *(f"{cell(line[0].upper() + line[1:])}." for line in sentences.freshness(header, card)),
         *(f"{cell(line)}." for line in cost_text.cost_lines(of_run(record))[:1]),
         "",
-        *(f"- {cell(line)}" for line in gates_text.gates_lines(card)),
-        *([""] if card.gates or card.loosened else []),
+        *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
     kinds = card.failures()
     for kind in (kind for kind in OPEN if kind in kinds):
@@ -106,8 +105,8 @@ def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]
         from pytest_recall.results import baselines_text
 
         yield "Baselines", list(baselines_text.markdown(card.arms))
-    if judged := judges_text.judges_markdown(card.panels):
-        yield "Judged by models", list(judged)
+    if card.panels is not None:
+        yield "Judged by models", judges_text.judges_markdown(card.panels)
     if card.regraded is not None:
         yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
     if seen := list(observed_lines(record, card)):

@@ -7,9 +7,8 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from pytest_recall.schedule.row import Row
 from pytest_recall.trials.conditions import Conditions
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome, Row, Trial
 
 LAPSES = 2
 """Falls from a higher box from which on a case is taken for one that flips a coin."""

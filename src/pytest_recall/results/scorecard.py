@@ -123,7 +123,7 @@ class Scorecard(NamedTuple):
     unseen: float | None
     sources: Mapping[str, int] = MappingProxyType({})
     unmoved: int = 0
-    panels: Panels = Panels()
+    panels: Panels | None = None
     regraded: Regraded | None = None
     arms: SideBySide | None = None
     datasets: Mapping[str, MembenchSummary] = MappingProxyType({})
@@ -228,7 +228,7 @@ def summarize(
             result.trial.outcome.is_verdict and result.trial.source == "replayed" and not result.trial.evidence
             for result in results
         ),
-        panels=panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
+        panels=_panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),
         regraded=_regraded(results, gradings),
         arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
         datasets=_datasets(results),
@@ -250,6 +250,14 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
 
 
 # What most runs have nothing of is not imported for them: it is paid for by each run.
+
+
+def _panels(
+    counting: list[Trial], calibrations: Mapping[JudgeKey, Calibration], others: Iterable[Trial]
+) -> Panels | None:
+    if not any(verdict.judgement for trial in counting for verdict in trial.verdicts):
+        return None
+    return panels(counting, calibrations, others)
 
 
 def _regraded(results: Iterable[CaseResult], gradings: Mapping[str, Grading]) -> Regraded | None:

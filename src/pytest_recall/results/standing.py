@@ -9,8 +9,7 @@ from pytest_recall.cases.gate import Blocks, Gate, Status
 from pytest_recall.metrics.intervals import Interval, wilson
 
 if TYPE_CHECKING:
-    from pytest_recall.schedule.row import Row
-    from pytest_recall.trials.trial import Trial
+    from pytest_recall.trials.trial import Row, Trial
 
 
 class Standing(NamedTuple):

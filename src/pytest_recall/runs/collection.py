@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.eval_directory import Place, relative
-from pytest_recall.files.find import find_files
+from pytest_recall.files.eval_directory import Place, find_files, relative
 from pytest_recall.files.validation import MAX_PROBLEMS
 
 NO_TESTS = 5

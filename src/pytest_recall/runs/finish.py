@@ -14,19 +14,18 @@ from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.results import scorecard_text as render
+from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.ci import links
-from pytest_recall.schedule.boxes import fold, reset
-from pytest_recall.schedule.events import events_of, quarantine_of
-from pytest_recall.schedule.events_file import event_files, read_events, stem, write_events
-from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.boxes import fold, quarantine_of, reset
+from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.selection import unanswered_after, with_changes
-from pytest_recall.schedule.state import check_layout, current
+from pytest_recall.schedule.state import check_layout, current, event_files, read_events, stem, write_events
 from pytest_recall.schedule.state_file import digest, write_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
+from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Rubric
@@ -44,7 +43,8 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     With its folder `run` also as re-graded. Raises RecallError if those cannot be read.
     """
     header = record.header
-    known = _calibrations(place)
+    judged = any(verdict.judgement for trial in record.trials for verdict in trial.verdicts)
+    known = _calibrations(place) if judged else {}
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
     card = summarize(
@@ -87,8 +87,8 @@ def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *,
     Raises OSError.
     """
     texts = {
-        "scorecard.md": render.markdown(record, card, links(os.environ, place.root)),
-        "scorecard.json": json.dumps(render.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
+        "scorecard.md": scorecard_text.markdown(record, card, links(os.environ, place.root)),
+        "scorecard.json": json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False) + "\n",
     }
     for name, text in texts.items():
         write_text(run / name, text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.files.find import SUFFIXES
+from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.schedule.selection import OPTION, NearRequest, parse, touched
 
@@ -55,11 +55,25 @@ def sources(given: Iterable[str], env: Mapping[str, str], folder: Path) -> NearS
 class Planned(Protocol):
     """What a plan tells here; it is a protocol, since the plan itself asks which cases are near."""
 
-    place: Place
-    context: Context
-    rubric: Rubric
-    declared: set[str]
-    complete: bool
+    @property
+    def place(self) -> Place:
+        """The eval directory."""
+
+    @property
+    def context(self) -> Context:
+        """Its date, seed and mode."""
+
+    @property
+    def rubric(self) -> Rubric:
+        """The settings."""
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """The ids of all cases that are known."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all that there are."""
 
     @property
     def scheduled(self) -> bool:

@@ -1,33 +1,80 @@
-"""Plan: what a run was asked to do, decided once, before anything is spent."""
+"""Plan a run: the cases of all files, the slice that is chosen from them, and the header of its journal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.filters import Filters
 from pytest_recall.cases.settings import Mode, Rubric
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
-from pytest_recall.runs.context import Context
+from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.near import NOTHING, Near, NearSources, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
-from pytest_recall.runs.sources import Source, check_others, kept_ids, read_cases
 from pytest_recall.schedule.boxes import released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
 from pytest_recall.trials.record import Header
+from pytest_recall.trials.trial import Row
+
+
+class Source(Protocol):
+    """A file with cases: where each is, and the cases themselves.
+
+    Those of a dataset or a profile are on no schedule, and run for a `reason` of their own; it is empty for others.
+
+    `memory` is the selector that the file itself names, empty where it names none; its relative paths are those
+    from `root`, or from the project's where that is None.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def lines(self) -> dict[str, int]: ...
+    @property
+    def reason(self) -> str: ...
+    @property
+    def memory(self) -> str: ...
+    @property
+    def root(self) -> Path | None: ...
+
+    def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
+        """Return the cases with these ids, or all. Raises RecallError."""
+        ...
+
+
+def check_others(source: Source, others: Iterable[Source]) -> None:
+    """Raise RecallError if a case of `source` is one of the `others` as well."""
+    for other in others:
+        if both := source.lines.keys() & other.lines.keys():
+            raise RecallError(
+                f"{source.name}: asks `{min(both)}`, as {other.name} does; run one of the files at a time"
+            )
+
+
+def kept_ids(files: Iterable[Source], wanted: Filters) -> set[str]:
+    """Return the ids of the cases in `files` that are wanted; cases are read only if they must be."""
+    if not wanted.narrows:
+        return {case_id for file in files for case_id in file.lines}
+    return {case.id for case in read_cases(files) if wanted.keeps(case.scenario, case.dimension)}
+
+
+def read_cases(files: Iterable[Source]) -> list[Case]:
+    """Return every case of `files`. Raises RecallError."""
+    return [case for file in files for case in file.cases()]
+
 
 EXPLICIT = "explicit"
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """The slice of a run and all that it was chosen from.
 
@@ -35,19 +82,22 @@ class Plan:
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
     `batch` whether calls go through batch APIs; `near` the cases that the change touches. Of a `shard` the picks
     are its part of `whole`, the slice that all shards choose; a run that goes on picks what its `rest` has left.
+    `collected` are the cases that pytest has left of those that a person chose, None before that is known.
+
+    A plan does not change: what is learned later, such as by collection, gives another one.
     """
 
     place: Place
     context: Context
     rubric: Rubric
     wanted: Filters
-    rows: dict[str, Row]
+    rows: Mapping[str, Row]
     unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
     digest: str = ""
-    files: dict[Path, Source] = field(default_factory=dict)
-    cases: set[str] = field(default_factory=set)
-    declared: set[str] = field(default_factory=set)
-    picks: list[Pick] = field(default_factory=list)
+    files: Mapping[Path, Source] = field(default_factory=dict)
+    cases: frozenset[str] = frozenset()
+    declared: frozenset[str] = frozenset()
+    picks: tuple[Pick, ...] = ()
     complete: bool = False
     reset: bool = False
     swapped: int = 0
@@ -55,7 +105,7 @@ class Plan:
     batch: bool = False
     near: Near = NOTHING
     shard: Shard | None = None
-    whole: list[Pick] = field(default_factory=list)
+    whole: tuple[Pick, ...] = ()
     rest: Rest | None = None
     settings: tuple[str, ...] = ()
     budget: float | None = None
@@ -64,8 +114,7 @@ class Plan:
     commit: str = ""
     branch: str = ""
     moved: tuple[tuple[str, str], ...] = ()
-    _kept: set[str] | None = None
-    _reasons: dict[str, str] | None = None
+    collected: frozenset[str] | None = None
 
     @property
     def scheduled(self) -> bool:
@@ -82,12 +131,10 @@ class Plan:
         """The mode's name, "explicit" where the person chose."""
         return self.context.mode if self.scheduled else EXPLICIT
 
-    @property
+    @cached_property
     def reasons(self) -> dict[str, str]:
         """Why each chosen case runs, by id."""
-        if self._reasons is None:
-            self._reasons = dict(self.picks)
-        return self._reasons
+        return dict(self.picks)
 
     @property
     def unscheduled(self) -> dict[str, str]:
@@ -125,49 +172,51 @@ class Plan:
             return set(self.reasons)
         return {pick.case_id for pick in self.whole} if self.scheduled else None
 
-    def choose(self, more: Iterable[str] = ()) -> None:
-        """Choose the slice again, with `more` cases to choose from.
+    def choosing(self, more: Iterable[str] = ()) -> Plan:
+        """Return the plan with its slice chosen again, with `more` cases to choose from.
 
         Choosing from what was chosen and `more` gives the same slice as choosing from
         everything, so that a worker that knows only the slice arrives at the same one.
         """
-        self._reasons = None
-        news = set(more)
-        self.cases |= news
+        news = frozenset(more)
+        plan = replace(self, cases=self.cases | news)
         if self.rest is not None:
             left = set(self.rest.cases)
-            self.whole = self.picks = [Pick(*pick) for pick in self.rest.header.picks if pick[0] in left]
-            return
-        reasons = self.unscheduled
-        if self.scheduled:
-            apart = self.cases & reasons.keys()
-            self.picks = self._slice(self.context.mode)
-            self.picks += [Pick(case_id, reasons[case_id]) for case_id in sorted(apart)]
+            picks = tuple(Pick(*pick) for pick in self.rest.header.picks if pick[0] in left)
+            return replace(plan, whole=picks, picks=picks)
+        reasons = plan.unscheduled
+        if plan.scheduled:
+            apart = plan.cases & reasons.keys()
+            picks = (*plan._slice(plan.context.mode), *(Pick(case_id, reasons[case_id]) for case_id in sorted(apart)))
         else:
-            kept = self.cases if self._kept is None else self._kept | news
-            self.picks = [Pick(case_id, reasons.get(case_id, EXPLICIT)) for case_id in sorted(kept)]
-        self.deal()
+            kept = plan.cases if plan.collected is None else plan.collected | news
+            picks = tuple(Pick(case_id, reasons.get(case_id, EXPLICIT)) for case_id in sorted(kept))
+        return replace(plan, picks=picks).dealt()
 
-    def settle(self, case_ids: Iterable[str]) -> None:
-        """Take these, what pytest has left of the cases that a person chose, for the slice of all shards."""
-        self._kept = set(case_ids)
-        self.choose()
+    def choosing_collected(self, case_ids: Iterable[str]) -> Plan:
+        """Return the plan whose slice is what pytest has left of the cases that a person chose, for all shards."""
+        return replace(self, collected=frozenset(case_ids)).choosing()
 
-    def deal(self) -> None:
-        """Take this shard's part of the slice, which is all of it without a shard."""
-        self.whole = self.picks
-        if self.shard is not None:
-            own = self.shard.part(pick.case_id for pick in self.whole)
-            self.picks = [pick for pick in self.whole if pick.case_id in own]
-        self._reasons = None
-
-    def restrict(self, case_ids: Iterable[str]) -> None:
-        """Keep only the picks that pytest collected: `-k`, `--lf` and node ids have had their say."""
-        self._kept = set(case_ids)
-        self._reasons = None
-        self.picks = [pick for pick in self.whole if pick.case_id in self._kept]
+    def dealt(self) -> Plan:
+        """Return the plan with this shard's part of the slice, which is all of it without a shard."""
         if self.shard is None:
-            self.whole = self.picks
+            return replace(self, whole=self.picks)
+        own = self.shard.part(pick.case_id for pick in self.picks)
+        return replace(self, whole=self.picks, picks=tuple(pick for pick in self.picks if pick.case_id in own))
+
+    def restricted(self, case_ids: Iterable[str]) -> Plan:
+        """Return the plan with only the picks that pytest collected, after `-k`, `--lf` and node ids."""
+        collected = frozenset(case_ids)
+        picks = tuple(pick for pick in self.whole if pick.case_id in collected)
+        return replace(self, collected=collected, picks=picks, whole=self.whole if self.shard else picks)
+
+    def with_file(self, path: Path, file: Source) -> Plan:
+        """Return the plan with a file that only a worker reads, or that another plugin has led pytest to."""
+        return replace(self, files={**self.files, path: file}, declared=self.declared | file.lines.keys())
+
+    def declaring(self, case_ids: Iterable[str]) -> Plan:
+        """Return the plan with cases that are no rows of a file, such as marked tests."""
+        return replace(self, declared=self.declared.union(case_ids))
 
     def header(self, run: str, started: str) -> Header:
         """Return the journal's header of this run, which is the one that it began with if it goes on."""
@@ -328,7 +377,7 @@ def make_plan(
         unanswered=state.unanswered,
         digest=state.digest,
         files=files,
-        declared={case_id for file in files.values() for case_id in file.lines},
+        declared=frozenset(case_id for file in files.values() for case_id in file.lines),
         complete=complete,
         reset=reset_on_swap,
         swapped=stale,
@@ -337,23 +386,26 @@ def make_plan(
     if rest is not None:
         known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}
         found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
-        plan.rest = rest.with_cases({case.id: case.fingerprint for case in found})
+        plan = replace(plan, rest=rest.with_cases({case.id: case.fingerprint for case in found}))
     kept = kept_ids(files.values(), wanted)
     if near is not None:
-        plan.near = near_cases(near, plan, rows_of.values(), kept)
-    plan.choose(kept)
+        plan = replace(plan, near=near_cases(near, plan, rows_of.values(), kept))
+    plan = plan.choosing(kept)
     unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
     for file in files.values():
         file.cases(unread)
     return plan
 
 
-def take_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> None:
-    """Choose from the marked tests as well, (scenario, dimension) by id. Raises RecallError as `check_names`."""
+def with_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> Plan:
+    """Return the plan with the marked tests, (scenario, dimension) by id, to choose from as well.
+
+    Raises RecallError as `check_names`.
+    """
     check_names(plan, marked)
-    plan.declared.update(marked)
-    if marked:
-        plan.choose(case_id for case_id, names in marked.items() if plan.wanted.keeps(*names))
+    plan = plan.declaring(marked)
+    wanted = [case_id for case_id, names in marked.items() if plan.wanted.keeps(*names)]
+    return plan.choosing(wanted) if marked else plan
 
 
 def check_names(plan: Plan, others: Mapping[str, tuple[str, str]]) -> None:

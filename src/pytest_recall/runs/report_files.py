@@ -23,8 +23,8 @@ from pytest_recall.results.last_pass import RUNS
 from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold, steps_of, written
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.runs import finish
-from pytest_recall.runs.sources import read_cases
-from pytest_recall.schedule.events import quarantine_of
+from pytest_recall.runs.plan import read_cases
+from pytest_recall.schedule.boxes import quarantine_of
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import NAME, read_journal

@@ -16,11 +16,10 @@ from pytest_recall.files.validation import MAX_PROBLEMS, explain
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule.boxes import review
 from pytest_recall.schedule.history import Backtest, PastRun, VerdictLine, regressions, turned_red
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.simulate import Policy
 from pytest_recall.schedule.simulated import waited
 from pytest_recall.trials.record import Record
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome, Row, Trial
 
 FEW_RUNS, FEW_DAYS = 5, 7
 """Runs after the first, and days, that are the least."""

@@ -7,9 +7,9 @@ from datetime import date, timedelta
 
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
 from pytest_recall.files.errors import one_line
-from pytest_recall.schedule.row import BOXES, Row
+from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import BOXES, Outcome, Row, Trial
 
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
@@ -125,3 +125,10 @@ def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, 
 def back_in_box_1(row: Row, today: date) -> Row:
     """Return the row after a reset: nothing of its last verdict is forgotten."""
     return row._replace(box=1, pass_streak=0, next_due=min(today, row.next_due))
+
+
+def quarantine_of(header: Header) -> Quarantine | None:
+    """Return when a run sets a case apart, or None if it never does."""
+    return (
+        None if header.lapses is None else Quarantine(header.lapses, header.owner or "no owner", header.quarantine_days)
+    )

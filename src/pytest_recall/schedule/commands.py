@@ -32,7 +32,6 @@ from pytest_recall.runs import finish
 from pytest_recall.runs.context import LONGEST, CommandLine, parse_date, today_in
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.events import Apart, Events
-from pytest_recall.schedule.events_file import write_events
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.merge_file import drive, resolve
 from pytest_recall.schedule.schedule_text import terminal
@@ -46,6 +45,7 @@ from pytest_recall.schedule.state import (
     move,
     told_by_newest_run,
     unfolded,
+    write_events,
 )
 from pytest_recall.schedule.state_file import read_state, write_state
 from pytest_recall.trials.journal import read_journal

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import one_line
-from pytest_recall.schedule.boxes import UNSCHEDULED, fold, reset
-from pytest_recall.schedule.row import Row
+from pytest_recall.schedule.boxes import UNSCHEDULED, fold, quarantine_of, reset
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome, Trial, Verdict
+from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 
 
 class Event(NamedTuple):
@@ -83,13 +82,6 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
             if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
         ),
         unanswered=tuple(case_id for case_id, one in unanswered_after({}, graded(trials), today).items() if one),
-    )
-
-
-def quarantine_of(header: Header) -> Quarantine | None:
-    """Return when a run sets a case apart, or None if it never does."""
-    return (
-        None if header.lapses is None else Quarantine(header.lapses, header.owner or "no owner", header.quarantine_days)
     )
 
 

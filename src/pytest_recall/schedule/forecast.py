@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.trials.record import Header
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 
 
 class WaitingCases(NamedTuple):

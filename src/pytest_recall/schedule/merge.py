@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, back_in_box_1, review
-from pytest_recall.schedule.row import Row
 from pytest_recall.trials.conditions import DIGITS
-from pytest_recall.trials.trial import Outcome, Trial, Verdict
+from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 
 BY_VERDICTS = (
     *("box", "pass_streak", "last_tested", "next_due"),

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.filters import Filters
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.cases.settings_file import read_rubric
 from pytest_recall.cli.common import (
@@ -31,8 +30,8 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import runs_in
 from pytest_recall.files.wording import plural
 from pytest_recall.results.sentences import near, slice_line
-from pytest_recall.runs.context import CommandLine
-from pytest_recall.runs.plan import make_plan, take_marked
+from pytest_recall.runs.context import CommandLine, Filters
+from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
 from pytest_recall.schedule.history import PastRun, habits, in_order, past_of, past_of_lines, settled
@@ -90,7 +89,7 @@ def run_select(args: argparse.Namespace) -> int:
         base_state=args.base_state,
         near=near_of(args),
     )
-    take_marked(plan, marked_in(place))
+    plan = with_marked(plan, marked_in(place))
     text = plan.today()
     place.artifacts.write("today.yaml", text)
     print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_recall.cases.settings import Mode, Rubric
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.boxes import UNSCHEDULED
-from pytest_recall.schedule.row import Row
-from pytest_recall.trials.trial import Trial
+from pytest_recall.trials.trial import Row, Trial
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -21,11 +21,10 @@ from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import released, review
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Pick, night, pull_request, select
 from pytest_recall.schedule.simulated import Figures, waited
 from pytest_recall.trials.series import Rule
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome, Row, Trial
 
 FIRST = date(2026, 1, 1)
 TWO_OF_THREE = Rule("fail", 2, 3)

@@ -22,8 +22,8 @@ from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.boxes import LAST_BOX
-from pytest_recall.schedule.row import Row
 from pytest_recall.schedule.selection import Unanswered
+from pytest_recall.trials.trial import Row
 
 VERSION = 1
 HEADER = f"""\

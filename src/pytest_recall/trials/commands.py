@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterable
 
-from pytest_recall.cases.filters import Filters
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -25,8 +24,8 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.model import KINDS
 from pytest_recall.results.sentences import slice_line
-from pytest_recall.runs.context import CommandLine
-from pytest_recall.runs.plan import make_plan, take_marked
+from pytest_recall.runs.context import CommandLine, Filters
+from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.trials import cost_text as render
 from pytest_recall.trials.baselines import SHIPPED, named
 from pytest_recall.trials.baselines import check_names as check_baselines
@@ -84,7 +83,7 @@ def run_estimate(args: argparse.Namespace) -> int:
     wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near_of(args))
     marked = marked_in(place)
-    take_marked(plan, marked)
+    plan = with_marked(plan, marked)
     chosen = {case.id: case.scenario for file in plan.files.values() for case in file.cases(plan.reasons)}
     chosen |= {case_id: scenario for case_id, (scenario, _) in marked.items() if case_id in plan.reasons}
     baselines = rubric.baselines if args.baselines is None else named(args.baselines, "--baselines")

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_recall.replay.encodings import json_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.matching import Rules, canonical, plain_body
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Rubric
+    from pytest_recall.replay.call import Call
+    from pytest_recall.trials.execution import Result
 
 MOST = 4
 """Values that are kept of one condition: an agent with more prompts or models than that is known by the first."""
@@ -101,23 +103,30 @@ def kept_answer(text: str) -> str:
 
 
 def conditions(
-    trial: Trial, prompts: Prompts, rubric: Rubric, own: Iterable[str], taped: RecordedAnswer | None = None
+    result: Result,
+    calls: Iterable[Call],
+    prompts: Prompts,
+    rubric: Rubric,
+    own: Iterable[str],
+    *,
+    fingerprint: str = "",
+    taped: RecordedAnswer | None = None,
 ) -> Conditions:
-    """Return what the verdict of `trial` was given under.
+    """Return what the verdicts of `result` were given under.
 
-    `own` are the judges whose threshold the case itself names; `taped` is what is known of the recording that
-    was replayed.
+    `own` are the judges whose threshold the case with this `fingerprint` itself names; `taped` is what is known of
+    the recording that was replayed.
     """
-    answer = None if trial.answer is None else kept_answer(trial.answer.text)
+    answer = None if result.answer is None else kept_answer(result.answer.text)
     compared = taped is not None and taped.answer is not None and answer is not None
-    asked = [call for call in trial.calls if call.kind != "judge"]
-    bars = {v.judge: rubric.thresholds[v.judge] for v in trial.verdicts if v.judge in rubric.thresholds}
+    asked = [call for call in calls if call.kind != "judge"]
+    bars = {v.judge: rubric.thresholds[v.judge] for v in result.verdicts if v.judge in rubric.thresholds}
     held = sorted((name, bar) for name, bar in bars.items() if name not in set(own))
     return Conditions(
-        case=(trial.fingerprint[:DIGITS],) if trial.fingerprint else (),
+        case=(fingerprint[:DIGITS],) if fingerprint else (),
         **prompts._asdict(),
         model=_few(_named(call.model) for call in asked if call.model and not call.trouble),
-        judge=_few(filter(None, [_judges(trial, rubric)])),
+        judge=_few(filter(None, [_judges(result, rubric)])),
         threshold=(_digest(held),) if held else (),
         trouble=_few(_named(call.trouble) for call in asked if call.trouble and not call.retried),
         taped=(taped.day,) if taped and taped.day else (),
@@ -188,7 +197,7 @@ def _masked(value: Any, own: list[str]) -> Any:
     return value
 
 
-def _judges(trial: Trial, rubric: Rubric) -> str:
+def _judges(result: Result, rubric: Rubric) -> str:
     """Return a digest over the models that judged first, and what they were shown; empty if none did.
 
     Whether someone is asked after them depends on the verdict, so that it is no condition of it.
@@ -199,7 +208,7 @@ def _judges(trial: Trial, rubric: Rubric) -> str:
             verdict.version,
             sorted({f"{vote.model} {vote.replied or ''}" for vote in verdict.judgement.votes if not vote.error}),
         ]
-        for verdict in trial.verdicts
+        for verdict in result.verdicts
         if verdict.judgement is not None
     ]
     if not found:

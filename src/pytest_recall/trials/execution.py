@@ -1,4 +1,7 @@
-"""Execution: one case, asked and judged."""
+"""Ask a case, judge the answer, and put the Trial together: no other module makes one or changes one.
+
+No other module makes a Trial or changes one. A worker makes it without the facts of the run, which the controller adds.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,148 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.coerce import field_of, number_of, well_formed
 from pytest_recall.files.errors import CaseError, RecallError, nearest, one_line
-from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial, Verdict, passage_of
+from pytest_recall.replay.call import Call
+from pytest_recall.trials.trial import (
+    Answer,
+    AtCheckpoint,
+    Outcome,
+    Passage,
+    Row,
+    Trial,
+    TrialStep,
+    Verdict,
+    note_of,
+    passage_of,
+)
+
+
+class TrialCase(NamedTuple):
+    """What a trial is of: a case, or a test with the mark, of which all but the id may be unknown."""
+
+    id: str
+    scenario: str = ""
+    dimension: str = ""
+    fingerprint: str = ""
+
+    @classmethod
+    def of(cls, case: Case) -> TrialCase:
+        """Return what a trial says of a case."""
+        return cls(case.id, case.scenario, case.dimension, case.fingerprint)
+
+
+class Result(NamedTuple):
+    """What asking a case and judging its answer came to. The fields are those of `Trial`."""
+
+    outcome: Outcome
+    answer: Answer | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    error: str = ""
+    stage: str = ""
+    seconds: float | None = None
+    measures: Mapping[str, float | None] | None = None
+    checkpoint: AtCheckpoint | None = None
+    steps: tuple[TrialStep, ...] = ()
+    ended: str = ""
+
+    @classmethod
+    def judged(cls, answer: Answer, verdicts: Iterable[Verdict], seconds: float | None = None) -> Result:
+        """Return what verdicts on an answer come to: all of them have to pass."""
+        every = tuple(verdicts)
+        outcome = Outcome.PASSED if all(verdict.passed for verdict in every) else Outcome.FAILED
+        return cls(outcome, answer, every, seconds=seconds)
+
+    @classmethod
+    def no_verdict(cls, error: CaseError, answer: Answer | None = None) -> Result:
+        """Return what an error at any stage comes to, with the answer if there was one."""
+        return cls(Outcome.ERROR, answer, error=one_line(str(error), 300), stage=error.stage)
+
+    @classmethod
+    def of(cls, trial: Trial) -> Result:
+        """Return the part of a trial that asking and judging gave."""
+        return cls(*(getattr(trial, name) for name in cls._fields))
+
+    @property
+    def note(self) -> str:
+        """What went wrong, in words: the failing judges' reasons, or the error."""
+        return note_of(self.verdicts, self.error)
+
+
+class CallSummary(NamedTuple):
+    """The upstream calls of a trial, where its answer came from, and what its verdict was given under."""
+
+    source: str = "live"
+    calls: tuple[Call, ...] = ()
+    under: str = ""
+
+
+class RunFacts(NamedTuple):
+    """What only the run knows of a trial. The fields are those of `Trial`."""
+
+    reason: str = ""
+    where: str = ""
+    row: Row | None = None
+    attempt: int = 1
+    pr: str | None = None
+    model: str | None = None
+    evidence: bool = True
+
+
+NO_CALLS = CallSummary()
+UNKNOWN_RUN = RunFacts()
+
+
+def make_trial(
+    case: TrialCase,
+    result: Result,
+    calls: CallSummary = NO_CALLS,
+    run: RunFacts = UNKNOWN_RUN,
+    *,
+    repeat: int = 1,
+    rule: str = "",
+    arm: str = "",
+    unproven: str = "",
+) -> Trial:
+    """Return the trial of a case."""
+    return Trial(
+        case_id=case.id,
+        scenario=case.scenario,
+        dimension=case.dimension,
+        fingerprint=case.fingerprint,
+        repeat=repeat,
+        rule=rule,
+        arm=arm,
+        unproven=unproven,
+        outcome=result.outcome,
+        answer=result.answer,
+        verdicts=result.verdicts,
+        error=result.error,
+        stage=result.stage,
+        seconds=result.seconds,
+        measures=result.measures,
+        checkpoint=result.checkpoint,
+        steps=result.steps,
+        ended=result.ended,
+        source=calls.source,
+        calls=calls.calls,
+        under=calls.under,
+        **run._asdict(),
+    )
+
+
+def in_run(trial: Trial, run: RunFacts) -> Trial:
+    """Return the trial with what its run knows of it."""
+    return trial._replace(**run._asdict())
+
+
+def with_result(trial: Trial, result: Result, calls: tuple[Call, ...] | None = None) -> Trial:
+    """Return the trial with another result, such as of judging again, which took these `calls` if it took any."""
+    return trial._replace(**result._asdict(), calls=trial.calls if calls is None else calls)
+
 
 Agent = Callable[[Any], Any]
 JudgeFunction = Callable[..., Any]
@@ -37,8 +176,8 @@ def run_case(
     clock: Callable[[], float],
     ends: Ends = (),
     asking: Callable[[str], AbstractContextManager[None]] = _anybody,
-) -> Trial:
-    """Ask `agent` the case, let its judges decide, and return the trial.
+) -> Result:
+    """Ask `agent` the case, let its judges decide, and return what came of it.
 
     `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
     `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
@@ -61,7 +200,7 @@ def run_case(
     seconds = clock() - start
     with asking("judge"):
         verdicts = judge_answer(case, answer, judges, thresholds=thresholds, wait=wait, ends=ends)
-    return trial_of(case, answer, outcome_of(verdicts), verdicts=verdicts, seconds=round(seconds, 6))
+    return Result.judged(answer, verdicts, round(seconds, 6))
 
 
 def judge_answer(
@@ -77,42 +216,6 @@ def judge_answer(
     decided = [judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
     check_threshold(case, any(scored for _, scored in decided))
     return tuple(verdict for verdict, _ in decided)
-
-
-def outcome_of(verdicts: Iterable[Verdict]) -> Outcome:
-    """Return what verdicts come to: all of them have to pass."""
-    return Outcome.PASSED if all(verdict.passed for verdict in verdicts) else Outcome.FAILED
-
-
-def trial_of(case: Case, answer: Answer | None, outcome: Outcome, **facts: Any) -> Trial:
-    """Return the trial of a case; `facts` are further fields of it."""
-    return Trial(
-        case_id=case.id,
-        outcome=outcome,
-        scenario=case.scenario,
-        dimension=case.dimension,
-        answer=answer,
-        fingerprint=case.fingerprint,
-        **facts,
-    )
-
-
-def no_verdict(case: Case, error: CaseError, answer: Answer | None = None, **facts: Any) -> Trial:
-    """Return the trial of a case that came to no verdict, with the answer if there was one."""
-    told = one_line(str(error), 300)
-    return trial_of(case, answer, Outcome.ERROR, stage=error.stage, error=told, **facts)
-
-
-def crashed(case_id: str, scenario: str, dimension: str, error: str, fingerprint: str = "") -> Trial:
-    """Return the trial of a case whose worker died under it."""
-    return Trial(
-        case_id=case_id,
-        outcome=Outcome.ERROR,
-        scenario=scenario,
-        dimension=dimension,
-        error=error,
-        fingerprint=fingerprint,
-    )
 
 
 def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:

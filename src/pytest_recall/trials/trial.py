@@ -1,15 +1,81 @@
-"""What one run of one case came to: its answer, its verdict and what models said before the verdict."""
+"""The Trial: one run of one case, with its answer, its verdicts, and the row of the state that it started from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import field_of, number_of, typed, well_formed
 from pytest_recall.replay.call import Call
-from pytest_recall.schedule.row import Row
+
+
+class Row(NamedTuple):
+    """What the schedule remembers of one case.
+
+    `lapses` counts the fails that threw the case back from a higher box, less those that passes have made up for;
+    `quarantined` is the day since which its fails block no merge, `until` the last day on which they do not, and
+    `owner` who is to look at it.
+    `extra` is the YAML text of keys that this version does not know; it is kept as it is.
+    `passed_under` is what the last pass was given under, as `trials.conditions` writes it.
+    """
+
+    box: int
+    pass_streak: int
+    last_tested: date
+    next_due: date
+    last_pr: str | None = None
+    last_model: str | None = None
+    failure_note: str | None = None
+    failure_pr: str | None = None
+    lapses: int = 0
+    quarantined: date | None = None
+    until: date | None = None
+    owner: str | None = None
+    extra: str = ""
+    passed_under: str | None = None
+
+    @property
+    def failing(self) -> bool:
+        """Whether the last verdict was a fail; a reset of the boxes does not make it one."""
+        return self.failure_note is not None
+
+    def is_due(self, today: date) -> bool:
+        """Whether the calendar asks for the case on `today`."""
+        return self.next_due <= today
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; dates as ISO 8601 text, unset fields left out."""
+        plain = {
+            k: v.isoformat() if isinstance(v, date) else v for k, v in self._asdict().items() if v not in (None, "")
+        }
+        if not self.lapses:
+            del plain["lapses"]
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Row:
+        """Return the row that `to_json` gave; raises KeyError, TypeError or ValueError."""
+        if not isinstance(plain, Mapping):
+            raise TypeError(f"{plain!r} is not a row")
+        tested, due = (date.fromisoformat(plain[key]) for key in ("last_tested", "next_due"))
+        since, until = (
+            None if plain.get(key) is None else date.fromisoformat(plain[key]) for key in ("quarantined", "until")
+        )
+        row = cls(**typed(cls, plain), last_tested=tested, next_due=due, quarantined=since, until=until)
+        if row.box not in BOXES:
+            raise ValueError(f"box: there is no box {row.box}")
+        if row.pass_streak < 0:
+            raise ValueError(f"pass_streak: {row.pass_streak} is not a count")
+        if row.lapses < 0:
+            raise ValueError(f"lapses: {row.lapses} is not a count")
+        return row
+
+
+BOXES = range(1, 6)
+
 
 Cause = Literal["failed", "disagreement", "audit"]
 """Why the appellate judge was asked: the primary failed, its votes differed, or it is a check of a pass."""
@@ -277,8 +343,7 @@ class Trial(NamedTuple):
     @property
     def note(self) -> str:
         """What went wrong, in words: the failing judges' reasons, or the error."""
-        failing = [f"{v.judge}: {v.reason}" if v.judge else v.reason for v in self.verdicts if not v.passed]
-        return "; ".join(failing) or self.error
+        return note_of(self.verdicts, self.error)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty and unknown fields are left out."""
@@ -341,9 +406,11 @@ class Trial(NamedTuple):
             steps=tuple(TrialStep(str(one["kind"]), dict(one["data"])) for one in plain.get("steps", ())),
         )
 
-    def at(self, row: Row | None, attempt: int, **facts: Any) -> Trial:
-        """Return the trial with what only the controller knows: its row, and further `facts` by field."""
-        return self._replace(row=row, attempt=attempt, **facts)
+
+def note_of(verdicts: Iterable[Verdict], error: str) -> str:
+    """Return what went wrong, in words: the reasons of the judges that failed an answer, or the error."""
+    failing = [f"{v.judge}: {v.reason}" if v.judge else v.reason for v in verdicts if not v.passed]
+    return "; ".join(failing) or error
 
 
 _STRUCTURED = frozenset(

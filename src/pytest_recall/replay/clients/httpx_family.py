@@ -148,7 +148,7 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
 
 
 def _async(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
-    class Tee(module.AsyncByteStream):  # type: ignore[misc]
+    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, inner: Any, tap: Tap) -> None:
             self._inner, self._tap = inner, tap
 
@@ -170,7 +170,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             self._tap.closed()
             await self._inner.aclose()
 
-    class Played(module.AsyncByteStream):  # type: ignore[misc]
+    class AsyncPlayed(module.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, exchange: Exchange, request: Any) -> None:
             self._exchange, self._request = exchange, request
 
@@ -189,9 +189,9 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             await _in_turn()
             if step.served.response is None:
                 await _cancelled(step.served, request, player)
-            return _played(module, step.served, request, Played)
+            return _played(module, step.served, request, AsyncPlayed)
         if step.held is not None:
-            return _played(module, await step.held.waited(), request, Played)
+            return _played(module, await step.held.waited(), request, AsyncPlayed)
         if step.tap is None:
             await step.begin_async()
             return await original(self, request)
@@ -204,7 +204,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
                 step.tap.failed(type(error).__name__, str(error))
             raise
         _started(step.tap, response)
-        response.stream = Tee(response.stream, step.tap)
+        response.stream = AsyncTee(response.stream, step.tap)
         return response
 
     return handle_async_request

@@ -223,7 +223,8 @@ def _facets(entries: Iterable[CaseEntry]) -> Iterator[Facet]:
 
 def _notes(report: Report) -> list[str]:
     record, card = report.record, report.card
-    told = [*judges_text.judges_lines(card.panels), *observed_lines(record, card), *notes(record.header, card)]
+    judged = () if card.panels is None else judges_text.judges_lines(card.panels)
+    told = [*judged, *observed_lines(record, card), *notes(record.header, card)]
     if card.arms is not None:
         from pytest_recall.results import baselines_text
 

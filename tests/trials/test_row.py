@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 
-from pytest_recall.schedule.row import Row
+from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, days, failing, row, rows, unhurried
 
 

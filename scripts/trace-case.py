@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Print which files of the package one replayed case of our own eval set passes through, and which a whole run does.
+
+A file counts if one of its functions is called; what runs while a module is imported does not.
+
+    scripts/trace-case.py                        the case that the README breaks
+    scripts/trace-case.py late-fee-per-day       another case
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = f"{ROOT / 'src' / 'pytest_recall'}{os.sep}"
+CASE = "membership-flatmate-moved-out"
+IS_FUNCTION = 0x1  # CO_OPTIMIZED: the bodies of modules and classes are without it.
+
+
+class Tracer:
+    """Collects the files whose functions are called, in the whole session and while an item is run."""
+
+    def __init__(self) -> None:
+        self.session: set[str] = set()
+        self.case: set[str] = set()
+        self._in_case = False
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event != "call" or not frame.f_code.co_flags & IS_FUNCTION:
+            return
+        name, caller = frame.f_code.co_filename, frame.f_back
+        if not name.startswith(PACKAGE) or (caller is not None and caller.f_code.co_name == "<module>"):
+            return
+        self.session.add(name.removeprefix(PACKAGE))
+        if self._in_case:
+            self.case.add(name.removeprefix(PACKAGE))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        self._in_case = True
+        try:
+            return (yield)
+        finally:
+            self._in_case = False
+
+
+def main() -> int:
+    wanted = sys.argv[1] if len(sys.argv) > 1 else CASE
+    if wanted.startswith("-"):
+        print(__doc__)
+        return 2
+    tracer = Tracer()
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "eval", Path(folder, "eval"), ignore=shutil.ignore_patterns("_artifacts", "__pycache__"))
+        os.chdir(folder)
+        sys.setprofile(tracer)
+        threading.setprofile(tracer)
+        chosen = ["-p", "recall", "--replay", "-q", f"eval/cases.yaml::{wanted}"]
+        code = pytest.main(["-p", "no:cacheprovider", *chosen], plugins=[tracer])
+        sys.setprofile(None)
+        threading.setprofile(None)
+        os.chdir(ROOT)
+    for what, files in (("case", tracer.case), ("run", tracer.session)):
+        print(f"\none {what}: {len(files)} files\n  {' '.join(sorted(files))}")
+    return int(code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""What a session learns while it runs, each kind with an owner: messages, marked tests, money, the event loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from pytest_recall.replay.call import Call
+    from pytest_recall.trials.concurrency import Loop
+
+
+class SessionLog:
+    """What is printed at the end of a session: `problems` make it fail, `notes` do not.
+
+    `refused` are mistakes that workers found, and `halted` is why nothing more is run; both end the session with the
+    code of a usage error.
+    """
+
+    def __init__(self, *, follows: bool) -> None:
+        self._follows = follows
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        self.refused: list[str] = []
+        self.halted = ""
+
+    def note(self, *messages: str) -> None:
+        """Add notes; each is shown once."""
+        self.notes += [message for message in dict.fromkeys(messages) if message not in self.notes]
+
+    def trouble(self, problems: Iterable[str]) -> None:
+        """Add what could not be done."""
+        self.problems += problems
+
+    def refuse(self, error: str) -> None:
+        """Add a mistake that a worker found; each is shown once."""
+        if error not in self.refused:
+            self.refused.append(error)
+
+    def halt(self, reason: str) -> None:
+        """Set why nothing more is to be run; the first reason stays."""
+        if reason and not self.halted:
+            self.halted = reason
+            if not self._follows:
+                self.problems.append(reason)
+
+
+class CollectedTests:
+    """What only collection finds.
+
+    `late` are marked tests, by the ids of their cases, with scenario and dimension; `nodes` maps their node ids to
+    those ids. `settled` are the cases that shards of an explicit choice have in common. `crashes` are node ids whose
+    worker died, with the error, before it was known whether they are marked tests. `informed` says that a worker's
+    findings were taken, and `told` that this worker has sent its own.
+    """
+
+    def __init__(self) -> None:
+        self.late: dict[str, tuple[str, str]] = {}
+        self.nodes: dict[str, str] = {}
+        self.settled: set[str] | None = None
+        self.crashes: dict[str, str] = {}
+        self.unknown_baselines: dict[str, None] = {}
+        self.informed = self.told = False
+
+
+class Money:
+    """What the calls of a session come to beside its trials.
+
+    `calls` belong to no trial. `unpaid` are the node ids that the budget has left out, by baseline, or under an empty
+    name of the agent under test. `alone` counts why calls did not go into a batch.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.unpaid: dict[str, set[str]] = {}
+        self.alone: Counter[str] = Counter()
+
+
+class SessionLoop:
+    """The one event loop on which a session awaits, so that clients keep their connections."""
+
+    def __init__(self) -> None:
+        self._runner: asyncio.Runner | None = None
+        self._thread: Loop | None = None
+
+    def use(self, loop: Loop) -> None:
+        """Await on a loop that runs in a thread of its own, as cases that overlap do."""
+        self._thread = loop
+
+    def wait(self, awaitable: Awaitable[Any]) -> Any:
+        """Return what `awaitable` gives."""
+        if self._thread is not None:
+            return self._thread.wait(awaitable)
+        import asyncio
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+
+        async def done() -> Any:
+            return await awaitable
+
+        return self._runner.run(done())
+
+    def close(self) -> None:
+        """Close the loops that were used."""
+        for loop in (self._runner, self._thread):
+            if loop is not None:
+                loop.close()
