@@ -74,7 +74,7 @@ def add_init(commands: Commands) -> None:
     parser.add_argument(
         "--gitlab", action="store_true", help="write a job for GitLab only, which .gitlab-ci.yml includes"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be written")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be written, and change nothing")
 
 
 def run_init(args: argparse.Namespace) -> int:
@@ -227,7 +227,7 @@ def add_import(commands: Commands) -> None:
     )
     parser.add_argument("--scenario", metavar="NAME", help="the scenario of the cases (default: by the file)")
     parser.add_argument("--dimension", metavar="NAME", help="their dimension (default: correctness)")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would become of the set")
+    parser.add_argument("--dry-run", action="store_true", help="print what would become of the set, and write nothing")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 

@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, str | Group] = {
     "check": "cases.commands:add_check",
     "status": "schedule.commands:add_status",
     "schedule": Group(
-        "choose a slice, say what it will cost, and what other schedules would come to",
+        "choose a slice, estimate its cost, and compare it with other schedules",
         (
             "schedule.policy_commands:add_select",
             "trials.commands:add_estimate",
@@ -115,7 +115,7 @@ COMMANDS: Mapping[str, str | Group] = {
         BENCH_DETAILS,
     ),
     "ci": Group(
-        "what jobs do: post a scorecard, push the state, join shards, raise gates",
+        "commands for CI jobs: post a scorecard, push the state, join shards, raise gates",
         (
             "forge.commands:add_post",
             "forge.commands:add_push",

@@ -90,7 +90,7 @@ def add_membench(commands: Commands) -> None:
     parser.add_argument(
         "--published",
         action="store_true",
-        help="print beside it what papers report of other systems, which was not measured here",
+        help="also print what papers report of other systems, which was not measured here",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with all metrics")
 

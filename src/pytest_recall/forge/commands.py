@@ -87,7 +87,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-wait", type=_seconds, default=120.0, metavar="S", help="seconds to wait for limits (default: 120)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="read, and only say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="read, print what would be done, and change nothing")
 
 
 def _number(text: str) -> int:

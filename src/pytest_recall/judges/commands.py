@@ -104,11 +104,11 @@ def add_calibrate(commands: Commands) -> None:
     )
     add_cassette(parser, "; no reply is kept elsewhere")
     parser.add_argument(
-        "--budget", type=dollars, metavar="USD", help="let no call begin once this calibration has spent so much"
+        "--budget", type=dollars, metavar="USD", help="begin no further call once this calibration has spent this much"
     )
-    parser.add_argument("--write", action="store_true", help="put the result into eval/calibration.yaml")
-    parser.add_argument("--fresh", action="store_true", help="ask again what has been asked before")
-    parser.add_argument("--dry-run", action="store_true", help="only say how many calls it would make")
+    parser.add_argument("--write", action="store_true", help="write the result to eval/calibration.yaml")
+    parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
+    parser.add_argument("--dry-run", action="store_true", help="print how many calls it would make, and make none")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="print JSON")
     shape.add_argument("--markdown", action="store_true", help="print Markdown")
@@ -274,7 +274,7 @@ def add_audit(commands: Commands) -> None:
         "--sample", type=_count, metavar="N", help=f"how many passes by models are drawn (default: {SAMPLE})"
     )
     parser.add_argument("--seed", metavar="SEED", help="what they are drawn by (default: the run's)")
-    parser.add_argument("--import", dest="graded", type=Path, metavar="FILE", help="take in the grades in FILE")
+    parser.add_argument("--import", dest="graded", type=Path, metavar="FILE", help="import the grades in FILE")
     parser.add_argument("--to-labels", type=Path, metavar="FILE", help="append what is graded to a labels file")
     add_files(parser)
 
@@ -383,7 +383,7 @@ _SAMPLES = {
 
 def add_models(commands: Commands) -> None:
     """Add the commands."""
-    check = placeless(commands, "check", "ask a model for one word, and print what came of it", run_check, CHECK)
+    check = placeless(commands, "check", "ask a model for one word, and print its reply", run_check, CHECK)
     check.add_argument("selector", metavar="SELECTOR", help="the model; `recall judges models` prints the forms")
     check.add_argument(
         "--timeout", type=_seconds, default=60.0, metavar="S", help="how many seconds to wait (default: 60)"

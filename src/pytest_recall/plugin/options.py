@@ -117,7 +117,7 @@ def add(group: OptionGroup) -> None:
     group.addoption(
         "--recall-budget",
         metavar="USD",
-        help="let no model call begin once this run has spent so much, agent and judges together; cases that are left"
+        help="begin no further model call once this run has spent this much, with its judges; cases that are left"
         " are listed as not run",
     )
     group.addoption(
@@ -143,7 +143,7 @@ def add(group: OptionGroup) -> None:
         nargs="?",
         const="latest",
         metavar="RUN",
-        help="go on with a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
+        help="resume a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
         " nothing twice",
     )
 

@@ -329,7 +329,7 @@ def add_ratchet(commands: Commands) -> None:
         metavar="NUMBER",
         help="the pull request to note in `pr` (default: that of a GitHub workflow, else none)",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be raised")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be raised, and change nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
 

@@ -108,7 +108,7 @@ def add_state(commands: Commands) -> None:
     forget_ = command(commands, "forget", "delete the rows of cases", run_forget, FORGET)
     forget_.add_argument("cases", nargs="+", metavar="CASE-ID", help="the cases")
     for parser in (layout, move, forget_):
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be changed")
+        parser.add_argument("--dry-run", action="store_true", help="print what would be changed, and change nothing")
 
 
 def run_show(args: argparse.Namespace) -> int:
@@ -252,8 +252,8 @@ def add_quarantine(commands: Commands) -> None:
         run_quarantine,
         QUARANTINE_DETAILS,
     )
-    parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case to set apart or to take back")
-    parser.add_argument("--release", action="store_true", help="take the case back")
+    parser.add_argument("case_id", nargs="?", metavar="CASE-ID", help="the case")
+    parser.add_argument("--release", action="store_true", help="end the quarantine of the case")
     parser.add_argument("--days", type=days, metavar="N", help="for how long, from today on (default: by rubric.yaml)")
     parser.add_argument("--owner", metavar="NAME", help="who looks at the case (default: the owner of rubric.yaml)")
 
@@ -337,7 +337,7 @@ def add_fold(commands: Commands) -> None:
         help=f"leave the events of so many days as they are (default: {KEEP_DAYS}); 0 moves all",
     )
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be moved")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be moved, and change nothing")
 
 
 def _days(text: str) -> int:
@@ -375,7 +375,7 @@ def add_resolve(commands: Commands) -> None:
         commands, "resolve", "merge a state file that git has left with conflicts", run_resolve, RESOLVE_DETAILS
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file (default: eval/recall.yaml)")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and change nothing")
 
 
 def run_resolve(args: argparse.Namespace) -> int:

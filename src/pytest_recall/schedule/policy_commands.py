@@ -127,30 +127,42 @@ Nothing is asked of a model, and nothing is written but the picture.
 
 def add_simulate(commands: Commands) -> None:
     """Add the command."""
-    summary = "say what each schedule would come to for these cases, in months that a model makes up"
+    summary = "compare schedules for these cases in simulated months"
     parser = command(commands, "simulate", summary, run_simulate, SIMULATE_DETAILS)
     parser.add_argument("--pulls", type=_amount, metavar="N", help="pull requests a day")
-    parser.add_argument("--open-days", type=_time, metavar="DAYS", help="how long one is open, the median")
-    parser.add_argument("--abandoned", type=_share, metavar="SHARE", help="how many of them are never merged")
-    parser.add_argument("--bad", type=_share, metavar="SHARE", help="how many of them break something")
-    parser.add_argument("--breaks", type=count, metavar="N", help="how many cases such a one breaks")
-    parser.add_argument("--recall", type=_share, metavar="SHARE", help="how often the tags tell what one touches")
-    parser.add_argument("--drift", type=_share, metavar="RATE", help="a case breaks by itself, a day; such as 1/1600")
-    parser.add_argument("--flaky", type=_share, metavar="SHARE", help="verdicts on sound cases that are wrong")
+    parser.add_argument("--open-days", type=_time, metavar="DAYS", help="median days that a pull request stays open")
+    parser.add_argument(
+        "--abandoned", type=_share, metavar="SHARE", help="share of pull requests that are never merged"
+    )
+    parser.add_argument("--bad", type=_share, metavar="SHARE", help="share of pull requests that break something")
+    parser.add_argument("--breaks", type=count, metavar="N", help="how many cases such a pull request breaks")
+    parser.add_argument(
+        "--recall",
+        type=_share,
+        metavar="SHARE",
+        help="how often the tags name the cases that a pull request affects, 0 to 1",
+    )
+    parser.add_argument(
+        "--drift", type=_share, metavar="RATE", help="rate at which a case breaks by itself in a day, such as 1/1600"
+    )
+    parser.add_argument("--flaky", type=_share, metavar="SHARE", help="share of verdicts on sound cases that are wrong")
     parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs")
     parser.add_argument("--late", action="store_true", help="nights run after the day's pull requests, not before")
     parser.add_argument(
         "--nights-only", action="store_true", help="only nights write the state, as with `state: nightly` at GitHub"
     )
-    parser.add_argument("--days", type=count, default=240, metavar="N", help="days to live through (default: 240)")
+    parser.add_argument("--days", type=count, default=240, metavar="N", help="days to simulate (default: 240)")
     parser.add_argument(
-        "--warm-up", type=count, metavar="N", help="the first days, which count in no figure (default: a quarter)"
+        "--warm-up",
+        type=count,
+        metavar="N",
+        help="days at the start that are left out of the figures (default: a quarter)",
     )
-    parser.add_argument("--seeds", type=count, default=5, metavar="N", help="how many worlds (default: 5)")
+    parser.add_argument("--seeds", type=count, default=5, metavar="N", help="how many simulated worlds (default: 5)")
     add_sizes(parser)
     add_confirm(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a picture, a PNG, as well")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="also write a picture, a PNG")
     add_files(parser)
 
 

@@ -54,7 +54,7 @@ The newest {RUNS} runs are read; --runs changes that.
 def add_estimate(commands: Commands) -> None:
     """Add the command."""
     parser = command(
-        commands, "estimate", "say what today's slice will cost, from history", run_estimate, ESTIMATE_DETAILS
+        commands, "estimate", "estimate what today's slice will cost, from earlier runs", run_estimate, ESTIMATE_DETAILS
     )
     parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")

@@ -81,7 +81,7 @@ def add_create_persona(commands: Commands) -> None:
     parser.add_argument("--arcs", metavar="FILE", help="how the story is called (default: arcs-<N>d.yaml)")
     parser.add_argument("--arcs-only", action="store_true", help="write another story for a persona that is there")
     add_model(parser, tokens=CREATE_PERSONA_USUAL.max_tokens, timeout=CREATE_PERSONA_USUAL.timeout)
-    parser.add_argument("--dry-run", action="store_true", help="only say what it would take")
+    parser.add_argument("--dry-run", action="store_true", help="print what it would take, and do nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -242,7 +242,7 @@ def add_generate(commands: Commands) -> None:
         "--concurrency", type=few, metavar="N", help=f"how many sessions of a day at once (default: {CONCURRENCY})"
     )
     parser.add_argument("--overwrite", action="store_true", help="write days again that are there")
-    parser.add_argument("--dry-run", action="store_true", help="only say what it would take at the most")
+    parser.add_argument("--dry-run", action="store_true", help="print what it would take at most, and do nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -173,7 +173,7 @@ def add_verify(commands: Commands) -> None:
     add_asking(parser, VERIFY_USUAL)
     parser.add_argument("--sample", type=count, metavar="N", help="look at N questions, each category by its share")
     parser.add_argument("--seed", type=int, metavar="N", help="what decides the draw of --sample (default: 42)")
-    parser.add_argument("--fresh", action="store_true", help="ask again what has been asked before")
+    parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
     parser.add_argument("--apply", action="store_true", help="write what is suggested into the questions")
 
 

@@ -58,7 +58,7 @@ def add_asking(parser: argparse.ArgumentParser, usual: Usual, *, concurrency: bo
     add_model(parser, tokens=usual.max_tokens, timeout=usual.timeout, temperature=usual.temperature)
     if concurrency:
         parser.add_argument("--concurrency", type=few, default=1, metavar="N", help="calls at once (default: 1)")
-    parser.add_argument("--dry-run", action="store_true", help="only say what it would take")
+    parser.add_argument("--dry-run", action="store_true", help="print what it would take, and do nothing")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

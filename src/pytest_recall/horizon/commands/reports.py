@@ -37,7 +37,9 @@ def add_heatmap(commands: Commands) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, metavar="FILE", help="the heatmap's file; others go beside it (default: in RUN_DIR)"
     )
-    parser.add_argument("--colors", choices=("safe", "published"), default="safe", help="the heatmap's (default: safe)")
+    parser.add_argument(
+        "--colors", choices=("safe", "published"), default="safe", help="the palette of the heatmap (default: safe)"
+    )
     parser.add_argument("--svg", action="store_true", help="draw SVG in place of PNG")
 
 
@@ -150,7 +152,7 @@ exit codes: 0 done, 1 by what was looked at the judge is wrong in more than 5 % 
 def add_audit(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
-        commands, "audit", "export answers for a second look, and take in the verdicts", run_audit, AUDIT_DETAILS
+        commands, "audit", "export answers for a second look, and import the verdicts", run_audit, AUDIT_DETAILS
     )
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
     parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")

@@ -63,7 +63,9 @@ def add_bench(commands: Commands) -> None:
     parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's)")
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the profile's, or the only one)")
     parser.add_argument("--judge", metavar="SELECTOR", help="the model that judges, or `lexical`")
-    parser.add_argument("--appellate-judge", metavar="SELECTOR", help="the model that answers with few points go to")
+    parser.add_argument(
+        "--appellate-judge", metavar="SELECTOR", help="the model that judges answers with few points once more"
+    )
     parser.add_argument("--answer", metavar="SELECTOR", help="the model that answers from what the memory found")
     parser.add_argument(
         "--ranges", nargs="+", metavar="DAYS", help="the checkpoints, such as 30d 90d 6mo full, or with commas"
@@ -99,7 +101,10 @@ def add_bench(commands: Commands) -> None:
         "--skip-preflight", action="store_true", help="do not put known answers to the judging models first"
     )
     parser.add_argument(
-        "--budget", type=dollars, metavar="USD", help="let no call of a model begin once this command has spent so much"
+        "--budget",
+        type=dollars,
+        metavar="USD",
+        help="begin no further call of a model once this command has spent this much",
     )
     parser.add_argument(
         "--record",
@@ -110,9 +115,11 @@ def add_bench(commands: Commands) -> None:
         " replays what is there and records the rest, --record=missing:DIR below DIR",
     )
     parser.add_argument(
-        "--replay", nargs="?", const="", metavar="DIR", help="answer them from cassettes below DIR (the same default)"
+        "--replay", nargs="?", const="", metavar="DIR", help="replay them from cassettes below DIR (the same default)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be asked, and what it would take")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be asked and what it would take, and ask nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON: the result, or the need of --dry-run")
 
 

@@ -59,7 +59,7 @@ def add_prune(commands: Commands) -> None:
     parser = command(
         commands, "prune", "delete the cassettes of cases that are gone, and old drafts", run_prune, PRUNE_DETAILS
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be deleted, and change nothing")
     parser.add_argument(
         "--drafts", choices=("old", "all", "none"), default="old", help="which drafts to delete (default: old)"
     )
