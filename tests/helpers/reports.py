@@ -53,7 +53,7 @@ def report_of(
 
 
 def sample(**more: Any) -> Report:
-    """Return a report with a case of each kind: a regression, passes, fails, third outcomes, one not run."""
+    """Return a report with a case of each kind: a regression, passes, fails, cases without a verdict, one not run."""
     row = Row(3, 2, date(2026, 3, 2), TODAY)
     judged = Verdict(
         passed=False,

@@ -49,7 +49,7 @@ def tried(
 
 
 def broken(one: Case, agent: Any = says(SAID), **judges: Any) -> CaseError:  # noqa: B008
-    """Return the third outcome of a case that comes to no verdict."""
+    """Return the error of a case that comes to no verdict."""
     with pytest.raises(CaseError) as caught:
         tried(one, agent, **judges)
     return caught.value

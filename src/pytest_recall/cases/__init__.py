@@ -1,1 +1,1 @@
-"""Cases: what people write in `eval/`, and how it is read."""
+"""Read what people write in `eval/`: cases and settings."""

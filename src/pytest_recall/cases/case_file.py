@@ -1,4 +1,4 @@
-"""Case files: their ids at once, their rows no earlier than they are needed."""
+"""Read case files: all ids at once, a row only when it is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gate: a pass rate that a part of the cases has to keep, and how it stands."""
+"""Define a gate: a pass rate that a part of the cases has to keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a case gives a memory system to keep, and what a memory system is asked to do."""
+"""Define what a case gives a memory system to store, and the requests that a memory system takes."""
 
 from __future__ import annotations
 

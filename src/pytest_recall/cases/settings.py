@@ -1,4 +1,4 @@
-"""Rubric: the knobs of a team's eval set, as people write them in `eval/rubric.yaml`."""
+"""The settings of an eval set, as people write them in `eval/rubric.yaml`."""
 
 from __future__ import annotations
 

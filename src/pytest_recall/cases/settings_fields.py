@@ -1,4 +1,4 @@
-"""The types of the settings in `eval/rubric.yaml`, and the criteria of judging models."""
+"""Define the types of the settings in `eval/rubric.yaml`, and the criteria of judging models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rubric file: `eval/rubric.yaml`, read and checked; and the one line of it that a command writes."""
+"""Read and check `eval/rubric.yaml`, and write the one line of it that a command may change."""
 
 from __future__ import annotations
 

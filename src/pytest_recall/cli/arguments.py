@@ -1,4 +1,4 @@
-"""Arguments: a parser that says in one sentence what it cannot take, with the nearest name that it knows."""
+"""Parse arguments, and say in one sentence what is wrong, with the nearest name that is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several commands share: their options, and the files that they read."""
+"""Options and files that several commands share."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Datasets: the files in which the public memory benchmarks are published, read row by row."""
+"""Read the public memory benchmarks row by row, and run memories over them."""

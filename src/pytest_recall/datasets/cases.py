@@ -1,4 +1,4 @@
-"""Bench: the questions of a dataset as cases, over a file that is read as they are asked."""
+"""Make cases of the questions of a dataset, whose file is read as they are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bench: how a dataset is run against a memory: which questions are asked, who judges them, what is measured."""
+"""Decide which questions of a dataset are asked, how they are judged, and what is measured."""
 
 from __future__ import annotations
 

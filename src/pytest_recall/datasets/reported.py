@@ -1,4 +1,4 @@
-"""Reported: what papers report of other systems on the datasets, each figure with where it stands. None is ours."""
+"""Figures that papers report of other systems, each with its place in the paper; none was measured here."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Files and texts: what every feature reads, writes and prints with."""
+"""Read and write files, and word messages: what every other room uses."""

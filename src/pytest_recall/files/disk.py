@@ -1,4 +1,4 @@
-"""Files: bounded reads, atomic writes, and the lock between two runs on one checkout.
+"""Read files with a size limit, write them atomically, and lock a checkout against a second run.
 
 What is written stays where it was meant to be: a checkout may hold links that a stranger's pull
 request has put there, and one that leads out of its folder is refused and not followed.

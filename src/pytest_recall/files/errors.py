@@ -1,4 +1,4 @@
-"""What goes wrong and how it is said: one sentence, with the fix as its last clause."""
+"""Define the errors: one sentence each, whose last clause says how to fix it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STOPPED = 130
 
 
 class CaseError(RecallError):
-    """A trial that ended without a verdict: the third outcome, which moves no box.
+    """A trial that ended without a verdict: no verdict, which moves no box.
 
     `stage` names what broke ("agent", "judge contains"); the exception that broke it, if
     there was one, is the `__cause__`.

@@ -1,4 +1,4 @@
-"""Lines: JSON objects one on each line, as people and programs write and append them."""
+"""Read, write and append JSON Lines, one object on each line, with bounds."""
 
 from __future__ import annotations
 

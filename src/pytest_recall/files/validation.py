@@ -1,4 +1,4 @@
-"""Validation: from plain values to pydantic models, with `file:line: field: what to do`."""
+"""Validate plain values into pydantic models, and word each mistake as `file:line: field: what to do`."""
 
 from __future__ import annotations
 

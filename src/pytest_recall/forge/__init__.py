@@ -1,1 +1,1 @@
-"""Code hosts: comments, issues and statuses over their REST APIs, one module for each host."""
+"""Write comments, issues and statuses to code hosts over their REST APIs."""

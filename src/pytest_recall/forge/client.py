@@ -1,4 +1,4 @@
-"""Requests to the REST API of a code host, within its limits."""
+"""Send requests to the REST API of a code host, within its rate limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a comment and of an issue about a run, within the host's limits."""
+"""Write the text of a comment and of an issue about a run, within the host's limits."""
 
 from __future__ import annotations
 

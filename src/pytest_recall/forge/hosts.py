@@ -1,4 +1,4 @@
-"""GitHub and GitLab: comments, issues and statuses by their REST APIs."""
+"""Write comments, issues and statuses to GitHub and GitLab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Post: one comment that is kept up to date, and one issue for the cases that fail."""
+"""Keep one comment up to date, and one issue about the cases that fail."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Long-horizon benchmark at work: a persona's files, the passes that write them, and runs over them."""
+"""The long-horizon benchmark: a persona's files, the passes that write them, and runs over them."""

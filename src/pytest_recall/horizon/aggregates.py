@@ -1,4 +1,4 @@
-"""Aggregates of a run, computed from its answers, by the published names."""
+"""Compute the aggregates of a run from its answers, by the published names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answering: what a model is told that answers from what a memory found."""
+"""Write the prompt for a model that answers from the passages that a memory found."""
 
 from __future__ import annotations
 

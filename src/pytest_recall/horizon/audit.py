@@ -1,4 +1,4 @@
-"""Audit: the files in which answers of a run are looked at again, and what comes of the verdicts in them."""
+"""Export answers of a run for a second look, and read the verdicts that people wrote."""
 
 from __future__ import annotations
 

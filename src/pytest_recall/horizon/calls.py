@@ -1,4 +1,4 @@
-"""The models of a run: within a budget, recorded or replayed, their calls counted by who asked."""
+"""Call the models of a run within its budget, recorded or replayed, and count the calls by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a persona, its story and its days fit together."""
+"""Check whether a persona, its story and its days fit together."""
 
 from __future__ import annotations
 

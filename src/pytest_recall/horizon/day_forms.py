@@ -1,4 +1,4 @@
-"""A day in other forms: as a conversation, and as calls of a memory tool."""
+"""Turn a day into other forms: a conversation, and calls of a memory tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Disclosure: what came out that must not, and what was refused that could be told."""
+"""Count what was disclosed that must not be, and what was withheld that could be told."""
 
 from __future__ import annotations
 

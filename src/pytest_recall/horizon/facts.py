@@ -1,4 +1,4 @@
-"""What of a text can be checked by its words: values, dates, names, and what it gives away."""
+"""Find what can be checked in a text by its words: values, dates, names, and secrets that it discloses."""
 
 from __future__ import annotations
 

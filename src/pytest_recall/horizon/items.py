@@ -1,4 +1,4 @@
-"""Items: the questions of a profile as eval cases, checkpoint by checkpoint."""
+"""Make eval cases of the questions of a profile, checkpoint by checkpoint."""
 
 from __future__ import annotations
 

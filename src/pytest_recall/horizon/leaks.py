@@ -1,4 +1,4 @@
-"""What is told in a session where it must not be, and dates that contradict the calendar."""
+"""Find what is told in a session where it must not be, and dates that contradict the calendar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint: what is wrong with questions about a persona's days that can be seen without asking anybody."""
+"""Find mistakes in questions about a persona's days by their words, without a model."""
 
 from __future__ import annotations
 

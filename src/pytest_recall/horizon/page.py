@@ -1,4 +1,4 @@
-"""The page of a long-horizon run, or of two side by side, as a self-contained HTML file."""
+"""Render a long-horizon run, or two side by side, as a self-contained HTML file."""
 
 from __future__ import annotations
 

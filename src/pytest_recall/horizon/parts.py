@@ -1,4 +1,4 @@
-"""Parts of a run: its corpus, checkpoints, models and memory, looked for together, before anything is asked."""
+"""Find the parts of a run, its corpus, checkpoints, models and memory, before anything is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: what a picture of a run shows, cell by cell; drawing them is `horizon.pictures`."""
+"""Compute what a picture of a run shows, cell by cell; `horizon/pictures.py` draws it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pytest_recall.metrics.clustered import Clustered
 
 State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
 """What a cell holds: a mean, one of fewer than `FEW_CELL` answers, the last mean before since nothing was asked here,
-nothing though questions were possible, nothing since none was, nothing and no file says why, third outcomes only, or
-answers of which no one has measured it."""
+nothing though questions were possible, nothing since none was, nothing and no file says why, outcomes without a verdict
+alone, or answers of which no one has measured it."""
 FEW_CELL = 5
 """Of fewer answers a cell is marked."""
 

@@ -1,4 +1,4 @@
-"""Profile: one run of the long-horizon benchmark, as people write it in YAML."""
+"""Define a profile: one run of the long-horizon benchmark, as people write it in YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profile: from what people write, in a file and on the command line, to the settings of one run."""
+"""Read a profile and the options beside it into the settings of one run."""
 
 from __future__ import annotations
 

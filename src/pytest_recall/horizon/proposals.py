@@ -1,4 +1,4 @@
-"""Proposals: questions made from the days' own facts by templates, without a model; each with its exact days."""
+"""Make questions from the days' own facts by templates, without a model, each with its exact days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs and evaluations by the names of the published files: read and written."""
+"""Read and write runs and evaluations by the names of the published files."""
 
 from __future__ import annotations
 

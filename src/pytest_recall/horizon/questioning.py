@@ -1,4 +1,4 @@
-"""Which proposed questions are taken, and whether their days support their references."""
+"""Decide which proposed questions are taken, and whether their days support their references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a long-horizon run shows: as lines for a terminal, as Markdown and as JSON."""
+"""Render the report of long-horizon runs for terminals, as Markdown and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a run: its configuration, who judged, and `result.json`."""
+"""Put together `result.json`: the configuration of a run, its judges, and its aggregates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Salvage: the JSON in a model's reply, also from one that was cut off."""
+"""Read the JSON in a model's reply, also from a reply that was cut off."""
 
 from __future__ import annotations
 

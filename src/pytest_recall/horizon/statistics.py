@@ -1,4 +1,4 @@
-"""What the answers of a run show, what chance may have done, and each question over the checkpoints.
+"""Compute what the answers of a run show, with intervals, and follow each question over the checkpoints.
 
 A question that is asked at several checkpoints is one question: intervals are by question, as in
 `metrics.clustered`.
@@ -285,9 +285,9 @@ _WHY: Mapping[Failure, str] = {
 class AskedQuestion(NamedTuple):
     """A question at a checkpoint; `kinds` are what it counts as, the outcome first.
 
-    The outcome is `failing` where a stronger judge would be asked, `no points` for a third outcome, else `passing`.
-    `judge` is whose points count, empty if no file says it. `before` is what an earlier run gave for the same
-    question after the same day.
+    The outcome is `failing` where a stronger judge would be asked, `no points` where there is no verdict, else
+    `passing`. `judge` is whose points count, empty if no file says it. `before` is what an earlier run gave for
+    the same question after the same day.
     """
 
     evaluation: CheckpointTrial

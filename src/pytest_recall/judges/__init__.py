@@ -1,1 +1,1 @@
-"""Verdicts: built-in judges, models that judge, panels, calibration and audit."""
+"""Judge answers: built-in judges, models that judge, panels, calibration and audit."""

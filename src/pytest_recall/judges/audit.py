@@ -1,4 +1,4 @@
-"""Audit: which verdicts deserve a second look, and what a run comes to when someone has looked."""
+"""Pick the verdicts that deserve a second look, and recompute a run after people have graded them."""
 
 from __future__ import annotations
 

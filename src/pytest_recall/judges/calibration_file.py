@@ -1,4 +1,4 @@
-"""The files of a calibration: `calibration.yaml`, answers with people's labels, and replies that were paid for."""
+"""Read and write the files of a calibration: `calibration.yaml`, labelled answers, and replies that were paid for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fence: texts of others in a prompt, each between lines that it cannot write itself."""
+"""Fence texts of others in a prompt, between lines that such a text cannot contain."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ T = TypeVar("T")
 
 
 class Undecided(RecallError):  # noqa: N818 - it is what became of the judgement
-    """A judgement that could not be had: the third outcome, and never a score."""
+    """A judgement that could not be had: no verdict, and never a score."""
 
 
 class Prompt(NamedTuple):

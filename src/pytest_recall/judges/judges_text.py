@@ -1,4 +1,4 @@
-"""Judges, calibrations and audits as terminal lines, Markdown and JSON."""
+"""Render judges, calibrations and audits for terminals, as Markdown and as JSON."""
 
 from __future__ import annotations
 

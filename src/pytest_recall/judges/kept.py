@@ -1,4 +1,4 @@
-"""Kept replies: models that are asked once for what several panels want to know, or not asked at all."""
+"""Ask a judging model once for what several panels want to know, and keep its replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Panel: several judges or several asks of one, an appeal, and checks of passes, as one verdict."""
+"""Combine several judges, or several asks of one, with an appeal and checks of passes, into one verdict."""
 
 from __future__ import annotations
 

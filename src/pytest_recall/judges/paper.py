@@ -1,4 +1,4 @@
-"""Paper judge: an answer to a question of a memory benchmark, right or wrong by the rule of its paper.
+"""Judge an answer to a question of a memory benchmark as right or wrong, by the rule of its paper.
 
 The rules are those of LongMemEval (Wu et al. 2024, arXiv 2410.10813, and its evaluation code: one for each
 type of question, and one for abstention), of LoCoMo as results on it are usually judged (Mem0: Chhikara et

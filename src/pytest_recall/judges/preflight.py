@@ -1,4 +1,4 @@
-"""Preflight: a few answers with known verdicts, put to a judging model before anything else is spent."""
+"""Put a few answers with known verdicts to a judging model before money is spent on a run."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Memory systems: who stands behind a selector, and how he is told to keep something and asked for it."""
+"""Memory systems behind one protocol: store a text, and recall passages."""

@@ -1,4 +1,4 @@
-"""Chroma: a collection in memory, with our embeddings."""
+"""A memory in a Chroma collection, with our embeddings."""
 
 from __future__ import annotations
 

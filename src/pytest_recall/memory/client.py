@@ -1,4 +1,4 @@
-"""What all memory systems behind a selector have in common: the client, its time limit, and the passages it returns."""
+"""Define what all memory systems share: the client, its time limit, and the passages it returns."""
 
 from __future__ import annotations
 

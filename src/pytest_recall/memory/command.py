@@ -1,4 +1,4 @@
-"""Command: a memory system that is a program, by the published subprocess protocol."""
+"""A memory system that is a program, by the published subprocess protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recall memory`: how a memory system is named, and whether it gives back what it was given."""
+"""The commands `recall memory check` and `list`: try a memory system, and list how one is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense retrieval: the nearest units by the cosine of embeddings, and their fusion with full-text search."""
+"""Dense retrieval: rank units by the cosine of embeddings, and fuse the ranks with full-text search."""
 
 from __future__ import annotations
 

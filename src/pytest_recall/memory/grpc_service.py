@@ -1,4 +1,4 @@
-"""gRPC service: a memory system that answers, behind `recall.bench.MemoryBenchService`."""
+"""A memory system behind the gRPC service `recall.bench.MemoryBenchService`."""
 
 from __future__ import annotations
 

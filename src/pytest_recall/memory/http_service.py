@@ -1,4 +1,4 @@
-"""HTTP service: a memory system behind a small JSON protocol."""
+"""A memory system behind a small JSON protocol over HTTP."""
 
 from __future__ import annotations
 

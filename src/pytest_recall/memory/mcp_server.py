@@ -1,4 +1,4 @@
-"""MCP server: a memory system as tools of a server that is started here, over standard input and output."""
+"""A memory system as tools of an MCP server that is started here, over standard input and output."""
 
 from __future__ import annotations
 

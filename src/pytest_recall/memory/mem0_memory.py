@@ -1,4 +1,4 @@
-"""Mem0: its open-source memory without a language model, on a local Qdrant, with our embeddings."""
+"""A memory in the open-source Mem0, without a language model, on a local Qdrant, with our embeddings."""
 
 from __future__ import annotations
 

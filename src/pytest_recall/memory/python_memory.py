@@ -1,4 +1,4 @@
-"""Own: a memory system that the user wrote in Python, or wrapped."""
+"""Load a memory system that the user wrote in Python, or wrapped."""
 
 from __future__ import annotations
 

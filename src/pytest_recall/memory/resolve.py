@@ -1,4 +1,4 @@
-"""Resolve: from a selector to the memory system that it selects."""
+"""Find the memory system that a selector names."""
 
 from __future__ import annotations
 

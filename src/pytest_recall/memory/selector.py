@@ -1,4 +1,4 @@
-"""Memory selector: how a person names a memory system, in one line of text, and what it is taken apart into."""
+"""Parse the selector of a memory system, one line of text, into its kind and options."""
 
 from __future__ import annotations
 

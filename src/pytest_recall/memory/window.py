@@ -1,4 +1,4 @@
-"""Window: the baselines that do not search: the newest units, all of them, and none."""
+"""Memories that do not search, as baselines: the newest units, all of them, and none."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Numbers: pure functions from texts, rankings and counts to scores."""
+"""Compute numbers from texts, rankings and counts; all functions are pure."""

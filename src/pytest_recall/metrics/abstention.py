@@ -1,4 +1,4 @@
-"""Abstention: whether a system says that it does not know where it cannot, and only there."""
+"""Measure whether a system says that it does not know where it cannot know, and only there."""
 
 from __future__ import annotations
 

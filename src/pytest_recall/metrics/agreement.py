@@ -1,4 +1,4 @@
-"""Agreement of two raters on the same items: percent agreement, and Cohen's kappa with its interval."""
+"""Measure the agreement of two raters: percent agreement, and Cohen's kappa with its interval."""
 
 from __future__ import annotations
 

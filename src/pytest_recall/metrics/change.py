@@ -1,4 +1,4 @@
-"""Change: how often the same cases passed in two runs, and whether the difference could be chance."""
+"""Compare how often the same cases passed in two runs, and test whether the difference could be chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that a trial can have by name: what each is, and between which values it lies."""
+"""Name the numbers that a trial can have: what each is, and its range."""
 
 from __future__ import annotations
 

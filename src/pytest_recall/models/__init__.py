@@ -1,1 +1,1 @@
-"""Models: one selector for each kind, and one way to ask, wait and try again."""
+"""Ask language models: one selector for each kind, and one way to ask, wait and retry."""

@@ -1,4 +1,4 @@
-"""Anthropic: the Messages API of Anthropic, and of the servers that speak the same."""
+"""Ask models through the Messages API of Anthropic, and of servers that speak the same format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What batch APIs take, how calls are written for them, and what their results say."""
+"""Write calls for batch APIs, and read their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: the batch APIs of OpenAI and Anthropic, through their SDKs."""
+"""Submit batches to OpenAI and Anthropic, and fetch their results, through the SDKs."""
 
 from __future__ import annotations
 

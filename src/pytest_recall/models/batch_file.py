@@ -1,4 +1,4 @@
-"""Batches: what was submitted to batch APIs, and who waits for it, in a file to which all runs append."""
+"""Keep what was submitted to batch APIs, and which run waits for it, in a file to which all runs append."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that wait for a batch, and the thread that submits batches and fetches their answers."""
+"""Hold calls until a batch is full, and submit and fetch batches in one thread."""
 
 from __future__ import annotations
 

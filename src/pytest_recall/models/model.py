@@ -1,4 +1,4 @@
-"""What a language model is asked and what it replies, and how a person names one."""
+"""Define what a language model is asked and what it replies, and how a selector names one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenAI: chat completions of OpenAI, of Azure, and of the many servers that speak the same."""
+"""Ask models through chat completions: of OpenAI, of Azure, and of servers that speak the same format."""
 
 from __future__ import annotations
 

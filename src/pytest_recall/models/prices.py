@@ -1,4 +1,4 @@
-"""Price: what a call costs at list price, by the kept price list that `genai-prices` brings along."""
+"""Compute what a call costs at list price, by the price list of `genai-prices`."""
 
 from __future__ import annotations
 

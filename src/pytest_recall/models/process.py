@@ -1,4 +1,4 @@
-"""Process: a program run to its end or to its time limit, and nothing of it left afterwards.
+"""Run a program to its end or to its time limit, and stop every process that it has started.
 
 Input and output are files, and no pipes: a program that does not read cannot break one, and
 a process that it leaves behind cannot keep one open. The program leads a process group of its

@@ -1,4 +1,4 @@
-"""Models that are asked by running a program, how each program is called, and what it prints."""
+"""Ask models by running a program: how each program is called, and how its output is read."""
 
 from __future__ import annotations
 

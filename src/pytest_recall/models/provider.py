@@ -1,4 +1,4 @@
-"""Provider: what all models have in common: a name, patience and one loop of attempts."""
+"""Define what all models have in common: a name, retries, and one loop of attempts."""
 
 from __future__ import annotations
 

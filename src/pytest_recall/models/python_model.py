@@ -1,4 +1,4 @@
-"""Models that the user wrote in Python, and how an object is loaded by module and name."""
+"""Load models that the user wrote in Python, by module and name."""
 
 from __future__ import annotations
 

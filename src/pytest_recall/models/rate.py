@@ -1,4 +1,4 @@
-"""When a call may begin under a rate limit, and whether and when a failed one is made again.
+"""Decide when a call may begin under a rate limit, and whether and when a failed one is retried.
 
 Requests are spread evenly over the minute, since providers count by the second as well, and
 tokens are held by a window that slides with the calls. Calls begin in the order in which they came, so

@@ -1,4 +1,4 @@
-"""Limits: live calls wait here for their turn, so that no provider is asked for more than the rubric allows."""
+"""Make live calls wait for their turn, so that no provider gets more than the rubric allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a selector to the model that it names, with the cassettes of the project."""
+"""Find the model that a selector names, recorded or replayed as the project is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SDK: what the models behind the two SDKs have in common: one client, its errors, what an endpoint refuses."""
+"""Share what the models behind both SDKs have in common: the client, its errors, and unsupported settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of the rubric for models: prices, batches and their limits."""
+"""Define the settings of the rubric for models: prices, batches and their limits."""
 
 from __future__ import annotations
 

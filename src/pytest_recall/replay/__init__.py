@@ -1,1 +1,1 @@
-"""Record and replay: what stands between an agent and the model that it calls."""
+"""Record the calls of an agent to its models, and replay them."""

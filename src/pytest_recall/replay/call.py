@@ -1,4 +1,4 @@
-"""Call: one upstream call as a trial remembers it, with what it cost."""
+"""Define a call: one upstream call as a trial keeps it, with what it cost."""
 
 from __future__ import annotations
 

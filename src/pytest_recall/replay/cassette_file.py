@@ -1,4 +1,4 @@
-"""Cassettes: recorded calls on disk, one NDJSON file for each case and each wider fixture.
+"""Read and write cassettes: recorded calls, one NDJSON file for each case and each wider fixture.
 
 The first line is the header, the last the end mark; between them stand calls, and the parts
 of request bodies. How each line looks is in `replay.cassette_lines`. The end mark counts the lines, and has a

@@ -1,4 +1,4 @@
-"""Library: the folder of cassettes, what each file is called, and how a recording takes its place."""
+"""Name the files in the folder of cassettes, and put a finished recording in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a cassette: how a call and the parts of its request are written, sealed and read back.
+"""Write and read the lines of a cassette: a call, the parts of its request, and their checksums.
 
 A line is a JSON object that begins with its own checksum. A list in a request body, such as
 the messages of a conversation, is a chain: each element is one line that names the one

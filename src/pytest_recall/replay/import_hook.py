@@ -1,4 +1,4 @@
-"""Finder: something is done to a module as soon as anybody imports it."""
+"""Call a function as soon as a module is imported, by a finder on `sys.meta_path`."""
 
 from __future__ import annotations
 

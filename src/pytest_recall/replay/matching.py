@@ -1,4 +1,4 @@
-"""Matching: the key by which a recorded call is found again, and what nearly fits if none is.
+"""Make the key by which a recorded call is found, and find the nearest recording where none fits.
 
 A key covers the method, the URL, the headers that ask for something (`replay.headers`) and the canonical body. It
 never depends on other headers, which SDKs fill with trace ids, nor on the order of calls, which `gather` and threads

@@ -1,4 +1,4 @@
-"""What is done with one call, who is told of it, and a call that waits for the batch it is in."""
+"""Follow one live call, tell its listeners, and hold a call that waits for a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recording that is open while a case or a fixture runs, and calls that are kept apart from it."""
+"""Hold the recording that is open while a case or a fixture runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Results: scorecards, comparisons, gates and pages of runs."""
+"""Summarize runs: scorecards, comparisons, gates and pages."""

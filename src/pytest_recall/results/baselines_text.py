@@ -1,4 +1,4 @@
-"""Baselines beside the agent under test, as terminal lines, Markdown and JSON."""
+"""Render baselines beside the agent under test for terminals, as Markdown and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two runs over the same cases: which cases they share, what changed, and what that shows."""
+"""Compare two runs over the same cases: what they share, what changed, and whether it could be chance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison of two runs as terminal lines, Markdown and JSON."""
+"""Render the comparison of two runs for terminals, as Markdown and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates of a run: how they stand, how far they may be raised, and their lines in the rubric."""
+"""Compute how the gates of a run stand and how far they may be raised, and edit their lines in the rubric."""
 
 from __future__ import annotations
 

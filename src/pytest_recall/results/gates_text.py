@@ -1,4 +1,4 @@
-"""Gates and proposals to raise them as lines and as JSON."""
+"""Render gates, and proposals to raise them, as lines and as JSON."""
 
 from __future__ import annotations
 

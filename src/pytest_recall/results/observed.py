@@ -1,4 +1,4 @@
-"""What a slice would have run, missed and saved, in a run of all cases that was told the slice."""
+"""Compute what a slice would have run, missed and saved, in a run of all cases that recorded the slice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page: the scorecard in Markdown, for a file, a comment or a job's summary.
+"""Render the scorecard in Markdown, for a file, a comment or a job's summary.
 
 What has to be read stands first and open: the regressions, and what the run cannot show. The rest is folded.
 """

@@ -1,4 +1,4 @@
-"""What a regression is likely to come from, and how its answer differs from the last pass."""
+"""Find the likely cause of a regression, and how its answer differs from the last pass."""
 
 from __future__ import annotations
 

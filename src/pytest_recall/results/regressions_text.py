@@ -1,4 +1,4 @@
-"""Regressions as lines: what failed, what it is put down to, and how the answer differs from the last pass."""
+"""Render regressions: what failed, the likely cause, and how the answer differs from the last pass."""
 
 from __future__ import annotations
 

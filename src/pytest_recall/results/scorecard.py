@@ -1,4 +1,4 @@
-"""The summary of a run's trials, and whether it fails a check."""
+"""Summarize the trials of a run, and decide whether it fails a check."""
 
 from __future__ import annotations
 

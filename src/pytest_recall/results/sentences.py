@@ -1,4 +1,4 @@
-"""Sentences about a run: its slice, its headline, and what it changed in the state."""
+"""Word sentences about a run: its slice, its headline, and what it changed in the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the gates of a rubric stand after a run, and what a fail of each case does."""
+"""Decide how the gates of a rubric stand after a run, and what a fail of each case does."""
 
 from __future__ import annotations
 

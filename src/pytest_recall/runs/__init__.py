@@ -1,1 +1,1 @@
-"""Runs: the pipeline that both shells drive, from files to a plan, trials, state and scorecard."""
+"""Drive a run, from files to a plan, trials, state and scorecard; both shells call it."""

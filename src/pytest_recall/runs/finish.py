@@ -1,4 +1,4 @@
-"""Finish: from a run's journal to the state file, exactly once, and to its scorecard."""
+"""Fold a run's journal into the state, exactly once, and write its scorecard."""
 
 from __future__ import annotations
 

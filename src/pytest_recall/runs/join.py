@@ -1,4 +1,4 @@
-"""Join: from the journals of shards, wherever they were put, to one run with a journal and a scorecard."""
+"""Join the journals of shards, wherever they were put, into one run with a journal and a scorecard."""
 
 from __future__ import annotations
 

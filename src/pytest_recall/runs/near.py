@@ -1,4 +1,4 @@
-"""Near: the cases that a change touches: by tags and paths, by their own rows, and by a list of them."""
+"""Find the cases that a change touches: by tags and paths, by their own rows, and by a list."""
 
 from __future__ import annotations
 

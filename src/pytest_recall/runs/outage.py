@@ -1,4 +1,4 @@
-"""Outage: a failure that is not of the question but of the way to a provider, and when it is no use to ask on.
+"""Tell failures of a provider from failures of a case, and decide when to stop asking.
 
 No client is imported here. What is read of an exception are the attributes by which the clients of OpenAI,
 Anthropic, Google, Mistral, Cohere, httpx, requests, aiohttp, urllib and botocore tell an HTTP status, and the names

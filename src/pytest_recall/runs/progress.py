@@ -1,4 +1,4 @@
-"""How far a run is, how long the rest takes, and the line that says so."""
+"""Compute how far a run is and how long the rest takes, and word the line that says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read what lies around a run: its cassettes, its past and its last passes."""
+"""Read what the report of a run needs beside its journal: cassettes, earlier runs and last passes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Active recall: boxes, rows, selection, the state file, and its merges."""
+"""The Leitner schedule: boxes, selection, the state and its merges."""

@@ -1,4 +1,4 @@
-"""Backtest: what a schedule would have run, and seen, in the place of each run of the past."""
+"""Replay past runs under another schedule: what it would have run, and which failures it would have seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Leitner boxes: the row of a case, and what trials do to it."""
+"""Review trials: move the row of a case between the Leitner boxes, and set when it is due."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: what one run adds to the state, and the fold of many runs' events into rows."""
+"""Define the events that one run adds to the state, and fold the events of many runs into rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How old verdicts are, what is due when, and how long a new set takes to be asked once."""
+"""Compute how old verdicts are, what falls due when, and how long a new set takes to be asked once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdicts of past runs: what another schedule would have seen, and what they say of a team's days."""
+"""Read the verdicts of past runs, and estimate from them how a team works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Status, simulations and backtests as terminal lines and JSON."""
+"""Render status, simulations and backtests for terminals and as JSON."""
 
 from __future__ import annotations
 

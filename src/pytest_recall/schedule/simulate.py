@@ -1,4 +1,4 @@
-"""Simulate: a team's cases under a policy, through months of pull requests and nights, by a model of what breaks.
+"""Simulate months of pull requests and nights over a team's cases under a policy.
 
 The decisions are the real ones: what is chosen, and how rows move. The world is a model: cases
 break on their own at a constant rate, some pull requests break a few cases of what they touch,

@@ -1,4 +1,4 @@
-"""Simulated: what a schedule comes to in a simulated world, for one seed and over several."""
+"""Summarize what a schedule came to in simulated worlds, for one seed and over several."""
 
 from __future__ import annotations
 

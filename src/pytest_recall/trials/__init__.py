@@ -1,1 +1,1 @@
-"""Trials: a case that was run once, the journal of them, and what they cost."""
+"""Run cases once each, keep the journal of the trials, and count what they cost."""

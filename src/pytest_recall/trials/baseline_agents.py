@@ -1,4 +1,4 @@
-"""Baseline agents: a model that is asked plainly, with all of a conversation, some of it, or a summary.
+"""Baseline agents: ask a model with all of a conversation, some of it, a summary, or none.
 
 A turn is a message of the user with the replies to it. Nothing here is exact about tokens: they
 are estimated from characters, the same way for every model. Text is put in as it stands.

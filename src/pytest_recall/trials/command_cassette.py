@@ -1,4 +1,4 @@
-"""Taped: one cassette around a command's work, recorded or replayed as those of cases are."""
+"""Record or replay the calls of a command in one cassette, as those of cases are."""
 
 from __future__ import annotations
 

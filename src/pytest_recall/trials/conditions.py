@@ -1,4 +1,4 @@
-"""Conditions: what a verdict was given under, in digests short enough for a line of the state."""
+"""Digest the conditions of a verdict, short enough for a line of the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What calls cost and what replays saved, and what a slice will cost by what its cases took before."""
+"""Add up what calls cost and what replays saved, and estimate a slice from earlier runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Costs and estimates as terminal lines, tables and JSON."""
+"""Render costs and estimates for terminals, as tables and as JSON."""
 
 from __future__ import annotations
 

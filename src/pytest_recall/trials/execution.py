@@ -183,7 +183,7 @@ def run_case(
     `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
     someone ends the whole run, and no trial; `asking` marks the calls that are made within
     it as of a kind. A judge with a method `ready` is made ready by it before the agent is asked.
-    Raises CaseError, the third outcome, where there is no verdict; what the agent or a judge
+    Raises CaseError, no verdict, where there is no verdict; what the agent or a judge
     raised is its cause.
     """
     check_callable("agent", agent)

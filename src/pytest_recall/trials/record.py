@@ -1,4 +1,4 @@
-"""Record: a whole run as plain data, what was asked for and what came of it."""
+"""Define the record of a run as plain data: its header and its trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several trials of one case in one run, the verdict that they come to, and how much of it is chance."""
+"""Bring several trials of one case to one verdict, and estimate how much of it is chance."""
 
 from __future__ import annotations
 

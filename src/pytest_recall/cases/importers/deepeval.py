@@ -1,4 +1,4 @@
-"""deepeval: goldens of a dataset, saved as JSON, JSON Lines or CSV, as cases."""
+"""Convert goldens of deepeval, saved as JSON, JSON Lines or CSV, to cases."""
 
 from __future__ import annotations
 

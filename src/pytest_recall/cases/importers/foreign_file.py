@@ -1,4 +1,4 @@
-"""Foreign files: eval sets of other tools, in YAML, JSON, JSON Lines and CSV, with the lines of what they hold."""
+"""Read eval sets of other tools, in YAML, JSON, JSON Lines and CSV, with the line of each value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""inspect_ai: samples of a dataset, or of a log with its scorers, as cases."""
+"""Convert samples of an inspect_ai dataset, or of a log with its scorers, to cases."""
 
 from __future__ import annotations
 

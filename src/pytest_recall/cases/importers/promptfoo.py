@@ -1,4 +1,4 @@
-"""promptfoo: a config with its prompts, tests and scenarios as cases."""
+"""Convert a promptfoo config with its prompts, tests and scenarios to cases."""
 
 from __future__ import annotations
 

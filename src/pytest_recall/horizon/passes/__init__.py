@@ -1,1 +1,1 @@
-"""Passes: what writes a persona, its days, and what is made from them; each by itself, and resumable."""
+"""The passes that write a persona, its days and questions; each runs by itself and can be resumed."""

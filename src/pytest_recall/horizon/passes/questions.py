@@ -1,4 +1,4 @@
-"""Questions: the pass that has questions written about a persona's days, window by window."""
+"""Have questions written about a persona's days, window by window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verify: the pass that has a strong model say whether the days of each question support its reference."""
+"""Have a strong model say whether the days of each question support its reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Get the models of a pass asked: in parallel, nothing twice, with the cost told before and on the way."""
+"""Ask the models of a pass: in parallel, nothing twice, with the cost printed before and on the way."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Protocol: the gRPC service of a memory system, and what protoc makes of it."""
+"""The gRPC service of a memory system, and the descriptor that protoc compiles from it."""

@@ -1,1 +1,1 @@
-"""HTTP clients: how the player is put in front of each of them."""
+"""Put the player in front of each HTTP client."""

@@ -1,4 +1,4 @@
-"""`recall cassettes scan`: secrets in what was recorded, named by their place and never by their text."""
+"""The command `recall cassettes scan`: find secrets in recordings, and name their place but never their text."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Formats of recordings: those of vcrpy and Lore."""
+"""Read and write the recordings of vcrpy and Lore."""

@@ -1,4 +1,4 @@
-"""Lore's recordings: NDJSON lines `{seq, ts, request, response, wasStreaming, model}`.
+"""Read the recordings of Lore: NDJSON lines `{seq, ts, request, response, wasStreaming, model}`.
 
 Lore appends a line when a call ends and counts `seq` from 0 when a recording begins, so a
 line that is cut off, a number that is missing, and a second recording in the same file are

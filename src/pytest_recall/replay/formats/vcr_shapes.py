@@ -1,4 +1,4 @@
-"""vcrpy's shapes of requests and responses, as our own and back."""
+"""Convert the requests and responses of vcrpy to ours and back."""
 
 from __future__ import annotations
 

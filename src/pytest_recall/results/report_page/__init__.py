@@ -1,1 +1,1 @@
-"""Report pages: self-contained HTML, from templates and from assets that are built beforehand."""
+"""Render self-contained HTML pages, from templates and assets that are built beforehand."""

@@ -1,4 +1,4 @@
-"""The data of a page: cases, charts and the tables that say the same."""
+"""Collect the data of a page: cases, charts, and tables with the same values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frame: what every page has around its content: the assets, the data, and a policy that lets nothing leave it."""
+"""Frame every page: its assets, its data, and a policy that lets nothing leave it."""
 
 from __future__ import annotations
 

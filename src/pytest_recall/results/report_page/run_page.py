@@ -1,4 +1,4 @@
-"""Run page: one run for people to look at, or two side by side, as a self-contained HTML file."""
+"""Render one run, or two side by side, as a self-contained HTML file."""
 
 from __future__ import annotations
 
