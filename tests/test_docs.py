@@ -50,6 +50,7 @@ from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Row, Trial, Verdict
 from tests.helpers import command as recall
+from tests.helpers import programs
 from tests.helpers.autoload import nursery
 from tests.helpers.museum import endpoint
 
@@ -157,7 +158,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
     """Run the commands of `page` in `folder`; yield each with the output shown and the real one."""
     env = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join([str(programs.folder()), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
         "COLUMNS": "80",

@@ -11,6 +11,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.samples import fill, run_evals
+from tests.helpers import programs
 from tests.helpers.command import Done
 
 Recall = Callable[..., Done]
@@ -53,7 +54,8 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         monkeypatch.chdir(folder)
         capsys.readouterr()
         try:
-            code = main(arguments)
+            with programs.collecting():
+                code = main(arguments)
         except SystemExit as error:  # argparse's own way to refuse
             code = int(str(error.code))
         return Done(code, *capsys.readouterr())

@@ -99,7 +99,8 @@ def recall(folder: Path, *arguments: str, **more: str) -> Done:
 def run_evals(folder: Path, *arguments: str) -> Done:
     """Run `pytest -p recall eval` in `folder`, on the day of the samples."""
     options = ("-q", "-p", "recall", "-p", "no:cacheprovider", "--recall-date", DATE)
-    return python(folder, "-m", "pytest", *options, *(arguments or ("eval",)))
+    # Of what else is installed it need not know.
+    return python(folder, "-m", "pytest", *options, *(arguments or ("eval",)), PYTEST_PLUGINS="few_plugins")
 
 
 def fill(folder: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cli import main
+from tests.helpers import programs
 from tests.helpers.autoload import nursery
 
 
@@ -48,6 +49,7 @@ def run(folder: Path, *arguments: str, together: bool = False) -> Done:
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
     with (
         _forgetting(folder),
+        programs.collecting(),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(out if together else err),
         contextlib.chdir(folder),

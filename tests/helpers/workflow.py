@@ -14,6 +14,7 @@ import yaml
 
 import pytest_recall
 from tests.cli.samples import environment
+from tests.helpers import programs
 from tests.helpers.remotes import ALONE
 
 TEMPLATES = Path(pytest_recall.__file__).parent / "templates"
@@ -37,7 +38,9 @@ class Job:
             **environment(),
             **ALONE,
             **env,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join([str(programs.folder()), str(Path(sys.executable).parent), os.environ["PATH"]]),
+            # What else is installed shows in no run.
+            "PYTEST_PLUGINS": "few_plugins",
             "GITHUB_STEP_SUMMARY": str(folder.parent / f"{folder.name}-summary.md"),
             "GITHUB_OUTPUT": str(folder.parent / f"{folder.name}-output"),
         }

@@ -23,15 +23,19 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 ADDRESS = "RECALL_TESTS_NURSERY"
 """The variable with the socket, and the session of processes that it is good for."""
 UNKEPT = "PYTHONDONTWRITEBYTECODE"
+KNOWN = ("PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED", UNKEPT)
+"""Variables of the interpreter that a process may have as it likes: they are heeded, or of no consequence."""
 _HELD: list[socket.socket] = []
 """In a worker: what closes when it ends, and so tells `Worker.wait`."""
 PRELOADED = ("_pytest", "xdist", "pytest_recall.plugin")
@@ -54,8 +58,7 @@ def open_one() -> None:
 
 def _interpreter(env: Mapping[str, str]) -> dict[str, str]:
     # What Python looks at before anything runs. xdist gives its workers the path, and the tests keep bytecode.
-    known = ("PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED", UNKEPT)
-    return {key: value for key, value in env.items() if key.startswith("PYTHON") and key not in known}
+    return {key: value for key, value in env.items() if key.startswith("PYTHON") and key not in KNOWN}
 
 
 class Worker:
@@ -179,11 +182,20 @@ def _born(listening: socket.socket) -> Callable[[], object] | None:
         os._exit(0)
     line.close()
     path = told["env"].get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:1] = [told["cwd"], *filter(None, path)]
+    # A program has the folder in which it stands first, a module that is run the one in which it runs.
+    sys.path[:1] = [told.get("first", told["cwd"]), *filter(None, path)]
     sys.argv[1:] = argv[1:]
-    for stream in (sys.stdout, sys.stderr):
-        assert isinstance(stream, io.TextIOWrapper)
-        stream.reconfigure(encoding="utf-8", write_through="PYTHONUNBUFFERED" in os.environ)
+    sys.dont_write_bytecode = bool(told["env"].get(UNKEPT))
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        # New ones: those of before know whether they could seek, and a pipe cannot.
+        made = io.TextIOWrapper(
+            io.BufferedWriter(io.FileIO(number, "wb", closefd=False)),
+            encoding="utf-8",
+            errors=getattr(sys, name).errors,
+            line_buffering=name == "stderr",
+            write_through="PYTHONUNBUFFERED" in os.environ,
+        )
+        setattr(sys, name, made)
     return functools.partial(runpy.run_module, argv[0], run_name="__main__", alter_sys=True)
 
 
@@ -225,5 +237,29 @@ def _serve(path: str) -> Callable[[], object] | None:
                 return None
 
 
+def _end(todo: Callable[[], object]) -> NoReturn:
+    """Do it and end as a process does, but leave what is in memory to the system.
+
+    To free all that was imported, object by object, would copy each page of it: that is most of what a short run costs.
+    """
+    code: str | int | None = 0
+    try:
+        todo()
+    except SystemExit as error:
+        code = error.code
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+        code = 1
+    getattr(threading, "_shutdown")()  # noqa: B009 - it waits for threads that are no daemons
+    getattr(atexit, "_run_exitfuncs")()  # noqa: B009
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit((code or 0) & 0xFF)
+
+
 if __name__ == "__main__" and (todo := _serve(sys.argv[1])):
-    todo()
+    _end(todo)

@@ -1,0 +1,87 @@
+"""`recall`, `pytest` and `python -m` for shells, git and our own code: they come from the nursery, where all is there.
+
+What is about the start of a process, or about what it imports, takes those of the installation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
+from pytest_recall.runs import collection
+from tests.helpers.autoload import nursery
+
+_HELD: list[tempfile.TemporaryDirectory[str]] = []
+_CLIENT = """\
+# It imports modules of the interpreter alone, and so starts in a hundredth of a second.
+import _json, _signal, _socket, os, sys
+
+text = _json.encode_basestring_ascii
+if not module and sys.argv[1] != "-m":
+    os.execv(program, [program, *sys.argv[1:]])
+python = {name: value for name, value in os.environ.items() if name.startswith("PYTHON") and name not in known}
+line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+try:
+    if os.getsid(0) != session or python != interpreter:
+        raise OSError
+    line.connect(path)
+except OSError:
+    os.execv(program, [program, *sys.argv[1:]])
+env = ",".join(f"{text(name)}:{text(value)}" for name, value in os.environ.items())
+argv = ",".join(map(text, [module, *sys.argv[1:]] if module else sys.argv[2:]))
+first = os.path.dirname(program) if module else os.getcwd()
+told = '{"env":{%s},"argv":[%s],"cwd":%s,"first":%s,"parent":%d,"group":%d}' % (
+    env, argv, text(os.getcwd()), text(first), os.getppid(), os.getpgid(0)
+)
+files = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+line.sendmsg([len(told).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
+line.sendall(told.encode())
+read = b""
+while len(read) < 8:
+    if not (more := line.recv(8 - len(read))):
+        sys.exit("the nursery is gone")
+    read += more
+code = int.from_bytes(read[4:], "big", signed=True)
+if code < 0:
+    _signal.signal(-code, _signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
+
+
+@functools.cache
+def folder() -> Path:
+    """Return a folder with programs of these names, which is to stand first in PATH; it ends with this process."""
+    installed = Path(sys.executable).parent
+    nursery.open_one()
+    path, session, interpreter = json.loads(os.environ.get(nursery.ADDRESS) or "[null, null, null]")
+    if path is None:
+        return installed
+    _HELD.append(tempfile.TemporaryDirectory(prefix="programs-"))
+    made = Path(_HELD[-1].name)
+    common = {"path": path, "session": session, "interpreter": interpreter, "known": nursery.KNOWN}
+    for name, module in (("recall", "pytest_recall"), ("pytest", "pytest"), ("python", "")):
+        given = {**common, "program": str(installed / name) if module else sys.executable, "module": module}
+        lines = [f"#!{sys.executable} -IS", *(f"{key} = {value!r}" for key, value in given.items()), _CLIENT]
+        (made / name).write_text("\n".join(lines), encoding="utf-8")
+        (made / name).chmod(0o755)
+    return made
+
+
+@contextlib.contextmanager
+def collecting() -> Iterator[None]:
+    """Let the pytest that `recall check` and others ask, in a process of its own, start at once."""
+    python = folder() / "python"
+    if not python.exists():
+        yield
+        return
+    with mock.patch.object(collection, "sys", SimpleNamespace(executable=str(python))):
+        yield
