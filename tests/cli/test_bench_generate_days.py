@@ -77,7 +77,7 @@ def test_a_model_is_asked_once_for_each_session_of_a_day(museum: Path, inside: R
     assert len(written(museum)) == 12
 
 
-@pytest.mark.parametrize("at", [1, 9, 20])
+@pytest.mark.parametrize("at", [1, 9])
 def test_a_killed_pass_goes_on_as_if_it_had_not_been_and_buys_nothing_twice(
     museum: Path, inside: Recall, model: Writing, at: int
 ) -> None:

@@ -17,7 +17,7 @@ from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.resolve import resolve
 
-ROWS, LONG = 60, 300_000
+ROWS, LONG = 60, 120_000
 
 
 def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetCases:

@@ -294,7 +294,7 @@ def test_the_journal_is_one_that_other_commands_read(tmp_path: Path, capsys: pyt
     assert record.trials[0].measures == {"correctness": 3.0, "completeness": 2.0, "hallucination": 1.0}
 
 
-KILLS = 6
+KILLS = 3
 
 
 @pytest.mark.parametrize("parallelism", ["1", "3"])

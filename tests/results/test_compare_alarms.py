@@ -22,8 +22,8 @@ from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import FAILED, PASSED, header, trial
 
 CASES = 200
-RUNS = 500
-COMPARED = 20
+RUNS = 200
+COMPARED = 5
 """So many pairs of runs of each kind are compared as runs, too."""
 SCENARIOS, DIMENSIONS = ("fees", "loans", "visits", "tours"), ("facts", "tone", "safety")
 HEADER = header(mode="all")
@@ -160,7 +160,7 @@ def test_a_scenario_that_breaks_is_found_among_noise() -> None:
 
 # Cases that are tried several times
 
-TRIED_RUNS = 300
+TRIED_RUNS = 100
 TRIED_CASES = 60
 
 
