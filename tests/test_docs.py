@@ -356,10 +356,9 @@ def test_every_page_is_linked_from_the_index() -> None:
 
 
 def test_listing_the_fixtures_names_the_judges_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    python = [sys.executable, "-m"]
-    subprocess.run([*python, "pytest_recall", "init"], cwd=tmp_path, stdout=subprocess.DEVNULL, check=True)
-    listing = [*python, "pytest", "--fixtures", "-p", "no:cacheprovider"]
-    printed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert recall.run(tmp_path, "init").code == 0
+    code, printed, _ = recall.apart(tmp_path, "pytest", "--fixtures", "-p", "no:cacheprovider", env=os.environ)
+    assert code == 0
     assert {"judge_exact", "judge_brief"} <= set(re.findall(r"^judge_\w+", printed, re.MULTILINE))
     assert not (tmp_path / "eval" / "_artifacts").exists()
     assert "scorecard" not in printed
@@ -371,12 +370,13 @@ def test_reference_is_what_the_code_says() -> None:
     assert done.returncode == 0, f"run scripts/generate-reference.py\n{done.stdout}{done.stderr}"
 
 
-def test_every_option_and_setting_is_documented() -> None:
-    printed = subprocess.run([sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True)
-    own = printed.stdout.partition("\neval cases on a schedule")[2].partition("\n\n")[0]
+def test_every_option_and_setting_is_documented(tmp_path: Path) -> None:
+    code, printed, _ = recall.apart(tmp_path, "pytest", "--help", env=os.environ)
+    assert code == 0
+    own = printed.partition("\neval cases on a schedule")[2].partition("\n\n")[0]
     names = (line.partition("   ")[0] for line in own.splitlines() if line.startswith("  --"))
     found = {name for line in names for name in re.findall(r"--[a-z-]+", line)}
-    found |= set(re.findall(r"^  (recall[a-z_]*)", printed.stdout, re.MULTILINE))
+    found |= set(re.findall(r"^  (recall[a-z_]*)", printed, re.MULTILINE))
     assert {"--scenarios", "--recall-mode", "recall_files"} <= found
     page = (REFERENCE / "options.md").read_text(encoding="utf-8")
     # Short names share a heading with the long ones.
@@ -385,9 +385,7 @@ def test_every_option_and_setting_is_documented() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    script = [sys.executable, "-m", "pytest_recall", "--help"]
-    printed = subprocess.run(script, capture_output=True, text=True, check=True)
-    found = set(re.findall(r"^    ([a-z]+)\b", printed.stdout, re.MULTILINE))
+    found = set(re.findall(r"^    ([a-z]+)\b", recall.run(ROOT, "--help").out, re.MULTILINE))
     assert {"init", "schedule", "status", "score", "state", "cassettes"} <= found
     page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     assert [name for name in sorted(found) if f"## `recall {name}`" not in page] == []

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from math import comb
 from typing import Any
@@ -18,6 +17,7 @@ from pytest_recall import cli
 from pytest_recall.cases.commands import schema_of
 from pytest_recall.cases.settings import Rubric
 from pytest_recall.plugin import fixtures
+from tests.helpers import command
 from tests.test_architecture import ROOMS
 from tests.test_docs import PAGES, REFERENCE, ROOT, Block, blocks, name_of
 
@@ -111,10 +111,10 @@ def test_json_can_be_read(block: Block) -> None:
 def lines(block: Block) -> Iterator[list[str]]:
     """Yield the words of each command of a block, without what comes behind a pipe or goes into a file."""
     for line in block.text.replace("\\\n", " ").splitlines():
-        for command in re.split(r"&&|\|\|?|;|\bthen\b", line):
+        for one in re.split(r"&&|\|\|?|;|\bthen\b", line):
             # Of a template in a shell only the command's own words count.
             try:
-                words = shlex.split(command, comments=True)
+                words = shlex.split(one, comments=True)
             except ValueError:
                 continue
             while words and ("=" in words[0] or words[0] in ("if", "then", "!")):
@@ -124,10 +124,11 @@ def lines(block: Block) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def options_of_pytest() -> set[str]:
-    printed = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "recall", "--help"], capture_output=True, text=True, check=True
-    ).stdout
+def options_of_pytest(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    code, printed, _ = command.apart(
+        tmp_path_factory.mktemp("empty"), "pytest", "-p", "recall", "--help", env=os.environ
+    )
+    assert code == 0
     return set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", printed))
 
 

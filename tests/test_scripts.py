@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.cli.samples import environment
+from tests.helpers import command
 
 ROOT = Path(__file__).resolve().parent.parent
 SELECT = ROOT / "scripts" / "select-recall-batch.py"
@@ -27,11 +31,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "PYTEST_"))}
-    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+def call(folder: Path, *script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *command], cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", check=False
+        [sys.executable, *script],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
     )
 
 
@@ -44,14 +52,13 @@ def test_the_script_the_command_and_the_run_take_one_slice(checkout: Path, mode:
     scripted = call(checkout, str(SELECT), "--mode", mode, *ON)
     assert scripted.returncode == 0, scripted.stderr
     assert scripted.stdout == today(checkout)
-    commanded = call(checkout, "-m", "pytest_recall", "schedule", "select", "--mode", mode, *ON)
-    assert commanded.stdout == scripted.stdout
+    assert command.run(checkout, "schedule", "select", "--mode", mode, *ON).out == scripted.stdout
     before = (checkout / "eval" / "recall.yaml").read_bytes()
-    run = call(
-        checkout, "-m", "pytest", "-q", "-p", "recall", "eval", "--replay", "--recall-mode", mode,
-        "--recall-date", ON[1], "--recall-seed", ON[3],
+    run = command.apart(
+        checkout, "pytest", "-q", "-p", "recall", "eval", "--record=missing", "--recall-dry-run", "--recall-mode", mode,
+        "--recall-date", ON[1], "--recall-seed", ON[3], env=environment(),
     )  # fmt: skip
-    assert run.returncode == 0, run.stdout
+    assert run.code == 0, run.out
     assert today(checkout) == scripted.stdout
     (checkout / "eval" / "recall.yaml").write_bytes(before)
 
@@ -105,9 +112,8 @@ def test_a_rehearsal_tells_the_step_that_failed(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, str(REHEARSE), *DAY]
     with subprocess.Popen(
-        command,
+        [sys.executable, str(REHEARSE), *DAY],
         env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -123,13 +129,21 @@ def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: sign
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path) -> None:
+def test_a_rehearsal_refuses_what_has_no_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(REHEARSE.parent)
+    main = runpy.run_path(str(REHEARSE), run_name="rehearse")["main"]
     for given, told in (
         (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
         (("--policy", "literal", "--slice", "5"), "--slice: no effect without --policy lottery"),
         (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
         (("--tags", "30"), "--tags: 30 are more than 20 cases"),
     ):
-        done = call(tmp_path, str(REHEARSE), *DAY, *given)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.endswith(f"error: {told}\n")
+        monkeypatch.setattr(sys, "argv", [str(REHEARSE), *DAY, *given])
+        with pytest.raises(SystemExit) as refused:
+            main()
+        assert refused.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.endswith(f"error: {told}\n")
