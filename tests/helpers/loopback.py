@@ -14,6 +14,7 @@ class Loopback:
     def __init__(self, handle: Callable[[BaseHTTPRequestHandler], None]) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # The body comes after the head, and would wait for its receipt.
 
             def do_POST(self) -> None:
                 with suppress(ConnectionError):
