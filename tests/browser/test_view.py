@@ -38,6 +38,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 def test_the_page_follows_the_run(server: Server, browser: Browser, tmp_path: Path) -> None:
     context = browser.new_context()
+    # It asks every two seconds, and these are over as soon as they are told to be.
+    context.clock.install()
     page, complaints = context.new_page(), list[str]()
     page.on("console", lambda message: complaints.append(message.text))
     asked: set[str] = set()
@@ -46,12 +48,15 @@ def test_the_page_follows_the_run(server: Server, browser: Browser, tmp_path: Pa
     page.wait_for_selector("html[data-ready]")
     assert page.inner_text("#shown") == "0 of 10 cases"
     write(tmp_path, 4)
+    page.clock.run_for(2000)
     page.wait_for_selector("#shown:has-text('1 of 10 cases')")
     page.click("#regressions article a")
     write(tmp_path, 7)
+    page.clock.run_for(2000)
     page.wait_for_selector("#fresh:not([hidden])", state="attached")
     page.wait_for_selector("dialog")
     page.keyboard.press("Escape")
+    page.clock.run_for(2000)
     page.wait_for_selector("#shown:has-text('3 of 10 cases')")
     assert complaints == []
     assert {url.partition("#")[0] for url in asked} == {server.address, f"{server.address}stamp"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Recall
-from tests.cli.samples import DATE, files, python, recall
+from tests.cli.samples import DATE, files, recall, run_evals
 from tests.cli.test_score import artifacts
 
 IDS = ("right", "worse", "crash", "skipped", "later")
@@ -67,9 +67,9 @@ def test_as_json(table: Path, inside: Recall) -> None:
 
 def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
     for day in range(7):
-        options = ("-q", "-p", "recall", "-p", "no:cacheprovider", "--recall-mode", "all")
+        options = ("--recall-mode", "all")
         on = (date.fromisoformat(DATE) + timedelta(days=day)).isoformat()
-        assert python(project, "-m", "pytest", *options, "--recall-date", on, "eval").code == 1
+        assert run_evals(project, *options, "--recall-date", on, "eval").code == 1
     done = recall(project, *BACKTEST, "--nightly", "5")
     assert done.code == 0, done.err
     assert "6 runs on record from 2026-03-10 to 2026-03-16, of which 0 of pull requests" in done.out

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.memory import mcp_server
 from pytest_recall.memory.client import Client
 from pytest_recall.replay.exchange import Request, Response
 from tests.memory.asking import NOW, filled, made, sources, texts
@@ -52,12 +53,6 @@ def recall(query: str, limit: int) -> list[dict[str, Any]]:
 @server.tool(structured_output=False)
 def as_texts(query: str) -> list[str]:
     return [one["text"] for one in kept]
-
-
-@server.tool(structured_output=False)
-def as_json(query: str) -> str:
-    import json
-    return json.dumps({"passages": kept})
 
 
 @server.tool()
@@ -103,28 +98,20 @@ def test_the_tools_are_called(client: Client, tmp_path: Path) -> None:
     assert found[0].score == 0.5
     client.reset()
     assert client.recall("anything", 2, NOW) == []
-    assert (tmp_path / "started.txt").read_text() == "x"
-
-
-def test_tools_by_other_names_get_the_arguments_that_they_have(server: str, tmp_path: Path) -> None:
-    for recall in ("as_texts", "as_json"):
-        client = made(f"{server};store=add;recall={recall}", tmp_path)
-        assert texts(filled(client, {"a": "one", "b": "two"}).recall("x", 5, NOW)) == ["one", "two"]
-        client.close()
-
-
-def test_a_closed_one_starts_again(client: Client, tmp_path: Path) -> None:
-    filled(client)
-    client.close()
-    assert client.recall("x", 5, NOW) == []
-    assert (tmp_path / "started.txt").read_text() == "xx"
-
-
-def test_a_tool_that_fails(client: Client) -> None:
     with pytest.raises(MemoryFault, match=r"the tool `store` failed: .*store.*; look into the server"):
         client.store("boom", {"id": "a"})
     filled(client)
     assert len(client.recall("x", 5, NOW)) == 3
+    assert (tmp_path / "started.txt").read_text() == "x"
+    client.close()
+    assert client.recall("x", 5, NOW) == []
+    assert (tmp_path / "started.txt").read_text() == "xx", "a closed one starts again"
+
+
+def test_tools_by_other_names_get_the_arguments_that_they_have(server: str, tmp_path: Path) -> None:
+    client = made(f"{server};store=add;recall=as_texts", tmp_path)
+    assert texts(filled(client, {"a": "one", "b": "two"}).recall("x", 5, NOW)) == ["one", "two"]
+    client.close()
 
 
 def test_a_tool_that_is_not_there(server: str, tmp_path: Path) -> None:
@@ -134,11 +121,19 @@ def test_a_tool_that_is_not_there(server: str, tmp_path: Path) -> None:
     client.close()
 
 
-def test_a_tool_that_takes_too_long(server: str, tmp_path: Path) -> None:
+def test_a_tool_that_takes_too_long(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = made(f"{server};recall=hangs;timeout=5", tmp_path)
     client.reset()
+    given: list[float | None] = []
+
+    def short(timeout: float | None) -> float:
+        given.append(timeout)
+        return 0.2
+
+    monkeypatch.setattr(mcp_server, "patience", short)
     with pytest.raises(MemoryFault, match=r"the tool `hangs`: .*[Tt]imed out"):
         client.recall("x", 5, NOW)
+    assert given == [5]
     client.close()
 
 
@@ -165,12 +160,13 @@ def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         client.reset()
 
 
-def test_what_is_recorded_starts_no_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["kept", json.dumps({"passages": [{"text": "kept"}]})])
+def test_what_is_recorded_starts_no_server_and_may_be_json(tmp_path: Path, text: str) -> None:
     asked: list[Request] = []
 
     def recorded(request: Request, call: object) -> Response:
         asked.append(request)
-        plain = {"failed": False, "texts": ["kept"], "structured": None}
+        plain = {"failed": False, "texts": [text], "structured": None}
         return Response(200, "OK", (), (json.dumps(plain).encode(),), (0.0,))
 
     client = made("mcp:nowhere", tmp_path, recorded)

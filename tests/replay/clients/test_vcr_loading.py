@@ -87,16 +87,15 @@ def in_a_new_process(program: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("mode", ["replay", "record"])
 @pytest.mark.parametrize(
     "first", ["requests", "boto3", "botocore.httpsession", "aiohttp", "urllib3", "http.client", "httpx", "vcr"]
 )
-def test_each_may_be_imported_first(first: str, mode: str) -> None:
+def test_each_may_be_imported_first(first: str) -> None:
     """vcrpy imports all of them, and would meet one that is half imported."""
     for name in (first, "requests", "boto3", "aiohttp"):
         pytest.importorskip(name)
     in_a_new_process(
-        f"undo = watch.install(Player({mode!r}))\n"
+        "undo = watch.install(Player('replay'))\n"
         f"import {first}\n"
         f"assert ('vcr.patch' in sys.modules) is ({first!r} == 'vcr')\n"
         "import requests, boto3, aiohttp, urllib3\n"
