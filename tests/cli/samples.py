@@ -81,7 +81,9 @@ def environment() -> dict[str, str]:
 def python(folder: Path, *arguments: str, **more: str) -> Done:
     """Run Python in `folder`; no command may end in a traceback."""
     env = {**environment(), "PYTHONIOENCODING": "utf-8", **more}
-    if arguments[0] == "-m" and "PYTHONPATH" not in more:  # Somebody may stand in for a package there.
+    if arguments[0] == "-m" and "PYTHONPATH" not in more:  # Something may stand in for a package there.
+        # Of what else is installed a run need not know.
+        env.setdefault("PYTEST_PLUGINS", "few_plugins")
         done = apart(folder, *arguments[1:], env=env)
     else:
         asked = [sys.executable, *arguments]
@@ -99,8 +101,7 @@ def recall(folder: Path, *arguments: str, **more: str) -> Done:
 def run_evals(folder: Path, *arguments: str) -> Done:
     """Run `pytest -p recall eval` in `folder`, on the day of the samples."""
     options = ("-q", "-p", "recall", "-p", "no:cacheprovider", "--recall-date", DATE)
-    # Of what else is installed it need not know.
-    return python(folder, "-m", "pytest", *options, *(arguments or ("eval",)), PYTEST_PLUGINS="few_plugins")
+    return python(folder, "-m", "pytest", *options, *(arguments or ("eval",)))
 
 
 def fill(folder: Path) -> None:

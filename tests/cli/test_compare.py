@@ -55,12 +55,8 @@ def _three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "eval" / "cases.yaml").write_text("\n".join(cases), encoding="utf-8")
     (folder / "eval" / "rubric.yaml").write_text("owner: us\n", encoding="utf-8")
     (folder / "eval" / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-    for wrong, options in (
-        ("loans 1,loans 2", ()),
-        ("loans 1,fees 3", ("-p", "xdist", "-n", "2")),
-        ("loans 1,fees", ()),
-    ):
-        evals(folder, wrong, *options)
+    for wrong in ("loans 1,loans 2", "loans 1,fees 3", "loans 1,fees"):
+        evals(folder, wrong)
     return folder
 
 
