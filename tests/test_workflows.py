@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from tests.cli.samples import CASES, environment, fill
+from tests.helpers import programs
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.remotes import ALONE, clone, file_at, git, with_remote
 from tests.helpers.workflow import TEMPLATES, Job, loaded
@@ -317,7 +318,8 @@ def test_the_job_for_gitlab(bare: Path, event: str) -> None:
         "GITLAB_CI": "true",
         "CI_PIPELINE_SOURCE": event,
         "RECALL_DATE": "2026-03-10",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{programs.folder()}{os.pathsep}{os.environ['PATH']}",
+        "PYTEST_PLUGINS": "few_plugins",
     }
     done = subprocess.run(
         ["bash", "-eo", "pipefail", "-c", "\n".join(script)],

@@ -53,8 +53,6 @@ def sources(tmp_path: Path) -> Path:
     [
         ("promptfoo", "promptfoo/promptfooconfig.yaml", (), 1, "9 cases", "5 passed, 4 xfailed"),
         ("deepeval", "goldens.json", JUDGED, 1, "2 cases", "1 passed, 1 xfailed"),
-        ("deepeval", "goldens.csv", JUDGED, 1, "2 cases", "1 passed, 1 xfailed"),
-        ("deepeval", "goldens.jsonl", JUDGED, 1, "2 cases", "1 passed, 1 xfailed"),
         ("deepeval", "talks.json", JUDGED, 1, "1 case", "1 xfailed"),
         ("inspect", "samples.jsonl", JUDGED, 1, "4 cases", "4 xfailed"),
         ("inspect", "samples.csv", JUDGED, 0, "2 cases", "2 xfailed"),

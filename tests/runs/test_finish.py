@@ -219,10 +219,10 @@ for run in runs:
 """
 
 
-def test_eight_processes_lose_nothing(place: Place) -> None:
-    remember(place, {f"old-{number}": row(2, 2) for number in range(8)})
+def test_four_processes_lose_nothing(place: Place) -> None:
+    remember(place, {f"old-{number}": row(2, 2) for number in range(4)})
     processes = []
-    for number in range(8):
+    for number in range(4):
         runs = [
             journal(place, trial(f"old-{number}"), *(trial(f"{number}-{n}-{i}") for i in range(3))) for n in range(3)
         ]
@@ -246,8 +246,8 @@ def test_eight_processes_lose_nothing(place: Place) -> None:
         _, errors = process.communicate()
         assert (process.returncode, errors) == (0, "")
     # An old case is promoted by the first of its three runs; the others come early that day.
-    assert boxes(place) == {f"old-{number}": (3, 3) for number in range(8)} | {
-        f"{number}-{n}-{i}": (1, 1) for number in range(8) for n in range(3) for i in range(3)
+    assert boxes(place) == {f"old-{number}": (3, 3) for number in range(4)} | {
+        f"{number}-{n}-{i}": (1, 1) for number in range(4) for n in range(3) for i in range(3)
     }
 
 
