@@ -14,7 +14,7 @@ class Loopback:
     def __init__(self, handle: Callable[[BaseHTTPRequestHandler], None]) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # The body comes after the head, and would wait for its receipt.
+            disable_nagle_algorithm = True  # Else the body waits 40 ms for the acknowledgement of the headers.
 
             def do_POST(self) -> None:
                 with suppress(ConnectionError):
