@@ -9,6 +9,7 @@ import pytest
 from tests.helpers.project import WORKERS, Project, case, row
 from tests.helpers.scripted import asks, judged, model, times_asked
 from tests.helpers.upstream import Upstream
+from tests.helpers.waiting import no_wait
 
 WRONG_BUT = "python:judge.py:generous misjudged 2 of 4 known answers of the judge `rubric`, and 1 may be"
 SAID = {
@@ -18,6 +19,11 @@ SAID = {
     "slow": "slow: no reply within 60 s; try again later",
     "limited": "limited: the provider answered 429; ask less often",
 }
+
+
+@pytest.fixture(autouse=True)
+def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_wait(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +42,10 @@ def test_a_judge_that_cannot_judge_moves_no_box(
     result.stdout.fnmatch_lines(["no verdict (2), no box moved:", f"  error: a: *: judge rubric: *{SAID[fault]}"])
 
 
-@pytest.mark.parametrize(("attempts", "told"), [(1, "asked once"), (5, "asked 5 times")])
-def test_how_often_it_is_asked_is_in_the_rubric(pytester: pytest.Pytester, attempts: int, told: str) -> None:
-    checkout = judged(asks("a", "right"), judge="prose", preflight="off", judge_attempts=attempts).at(pytester)
+def test_how_often_it_is_asked_is_in_the_rubric(pytester: pytest.Pytester) -> None:
+    checkout = judged(asks("a", "right"), judge="prose", preflight="off", judge_attempts=5).at(pytester)
     checkout.run("eval").stdout.fnmatch_lines(
-        [f"  error: a: *: judge rubric: *: {told}, and the reply has no JSON object"]
+        ["  error: a: *: judge rubric: *: asked 5 times, and the reply has no JSON object"]
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.helpers.project import Project
 from tests.helpers.talking import agent, answers, asking, sources, talking, trial
 from tests.helpers.upstream import Upstream
+from tests.helpers.waiting import no_wait
 
 for _sdk in ("openai", "anthropic"):
     pytest.importorskip(_sdk)
@@ -45,10 +46,14 @@ def test_what_a_model_replied_is_replayed_without_it(
     assert set(sources(checkout).values()) == {"replayed"}
 
 
-def test_a_busy_model_is_recorded_as_it_was(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_a_busy_model_is_recorded_as_it_was(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jumps = no_wait(monkeypatch)
     checkout = with_model(upstream, f"openai:m;{upstream.url}/v1", "busy now").at(pytester)
     checkout.run("-p", "recall", "eval", "--record").assert_outcomes(passed=1)
     assert len(trial(checkout, "busy-now").calls) == 2
+    assert sum(jumps) >= 3
     upstream.close()
     checkout.forget()
     checkout.run("-p", "recall", "eval", "--replay").assert_outcomes(passed=1)
