@@ -264,7 +264,7 @@ NAMES = tuple(f"c{number}" for number in range(6))
 
 def batched(*, more: str = "", **settings: float) -> str:
     """Return a rubric with these settings of batches; a call reads 10 tokens and writes 5: one dollar each."""
-    given = {"hosts": ["127.0.0.1"], "quiet": 0.4, "poll": 0.05, **settings}
+    given = {"hosts": ["127.0.0.1"], "quiet": 0.4, "poll": 0.01, **settings}
     price = {"input": 50000, "output": 100000}
     prices = dict.fromkeys(("gpt-4o-mini", "claude-haiku-4-5"), price)
     return f"owner: ana\nprices: {json.dumps(prices)}\nbatch: {json.dumps(given)}\n{more}"

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.helpers.batching import Service, serving
+from tests.helpers.running import quick_collections
 from tests.helpers.upstream import Upstream, running
+
+__all__ = ["quick_collections"]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.cli.samples import recall
 from tests.helpers.batching import NAMES, Service, batched, project, run
-from tests.helpers.project import WORKERS
 from tests.helpers.talking import answers, asking, trial
 
 pytest.importorskip("openai")
@@ -53,10 +52,9 @@ def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, 
     assert set(service.prompts.values()) == {1}
 
 
-@WORKERS
-def test_each_worker_makes_its_own(pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]) -> None:
+def test_each_worker_makes_its_own(pytester: pytest.Pytester, service: Service) -> None:
     checkout = project(service, "return plain_sync(question)", rubric=batched()).at(pytester)
-    result = run(checkout, *workers)
+    result = run(checkout, "-n", "2")
     result.assert_outcomes(passed=6)
     assert sum(service.sizes) == 6
     # A worker is given its cases little by little.
@@ -188,18 +186,17 @@ def test_a_call_that_is_larger_than_a_batch_goes_directly(pytester: pytest.Pytes
     result.stdout.fnmatch_lines(["*; 1 call directly: 1 larger than a batch"])
 
 
-@WORKERS
 def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
-    pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]
+    pytester: pytest.Pytester, service: Service
 ) -> None:
     cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in NAMES]
     rubric = batched(requests=6, more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
     checkout = project(service, "return plain_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
-    result = run(checkout, *workers)
+    result = run(checkout)
     result.assert_outcomes(passed=6)
-    assert sum(service.sizes) == 12
-    known = 8 if workers else 4  # A judge that fails half of them is asked no more.
-    result.stdout.fnmatch_lines([f"batches: 12 calls *; {known} calls directly: {known} known answers, put to a judge"])
+    assert service.sizes == [6, 6]
+    # A judge that fails half of the known answers is asked no more.
+    result.stdout.fnmatch_lines(["batches: 12 calls *; 4 calls directly: 4 known answers, put to a judge"])
     assert [call.kind for call in trial(checkout, "c5").calls if call.batched] == ["agent", "judge"]
 
 

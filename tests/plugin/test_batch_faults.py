@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
 
 import pytest
 
 from tests.helpers.batching import NAMES, NEVER, Service, batched, project, run
-from tests.helpers.project import WORKERS, Checkout
+from tests.helpers.project import Checkout
+from tests.helpers.running import Running, wait_until
 from tests.helpers.talking import agent, answers, talking, trial
 
 pytest.importorskip("openai")
@@ -20,6 +17,7 @@ pytest.importorskip("anthropic")
 
 SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
 LOOP = 'return plain_sync(f"tell me more of {plain_sync(question)}")'
+BATCH = ("--recall-mode=all", "--batch")
 ASKED_ONCE = dict.fromkeys(NAMES, 1)
 SWALLOWS = "try:\n    return {way}(question)\nexcept Exception:\n    return 'sorry'"
 
@@ -31,21 +29,6 @@ def errors(checkout: Checkout) -> set[str]:
     return found
 
 
-def started(pytester: pytest.Pytester, *options: str) -> subprocess.Popen[bytes]:
-    """Begin a run in a process of its own."""
-    command = [sys.executable, "-m", "pytest", "eval", "--recall-mode=all", "--recall-date=2026-03-10", "--batch"]
-    process: subprocess.Popen[bytes] = pytester.popen([*command, *options], stdin=subprocess.DEVNULL)
-    return process
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for what is going to happen."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it has not happened"
-        time.sleep(0.02)
-
-
 def noted(checkout: Checkout) -> list[str]:
     """Return the lines of the file that says which batches there are."""
     path = checkout.artifacts.folder / "batches.jsonl"
@@ -55,13 +38,12 @@ def noted(checkout: Checkout) -> list[str]:
 def killed(pytester: pytest.Pytester, service: Service, body: str, *, batches: int = 1) -> Checkout:
     """Return where a run was killed that waited for the last of so many batches, which has ended since."""
     service.hold = batches
-    checkout = project(service, body).at(pytester)
-    process = started(pytester)
-    wait_until(lambda: len(noted(checkout)) == batches)
-    process.kill()
-    process.communicate(timeout=60)
+    running = Running(project(service, body), pytester)
+    begun = running.start(*BATCH)
+    wait_until(lambda: len(noted(running.checkout)) == batches)
+    assert running.end(begun, signal.SIGKILL).ret == -signal.SIGKILL
     service.hold = NEVER
-    return checkout
+    return running.checkout
 
 
 class TestLines:
@@ -105,13 +87,10 @@ except {error}.BadRequestError as error:
 class TestWhole:
     """Batches of which nothing comes."""
 
-    @WORKERS
-    def test_one_that_failed_ends_each_case_in_one_sentence(
-        self, pytester: pytest.Pytester, service: Service, workers: tuple[str, ...]
-    ) -> None:
+    def test_one_that_failed_ends_each_case_in_one_sentence(self, pytester: pytest.Pytester, service: Service) -> None:
         service.failing = "the model does not do batches"
-        checkout = project(service, SWALLOWS.format(way="plain_sync"), rubric=batched()).at(pytester)
-        run(checkout, *workers).assert_outcomes(errors=6)
+        checkout = project(service, SWALLOWS.format(way="plain_sync")).at(pytester)
+        run(checkout).assert_outcomes(errors=6)
         assert all("failed: line 1: the model does not do batches; correct that" in error for error in errors(checkout))
 
     def test_a_refusal_to_make_one_names_no_key(self, pytester: pytest.Pytester, service: Service) -> None:
@@ -188,11 +167,10 @@ class TestKilled:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        checkout = project(service, "return plain_messages(question)", rubric=batched()).at(pytester)
-        process = started(pytester, "-n", "2")
+        running = Running(project(service, "return plain_messages(question)", rubric=batched()), pytester)
+        checkout, begun = running.checkout, running.start(*BATCH, "-n", "2")
         wait_until(lambda: len(noted(checkout)) >= 2)
-        process.kill()
-        process.communicate(timeout=60)
+        running.end(begun, signal.SIGKILL)
         before = dict(service.prompts)
         service.hold = NEVER
         # The workers see that no one reads them any more, and go.
@@ -202,45 +180,39 @@ class TestKilled:
 
     def test_ctrl_c_says_which_go_on(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        checkout = project(service, "return plain_sync(question)").at(pytester)
-        process = started(pytester)
+        running = Running(project(service, "return plain_sync(question)"), pytester)
+        checkout, begun = running.checkout, running.start(*BATCH)
         wait_until(lambda: len(noted(checkout)) == 1)
-        process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == pytest.ExitCode.INTERRUPTED
-        said = b"1 batch goes on, or has answers that no case has used (batch_1); the next run with --batch picks it up"
-        assert said in output
+        result = running.end(begun, signal.SIGINT)
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+        said = "1 batch goes on, or has answers that no case has used (batch_1); the next run with --batch picks it up"
+        assert said in result.stdout.str()
         assert list(checkout.artifacts.folder.glob(".batching-*")) == []
         service.hold = NEVER
         run(checkout).assert_outcomes(passed=6)
         assert service.prompts == ASKED_ONCE
 
     def test_ctrl_c_before_a_batch_is_made_buys_nothing(self, pytester: pytest.Pytester, service: Service) -> None:
-        body = "print('asked', file=sys.__stdout__, flush=True)\nreturn plain_sync(question)"
-        made = project(service, "", rubric=batched(quiet=300), source=f"import sys\n\n{agent(body)}")
-        checkout = made.at(pytester)
-        process = started(pytester, "-s")
-        assert process.stdout is not None
-        while b"asked" not in (line := process.stdout.readline()):
-            assert line, "pytest ended before a case was asked"
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
-        assert process.returncode == pytest.ExitCode.INTERRUPTED
+        body = "asked(question)\nreturn plain_sync(question)"
+        running = Running(project(service, body, rubric=batched(quiet=300)), pytester)
+        begun = running.start(*BATCH)
+        wait_until(lambda: bool(running.checkout.asked()))
+        assert running.end(begun, signal.SIGINT).ret == pytest.ExitCode.INTERRUPTED
         assert service.requests == []
-        assert noted(checkout) == []
+        assert noted(running.checkout) == []
 
     def test_two_runs_at_once_take_nothing_from_each_other(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        checkout = project(service, "return plain_sync(question)").at(pytester)
-        first = started(pytester)
-        wait_until(lambda: len(noted(checkout)) == 1)
-        second = started(pytester)
-        wait_until(lambda: len(noted(checkout)) == 2)
+        running = Running(project(service, "return plain_sync(question)"), pytester)
+        first = running.start(*BATCH)
+        wait_until(lambda: len(noted(running.checkout)) == 1)
+        second = running.start(*BATCH)
+        wait_until(lambda: len(noted(running.checkout)) == 2)
         service.hold = NEVER
-        for process in (first, second):
-            output, _ = process.communicate(timeout=60)
-            assert b"6 passed" in output
-            assert b"batches: 6 calls at half price, 1 batch made" in output
+        for begun in (first, second):
+            result = begun.result(timeout=60)
+            result.assert_outcomes(passed=6)
+            result.stdout.fnmatch_lines(["batches: 6 calls at half price, 1 batch made"])
         assert service.sizes == [6, 6]
 
     def test_a_batch_that_is_not_there_any_more_is_asked_anew(
@@ -252,12 +224,13 @@ class TestKilled:
         assert set(service.prompts.values()) == {2}
 
     def test_nothing_that_was_said_is_on_the_disk(self, pytester: pytest.Pytester, service: Service) -> None:
-        checkout = talking(service, agent("return openai_sync(question)"), key="sk-verysecret")
-        run(project(service, "").with_files(checkout.files).at(pytester)).assert_outcomes(passed=6)
-        written = (pytester.path / "eval/_artifacts/batches.jsonl").read_text()
+        made = talking(service, agent("return openai_sync(question)"), key="sk-verysecret")
+        checkout = project(service, "").with_files(made.files).at(pytester)
+        run(checkout).assert_outcomes(passed=6)
+        written = "".join(noted(checkout))
         assert "sk-verysecret" not in written
         assert "messages" not in written
-        assert [line.partition(":")[0] for line in written.splitlines()] == ['{"batch"', *['{"taken"'] * 6]
+        assert [line.partition(":")[0] for line in noted(checkout)] == ['{"batch"', *['{"taken"'] * 6]
 
 
 def _alive(checkout: Checkout) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from tests.helpers.project import BARE, WORKERS, Project, case, failing, row
+from tests.helpers.running import Running, wait_until
 
 INTERRUPTED = pytest.ExitCode.INTERRUPTED
 
@@ -73,17 +72,13 @@ def test_an_agent_that_leaves_is_an_error_and_no_verdict(
 
 
 def test_ctrl_c_on_the_running_process(pytester: pytest.Pytester) -> None:
-    # The agent says that it was asked, and then waits for the signal.
-    checkout = stopping("print('asked', file=sys.__stdout__, flush=True); signal.pause()").at(pytester)
-    command = [sys.executable, "-m", "pytest", "-s", "eval", "--recall-date=2026-03-10"]
-    process = pytester.popen(command, stdin=subprocess.DEVNULL)
-    assert process.stdout is not None
-    while b"asked" not in (line := process.stdout.readline()):
-        assert line, "pytest ended before the case was asked"
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == INTERRUPTED
-    assert b"recall scorecard" in output
+    # The agent notes that it was asked, and then waits for the signal.
+    running = Running(stopping("import time; time.sleep(60)"), pytester)
+    checkout, begun = running.checkout, running.start()
+    wait_until(lambda: "stop" in checkout.asked())
+    result = running.end(begun, signal.SIGINT)
+    assert result.ret == INTERRUPTED
+    result.stdout.fnmatch_lines(["*= recall scorecard =*"])
     assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
     assert checkout.recall("state", "apply", "latest").outlines[0].endswith("already in eval/recall.yaml")
     assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}
