@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import ECHOING, IN, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.project import ECHOING, IN, WORKERS, Checkout, case, failing, row
 from tests.helpers.repository import commit, git, write
 
 RUBRIC = """\
@@ -39,14 +41,23 @@ def test_two():
 """
 
 
-def branch(project: Project, pytester: pytest.Pytester) -> Checkout:
-    """Return the project on a branch that has edited a file of the fees."""
-    checkout = project.at(pytester)
-    commit(checkout.path, "Begin")
-    git(checkout.path, "switch", "-qc", "feature")
-    write(checkout.path, {"src/fees/a.py": "new"})
-    commit(checkout.path)
-    return checkout
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The set in a repository, on a branch that has edited a file of the fees."""
+    path = tmp_path_factory.mktemp("repository")
+    write(path, SET.files)
+    commit(path, "Begin")
+    git(path, "switch", "-qc", "feature")
+    write(path, {"src/fees/a.py": "new"})
+    commit(path)
+    return path
+
+
+@pytest.fixture
+def branch(pytester: pytest.Pytester, repository: Path) -> Checkout:
+    """A copy of that."""
+    shutil.copytree(repository, pytester.path, dirs_exist_ok=True)
+    return Checkout(pytester)
 
 
 def reasons(checkout: Checkout) -> dict[str, int]:
@@ -55,10 +66,8 @@ def reasons(checkout: Checkout) -> dict[str, int]:
 
 
 @WORKERS
-def test_a_slice_has_its_size_with_what_the_change_touches_first(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
-    checkout = branch(SET, pytester)
+def test_a_slice_has_its_size_with_what_the_change_touches_first(branch: Checkout, workers: tuple[str, ...]) -> None:
+    checkout = branch
     result = checkout.run("eval", "--recall-near", "git:main", "--recall-pr", "7", *workers)
     result.assert_outcomes(passed=6)
     assert reasons(checkout) == {"near": 4, "in turn": 2}
@@ -81,10 +90,10 @@ def test_a_slice_has_its_size_with_what_the_change_touches_first(
     assert card["not_chosen"] == {"near": 0, "not_due": 14, "over_cap": 0, "unseen": 0}
 
 
-@WORKERS
-def test_marked_tests_join_and_the_size_stays(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    checkout = branch(SET.with_files({"eval/test_marked.py": MARKED, "list.txt": "marked-2\n"}), pytester)
-    result = checkout.run("eval", "--recall-near", "git:main", "--recall-near", "file:list.txt", *workers)
+def test_marked_tests_join_and_the_size_stays(branch: Checkout) -> None:
+    checkout = branch
+    write(checkout.path, {"eval/test_marked.py": MARKED, "list.txt": "marked-2\n"})
+    result = checkout.run("eval", "--recall-near", "git:main", "--recall-near", "file:list.txt")
     assert result.ret == 0
     chosen = checkout.slice()
     assert len(chosen) == len(checkout.outcomes()) == 6
@@ -93,17 +102,16 @@ def test_marked_tests_join_and_the_size_stays(pytester: pytest.Pytester, workers
     assert reasons(checkout) == {"near": 5, "new": 1}
 
 
-@WORKERS
-def test_marks_narrow_what_is_drawn_from(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    checkout = branch(SET, pytester)
-    result = checkout.run("eval", "--recall-near", "git:main", "-m", "not hours", "--recall-seed", "1", *workers)
+def test_marks_narrow_what_is_drawn_from(branch: Checkout) -> None:
+    checkout = branch
+    result = checkout.run("eval", "--recall-near", "git:main", "-m", "not hours", "--recall-seed", "1")
     assert result.ret == 0
     assert reasons(checkout) == {"near": 4, "in turn": 2}
     assert not any(name.startswith("hour") for name in checkout.slice())
 
 
-def test_ci_is_asked_for_the_base(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkout = branch(SET, pytester)
+def test_ci_is_asked_for_the_base(branch: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = branch
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
     checkout.run("eval")
     assert reasons(checkout) == {"near": 4, "in turn": 2}
@@ -129,14 +137,14 @@ def test_without_a_change_the_header_says_so(pytester: pytest.Pytester) -> None:
     ("given", "said"),
     [("git:nowhere", "*--recall-near git:nowhere: `nowhere` is in this clone no commit*"), ("fes", "*mean `fees`?*")],
 )
-def test_a_change_that_cannot_be_known_is_one_sentence(pytester: pytest.Pytester, given: str, said: str) -> None:
-    result = branch(SET, pytester).run("eval", "--recall-near", given)
+def test_a_change_that_cannot_be_known_is_one_sentence(branch: Checkout, given: str, said: str) -> None:
+    result = branch.run("eval", "--recall-near", given)
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
 
 
-def test_the_command_and_the_script_choose_as_the_run_does(pytester: pytest.Pytester) -> None:
-    checkout = branch(SET, pytester)
+def test_the_command_and_the_script_choose_as_the_run_does(branch: Checkout) -> None:
+    checkout = branch
     done = checkout.recall("schedule", "select", "--date", "2026-03-10", "--near", "git:main", "--seed", "7")
     assert done.errlines == [
         "recall: pr 2026-03-10, seed 7: 6 of 20 cases (4 near, 2 in turn); not run: 14 not drawn",
@@ -195,13 +203,10 @@ def test_a_night_that_is_too_small_for_its_promise_says_so(pytester: pytest.Pyte
 # What the slice is worth
 
 
-@WORKERS
-def test_observing_runs_everything_and_says_what_the_slice_would_have_missed(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_observing_runs_everything_and_says_what_the_slice_would_have_missed(pytester: pytest.Pytester) -> None:
     broken = [failing(one["id"], tags=one["tags"]) if one["id"] in ("fee-1", "bare-3") else one for one in CASES]
-    checkout = branch(SET.with_cases(*broken), pytester)
-    result = checkout.run("eval", "--recall-mode", "observe", "--recall-near", "fees", "--recall-seed", "1", *workers)
+    checkout = SET.with_cases(*broken).at(pytester)
+    result = checkout.run("eval", "--recall-mode", "observe", "--recall-near", "fees", "--recall-seed", "1")
     result.assert_outcomes(passed=18, failed=2)
     assert reasons(checkout) == {"all": 20}
     assert checkout.boxes()["bare-3"] == checkout.boxes()["fee-1"] == 1
@@ -260,6 +265,7 @@ def test_nothing_observed_is_one_sentence(pytester: pytest.Pytester) -> None:
 # The rubric
 
 
+@pytest.mark.usefixtures("quick_collections")
 def test_check_names_tags_of_no_case(pytester: pytest.Pytester) -> None:
     checkout = SET.with_files({"eval/rubric.yaml": "owner: us\npolicy: lottery\nnear: {fee: [src/]}\n"}).at(pytester)
     done = checkout.recall("check")
@@ -269,6 +275,7 @@ def test_check_names_tags_of_no_case(pytester: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.usefixtures("quick_collections")
 def test_check_names_paths_of_no_file(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     checkout = SET.at(pytester)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(checkout.path.parent))

@@ -37,30 +37,25 @@ MIXED = ECHOING.with_cases(*(case(f"r{number}") for number in range(6))).with_fi
 )
 
 
-def test_they_share_the_budget_of_the_rows(pytester: pytest.Pytester) -> None:
-    checkout = MIXED.at(pytester)
-    result = checkout.run("eval", "--recall-seed=3")
-    result.assert_outcomes(passed=5, deselected=6)
-    assert checkout.asked() == sorted(checkout.slice()) == sorted(checkout.boxes())
-    assert {name[0] for name in checkout.asked()} == {"m", "r"}
-    assert set(checkout.slice().values()) == {"new"}
-    assert checkout.today()["of"] == 12
-    header = checkout.journal().header
-    assert (header.total, dict(header.picks)) == (12, checkout.slice())
-
-
 def test_rows_and_marked_tests_are_one_draw_with_and_without_workers(pytester: pytest.Pytester) -> None:
     checkout = MIXED.at(pytester)
     slices = []
     for workers in ((), ("-n2",)):
-        checkout.run("eval", *workers).assert_outcomes(passed=5, deselected=0 if workers else 6)
+        result = checkout.run("eval", *workers)
+        result.assert_outcomes(passed=5, deselected=0 if workers else 6)
         header = checkout.journal().header
         assert checkout.asked() == sorted(checkout.slice()) == sorted(checkout.boxes())
+        assert {name[0] for name in checkout.asked()} == {"m", "r"}
+        assert set(checkout.slice().values()) == {"new"}
+        assert checkout.today()["of"] == 12
         assert (header.total, dict(header.picks)) == (12, checkout.slice())
         slices.append((checkout.today(), checkout.state_text(), checkout.scorecard()["by_reason"]))
         checkout.forget()
         (checkout.path / "eval/asked.txt").unlink()
     assert slices[0] == slices[1]
+    # Workers say it as soon as one has found it.
+    told = [line for line in result.outlines if line.startswith("recall: pr 2026-03-10")]
+    assert told[-1] == "recall: pr 2026-03-10, seed 2026-03-10: 5 of 12 cases (5 new); not run: 7 new, not drawn"
 
 
 def test_they_need_no_eval_folder(pytester: pytest.Pytester) -> None:
@@ -106,24 +101,20 @@ def test_nothing_due_is_ok(pytester: pytest.Pytester, workers: Workers) -> None:
     assert checkout.asked() == []
 
 
-@pytest.mark.parametrize(
-    ("body", "outcome", "box"),
-    [
-        ("assert 1 == 2", "failed", 1),
-        ("pytest.fail('no')", "failed", 1),
-        ("raise RuntimeError('boom')", "error", 2),
-        ("pytest.skip('not here')", "skipped", 2),
-        ("pytest.xfail('known')", "skipped", 2),
-    ],
-)
-def test_an_assert_is_a_verdict_and_a_crash_is_none(
-    pytester: pytest.Pytester, body: str, outcome: str, box: int
-) -> None:
-    files = {"test_marked.py": marked(["a"], body), "eval/recall.yaml": state_yaml(a=row(2))}
-    checkout = BARE.with_files(files).at(pytester)
+def test_an_assert_is_a_verdict_and_a_crash_is_none(pytester: pytest.Pytester) -> None:
+    bodies = {
+        "a": ("assert 1 == 2", "failed", 1),
+        "b": ("pytest.fail('no')", "failed", 1),
+        "c": ("raise RuntimeError('boom')", "error", 2),
+        "d": ("pytest.skip('not here')", "skipped", 2),
+        "e": ("pytest.xfail('known')", "skipped", 2),
+    }
+    source = HEAD + "".join(marked([name], body).removeprefix(HEAD) for name, (body, _, _) in bodies.items())
+    state = state_yaml(**dict.fromkeys(bodies, row(2)))
+    checkout = BARE.with_files({"test_marked.py": source, "eval/recall.yaml": state}).at(pytester)
     checkout.run()
-    assert checkout.outcomes() == {"a": outcome}
-    assert checkout.boxes() == {"a": box}
+    assert checkout.outcomes() == {name: outcome for name, (_, outcome, _) in bodies.items()}
+    assert checkout.boxes() == {name: box for name, (_, _, box) in bodies.items()}
 
 
 def test_the_failure_note_is_the_assertion(pytester: pytest.Pytester) -> None:
@@ -133,17 +124,16 @@ def test_the_failure_note_is_the_assertion(pytester: pytest.Pytester) -> None:
     assert (checkout.state()["a"].failure_note or "").startswith("wrong time")
 
 
-@WORKERS
-def test_each_set_of_parameters_is_a_case(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_each_set_of_parameters_is_a_case(pytester: pytest.Pytester) -> None:
     source = HEAD + (
         '\n@pytest.mark.parametrize("n", [1, 2], ids=["one", "two"])\n@pytest.mark.recall("sum")\n'
         "def test_sum(n):\n    assert n == 1\n"
     )
     checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run(*workers).assert_outcomes(passed=1, xfailed=1)
+    checkout.run().assert_outcomes(passed=1, xfailed=1)
     assert checkout.outcomes() == {"sum[one]": "passed", "sum[two]": "failed"}
     assert checkout.state()["sum[two]"].pass_streak == 0
-    checkout.run(*workers)
+    checkout.run()
     assert checkout.boxes() == {"sum[one]": 2, "sum[two]": 1}
 
 
@@ -155,20 +145,18 @@ def test_scenario_and_dimension_are_counted(pytester: pytest.Pytester) -> None:
     assert checkout.scorecard()["by_dimension"] == {"tone": {"passed": 1}}
 
 
-@WORKERS
-def test_naming_one_switches_the_schedule_off(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_naming_one_switches_the_schedule_off(pytester: pytest.Pytester) -> None:
     files = {"test_marked.py": marked(["a", "b"]), "eval/recall.yaml": state_yaml(a=row(3, due=IN[3]))}
     checkout = BARE.with_files(files).at(pytester)
     before = checkout.state_text()
-    checkout.run("test_marked.py::test_a", *workers).assert_outcomes(passed=1)
+    checkout.run("test_marked.py::test_a").assert_outcomes(passed=1)
     assert checkout.asked() == ["a"]
     assert checkout.state_text() == before
 
 
-@WORKERS
-def test_collect_only_writes_nothing(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_collect_only_writes_nothing(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_files({"test_marked.py": marked(["a"])}).at(pytester)
-    assert checkout.run("--collect-only", *workers).ret == 0
+    assert checkout.run("--collect-only").ret == 0
     assert not (checkout.path / "eval").exists()
 
 
@@ -281,11 +269,10 @@ class TestNamed:
 )
 
 
-@WORKERS
-def test_the_mark_of_a_class_is_one_for_each_of_its_tests(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_the_mark_of_a_class_is_one_for_each_of_its_tests(pytester: pytest.Pytester) -> None:
     files = {"eval/rubric.yaml": "owner: us\n", "tests/test_classes.py": CLASSES}
     checkout = BARE.with_files(files).at(pytester)
-    checkout.run("tests", *workers).assert_outcomes(passed=5)
+    checkout.run("tests").assert_outcomes(passed=5)
     expected = {"tests/test_classes.py::TestBare::test_one", "own"}
     expected |= {"fees::test_one[1]", "fees::test_one[2]", "fees::test_two"}
     assert set(checkout.state()) == expected
@@ -371,13 +358,7 @@ def pytest_generate_tests(metafunc):
     assert checkout.asked() == []
 
 
-def test_workers_say_the_slice_as_soon_as_one_has_found_it(pytester: pytest.Pytester) -> None:
-    checkout = MIXED.at(pytester)
-    result = checkout.run("eval", "-n2")
-    told = [line for line in result.outlines if line.startswith("recall: pr 2026-03-10")]
-    assert told[-1] == "recall: pr 2026-03-10, seed 2026-03-10: 5 of 12 cases (5 new); not run: 7 new, not drawn"
-
-
+@pytest.mark.usefixtures("quick_collections")
 @pytest.mark.parametrize("command", ["status", "select", "check", "simulate", "estimate"])
 def test_commands_know_them(pytester: pytest.Pytester, command: str) -> None:
     source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
@@ -397,6 +378,7 @@ def test_commands_know_them(pytester: pytest.Pytester, command: str) -> None:
     assert checkout.asked() == []
 
 
+@pytest.mark.usefixtures("quick_collections")
 def test_a_test_that_only_writes_of_the_mark_is_not_collected(pytester: pytest.Pytester) -> None:
     text = 'SOURCE = """\n@pytest.mark.recall("a")\n"""\nraise RuntimeError("collected")\n'
     checkout = ECHOING.with_cases(case("a")).with_files({"test_text.py": text}).at(pytester)
@@ -404,6 +386,7 @@ def test_a_test_that_only_writes_of_the_mark_is_not_collected(pytester: pytest.P
     assert (done.ret, done.errlines) == (0, [])
 
 
+@pytest.mark.usefixtures("quick_collections")
 def test_a_collection_that_fails_is_one_sentence(pytester: pytest.Pytester) -> None:
     files = {"test_marked.py": marked(["m1"]), "conftest.py": "raise RuntimeError('no')\n"}
     checkout = ECHOING.with_cases(case("a")).with_files(files).at(pytester)
