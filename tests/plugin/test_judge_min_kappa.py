@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout, case, row
+from tests.helpers.project import Checkout, case, row
 from tests.helpers.scripted import asks, judged, model
 
 
@@ -22,12 +22,9 @@ def calibrate(checkout: Checkout, version: str, kappa: float, **more: Any) -> No
     (checkout.path / "eval/calibration.yaml").write_text(f"judges:\n  - {text}\n")
 
 
-@WORKERS
-def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("bad", "wrong"), asks("good", "right"), judge_min_kappa=0.6).at(pytester)
-    result = checkout.run("eval", *workers)
+    result = checkout.run("eval", "-n", "2")
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == 0
     assert checkout.outcomes() == {"bad": "failed", "good": "passed"}
@@ -51,25 +48,25 @@ def test_without_a_minimum_it_blocks(pytester: pytest.Pytester) -> None:
     assert checkout.boxes() == {"bad": 1}
 
 
-@pytest.mark.parametrize(
-    ("kappa", "more", "rubric", "outcome"),
-    [
+def test_the_kappa_decides_or_its_lower_bound(pytester: pytest.Pytester) -> None:
+    lower = {"judge_kappa_bound": "lower"}
+    given: list[tuple[float, dict[str, Any], dict[str, Any], str]] = [
         (0.6, {}, {}, "failed"),
         (0.59, {}, {}, "xfailed"),
         (0.7, {"interval": "[0.5, 0.9]"}, {}, "failed"),
-        (0.7, {"interval": "[0.5, 0.9]"}, {"judge_kappa_bound": "lower"}, "xfailed"),
-        (0.9, {"interval": "[0.6, 1.0]"}, {"judge_kappa_bound": "lower"}, "failed"),
-        (0.9, {}, {"judge_kappa_bound": "lower"}, "xfailed"),
-    ],
-)
-def test_the_kappa_decides_or_its_lower_bound(
-    pytester: pytest.Pytester, kappa: float, more: dict[str, Any], rubric: dict[str, Any], outcome: str
-) -> None:
-    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6, **rubric).at(pytester)
+        (0.7, {"interval": "[0.5, 0.9]"}, lower, "xfailed"),
+        (0.9, {"interval": "[0.6, 1.0]"}, lower, "failed"),
+        (0.9, {}, lower, "xfailed"),
+    ]
+    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6).at(pytester)
     checkout.run("eval")
-    calibrate(checkout, version_in(checkout), kappa, **more)
-    checkout.run("eval", "--recall-mode", "all").assert_outcomes(**{outcome: 1})
-    assert checkout.boxes() == ({"bad": 1} if outcome == "failed" else {})
+    version = version_in(checkout)
+    for kappa, more, rubric, outcome in given:
+        checkout.forget()
+        judged(asks("bad", "wrong"), judge_min_kappa=0.6, preflight="off", **rubric).at(pytester)
+        calibrate(checkout, version, kappa, **more)
+        checkout.run("eval").assert_outcomes(**{outcome: 1})
+        assert checkout.boxes() == ({"bad": 1} if outcome == "failed" else {})
 
 
 def test_another_version_is_another_judge(pytester: pytest.Pytester) -> None:
@@ -106,13 +103,10 @@ def test_a_crash_stays_the_third_outcome(pytester: pytest.Pytester) -> None:
     assert checkout.outcomes() == {"a": "error"}
 
 
-@WORKERS
-def test_a_broken_calibration_ends_the_run_before_anything_is_asked(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_a_broken_calibration_ends_the_run_before_anything_is_asked(pytester: pytest.Pytester) -> None:
     project = judged(asks("a", "wrong"), judge_min_kappa=0.6)
     checkout = project.with_files({"eval/calibration.yaml": "judges:\n  - {judge: rubric}\n"}).at(pytester)
-    result = checkout.run("eval", *workers)
+    result = checkout.run("eval")
     result.stdout.fnmatch_lines(["*eval/calibration.yaml:2: judges.0.model: is missing; add it"])
     assert checkout.asked() == []
     assert result.ret != 0

@@ -47,33 +47,41 @@ def judged(*judges: Any, **given: Any) -> Project:
     return JUDGED.with_cases(case("a", **{"judges": list(judges), "input": "two words", **given}))
 
 
-@pytest.mark.parametrize(
-    ("judge", "expected", "text"),
-    [
+def test_the_built_in_judges_and_those_of_ones_own_are_there(pytester: pytest.Pytester) -> None:
+    given: list[tuple[Any, Any, str]] = [
         ("exact", ["no", "two words"], "two  words"),
         ("contains", "WORDS", "two words"),
         ({"contains": {"any": True}}, ["zero", "two"], "two words"),
         ({"contains": {"absent": "three"}}, None, "two words"),
         ({"regex": "w.rds$"}, None, "two words"),
         ("numeric", 1250, "It costs 1,250 pounds"),
-        ({"json_schema": {"schema": {"required": ["id"]}}}, None, '{"id": 1}'),
         ({"token_f1": {"threshold": 0.6}}, "two three", "two three four"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else None,
-)
-def test_the_built_in_judges_are_there(pytester: pytest.Pytester, judge: Any, expected: Any, text: str) -> None:
-    if "json_schema" in judge:
-        pytest.importorskip("jsonschema")
-    judged(judge, input=text, expected=expected).at(pytester).run("eval").assert_outcomes(passed=1)
+        ("brief", None, "two words"),
+        ({"brief": {"words": 2}}, None, "two words"),
+        ("polite", None, "two words"),
+    ]
+    cases = [
+        case(f"c{n}", judges=[judge], expected=expected, input=text) for n, (judge, expected, text) in enumerate(given)
+    ]
+    result = JUDGED.with_cases(*cases).at(pytester).run("eval", "--recall-mode=all")
+    result.assert_outcomes(passed=len(given))
 
 
-@pytest.mark.parametrize("judge", ["brief", {"brief": {"words": 2}}, "polite"], ids=["plain", "argument", "async"])
-def test_a_judge_of_ones_own_is_a_fixture(pytester: pytest.Pytester, judge: Any) -> None:
-    judged(judge).at(pytester).run("eval").assert_outcomes(passed=1)
+def test_a_judge_that_needs_an_extra_is_there(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("jsonschema")
+    judge = {"json_schema": {"schema": {"required": ["id"]}}}
+    judged(judge, input='{"id": 1}', expected=None).at(pytester).run("eval").assert_outcomes(passed=1)
 
 
-def test_judges_run_on_workers(pytester: pytest.Pytester) -> None:
-    judged("brief", "polite", "exact", expected="two words").at(pytester).run("eval", "-n1").assert_outcomes(passed=1)
+def test_judges_run_on_workers_and_the_rubric_reaches_them(pytester: pytest.Pytester) -> None:
+    rubric = {"eval/rubric.yaml": RUBRIC + "thresholds: {says: 0.6}\n"}
+    cases = (
+        case("a", judges=["brief", "polite", "exact"], input="two words"),
+        case("b", judges=[{"says": {"score": 0.5}}]),
+    )
+    checkout = JUDGED.with_cases(*cases).with_files(rubric).at(pytester)
+    checkout.run("eval", "-n1")
+    assert checkout.outcomes() == {"a": "passed", "b": "failed"}
 
 
 def test_its_reason_is_the_failure_note(pytester: pytest.Pytester) -> None:
@@ -102,45 +110,43 @@ class TestThreshold:
     """A judge that only scores: the call's threshold, then the case's, then the rubric's, then 0.5."""
 
     @pytest.mark.parametrize(
-        ("judge", "threshold", "rubric", "passes"),
+        ("rubric", "given"),
         [
-            ({"says": {"score": 0.49}}, None, None, False),
-            ({"says": {"score": 0.5}}, None, None, True),
-            ({"says": {"score": 0.5}}, None, 0.6, False),
-            ({"says": {"score": 0.5}}, 0.5, 0.6, True),
-            ({"says": {"score": 0.5, "threshold": 0.7}}, 0.5, 0.1, False),
-            ({"says": {"score": 0.0, "threshold": 0}}, 0.5, 0.6, True),
+            ("", {("says", 0.49, None, None): False, ("says", 0.5, None, None): True}),
+            (
+                "thresholds: {says: 0.6}\n",
+                {
+                    ("says", 0.5, None, None): False,
+                    ("says", 0.5, None, 0.5): True,
+                    ("says", 0.65, 0.7, 0.5): False,
+                    ("says", 0.0, 0, 0.5): True,
+                },
+            ),
         ],
+        ids=["none", "rubric"],
     )
     def test_the_nearest_one_decides(
-        self,
-        pytester: pytest.Pytester,
-        judge: Any,
-        threshold: float | None,
-        rubric: float | None,
-        passes: bool,
+        self, pytester: pytest.Pytester, rubric: str, given: dict[tuple[str, float, float | None, float | None], bool]
     ) -> None:
-        project = judged(judge, **({} if threshold is None else {"threshold": threshold}))
-        if rubric is not None:
-            project = project.with_files({"eval/rubric.yaml": f"{RUBRIC}thresholds: {{says: {rubric}}}\n"})
-        project.at(pytester).run("eval").assert_outcomes(**{"passed" if passes else "failed": 1})
-
-    def test_the_rubric_reaches_the_workers(self, pytester: pytest.Pytester) -> None:
-        rubric = {"eval/rubric.yaml": RUBRIC + "thresholds: {says: 0.6}\n"}
-        judged({"says": {"score": 0.5}}).with_files(rubric).at(pytester).run("eval", "-n1").assert_outcomes(failed=1)
+        cases = []
+        for number, (judge, score, of_call, of_case) in enumerate(given):
+            arguments = {"score": score, **({} if of_call is None else {"threshold": of_call})}
+            threshold = {} if of_case is None else {"threshold": of_case}
+            cases.append(case(f"c{number}", judges=[{judge: arguments}], **threshold))
+        checkout = JUDGED.with_cases(*cases).with_files({"eval/rubric.yaml": RUBRIC + rubric}).at(pytester)
+        checkout.run("eval")
+        expected = {f"c{number}": "passed" if passes else "failed" for number, passes in enumerate(given.values())}
+        assert checkout.outcomes() == expected
 
     def test_what_was_missed_is_said(self, pytester: pytest.Pytester) -> None:
         checkout = judged({"says": {"score": 0.2, "reason": "half of it"}}).at(pytester)
         checkout.run("eval")
         assert checkout.state()["a"].failure_note == "says: half of it, below 0.5"
 
-    @WORKERS
-    def test_a_rubric_threshold_for_no_judge_stops_the_run(
-        self, pytester: pytest.Pytester, workers: tuple[str, ...]
-    ) -> None:
+    def test_a_rubric_threshold_for_no_judge_stops_the_run(self, pytester: pytest.Pytester) -> None:
         project = judged("exact").with_files({"eval/rubric.yaml": "owner: us\nthresholds: {token_f2: 0.5}\n"})
         checkout = project.at(pytester)
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval")
         assert result.ret != 0
         result.stdout.fnmatch_lines(
             ["*eval/rubric.yaml: thresholds: unknown judge `token_f2`; did you mean `token_f1`?*"]
@@ -169,25 +175,22 @@ class TestMistakes:
         assert checkout.asked() == []
         assert checkout.state() == {}
 
-    @pytest.mark.parametrize(
-        ("judge", "note"),
-        [
+    def test_bad_arguments_and_verdicts_are_errors(self, pytester: pytest.Pytester) -> None:
+        notes: list[tuple[Any, str]] = [
             ({"brief": {"word": 2}}, "judge brief: unknown argument `word`; did you mean `words`?"),
             ({"says": {"threshold": "high", "score": 1}}, "judge says: threshold: 'high' is *"),
             ({"says": {"score": 7}}, "judge says: gave the score 7; a score lies between 0 and 1"),
             ({"says": {}}, "judge says: gave neither `passed` nor a score; a verdict needs one of them"),
-        ],
-    )
-    def test_bad_arguments_and_verdicts_are_errors(self, pytester: pytest.Pytester, judge: Any, note: str) -> None:
-        checkout = judged(judge).at(pytester)
+        ]
+        cases = [case(f"c{number}", judges=[judge]) for number, (judge, _) in enumerate(notes)]
+        checkout = JUDGED.with_cases(*cases).at(pytester)
         result = checkout.run("eval")
-        result.assert_outcomes(errors=1)
-        result.stdout.fnmatch_lines([f"  error: a: *: {note}"])
+        result.assert_outcomes(errors=len(notes))
+        result.stdout.fnmatch_lines([f"  error: c{number}: *: {note}" for number, (_, note) in enumerate(notes)])
         assert checkout.state() == {}
 
-    @WORKERS
     def test_all_that_is_wrong_with_built_in_judges_is_said_at_once_before_anything_is_asked(
-        self, pytester: pytest.Pytester, workers: tuple[str, ...]
+        self, pytester: pytest.Pytester
     ) -> None:
         cases = (
             case("fine"),
@@ -199,7 +202,7 @@ class TestMistakes:
             case("own", judges=["brief"], threshold=0.5),
         )
         checkout = JUDGED.with_cases(*cases).at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", *workers)
+        result = checkout.run("eval", "--recall-mode=all")
         assert result.ret != 0
         said = [line.split("; known")[0] for line in result.outlines if line.startswith("eval/cases.yaml:")]
         assert [line.partition("cases.yaml:")[2].split("; did")[0] for line in said] == [
