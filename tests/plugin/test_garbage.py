@@ -47,22 +47,18 @@ EARLIER = "import gc\ngc.freeze()\n"
 SET = BARE.with_cases(case("a", input="x", expected="held"))
 
 
-@pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "somebody-else's"])
-def test_what_stays_is_not_walked_while_cases_run(pytester: pytest.Pytester, before: str, after: bool) -> None:
-    checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
-    done = checkout.run_afresh("-s", "-W", "error")
-    assert checkout.outcomes() == {"a": "passed"}
-    assert f"frozen while pytest looks: {after}" in done.outlines
-    assert "collecting at the end: True" in done.outlines
-
-
-@pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "somebody-else's"])
-def test_what_the_session_froze_is_free_when_it_is_over(pytester: pytest.Pytester, before: str, after: bool) -> None:
-    script = "import gc, pytest; pytest.main(['-p', 'recall', 'eval']); print('frozen:', gc.get_freeze_count() > 0)"
+@pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "another's"])
+def test_what_stays_is_not_walked_while_cases_run_and_is_free_afterwards(
+    pytester: pytest.Pytester, before: str, after: bool
+) -> None:
+    run = "pytest.main(['-p', 'recall', 'eval', '-s', '-W', 'error'])"
+    script = f"import gc, pytest; {run}; print('frozen:', gc.get_freeze_count() > 0)"
     checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
     done = pytester.run(sys.executable, "-c", script)
     assert checkout.outcomes() == {"a": "passed"}
+    assert f"frozen while pytest looks: {after}" in done.outlines
     assert f"frozen: {after}" in done.outlines
+    assert "collecting at the end: True" in done.outlines
 
 
 looks_for_garbage = pytest.mark.skipif(
