@@ -142,6 +142,8 @@ def test_fixtures_are_baselines_and_go_before_what_is_shipped(pytester: pytest.P
     assert ends(result) == "2 baseline error, 3 baseline failed, 1 baseline passed, 2 passed"
     assert trials(checkout)["a", "raw"].outcome.value == "passed"
     assert trials(checkout)["b", "broken"].error == "setup: RuntimeError: not plugged in"
+    assert {(trial.evidence, trial.row) for trial in checkout.journal().trials if trial.arm} == {(False, None)}
+    assert checkout.boxes() == {"a": 1, "b": 1}
 
 
 def test_a_model_by_its_selector_is_a_baseline(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -176,17 +178,16 @@ def test_junit_knows_no_failure(pytester: pytest.Pytester) -> None:
     assert 'name="b[raw]"' in text
 
 
-@WORKERS
-def test_neither_the_state_nor_the_exit_code_hears_of_them(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_neither_the_state_nor_the_exit_code_hears_of_them(pytester: pytest.Pytester) -> None:
     project = OWNING.with_cases(case("a"), failing("b"), case("c")).with_state(
         a=row(2), b=row(1, 0, failure_note="no"), c=row(3, due="2026-05-01")
     )
     alone = project.at(pytester)
-    plain = alone.run("eval", *workers)
+    plain = alone.run("eval")
     state, counts = alone.state_text(), {k: v for k, v in alone.scorecard().items() if k not in ("run", "baselines")}
     alone.forget()
     beside = project.at(pytester)
-    result = beside.run("eval", "--baselines=always-late,broken", *workers)
+    result = beside.run("eval", "--baselines=always-late,broken")
     assert (result.ret, beside.state_text()) == (plain.ret, state)
     assert {k: v for k, v in beside.scorecard().items() if k not in ("run", "baselines")} == counts
     assert beside.slice().keys() == {"a", "b"}
@@ -348,14 +349,13 @@ def test_what_is_run_again_when_it_fails_is_no_baseline(pytester: pytest.Pyteste
     assert [trial.arm for trial in checkout.journal().trials] == ["", "", "always-late", "broken"]
 
 
-@pytest.mark.parametrize("trials_", [1, 2])
-def test_a_miss_in_a_series_fails_the_run_as_well(pytester: pytest.Pytester, upstream: Upstream, trials_: int) -> None:
-    cases = case("a", input="echo a", expected="a", trials=trials_)
+def test_a_miss_in_a_series_fails_the_run_as_well(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    cases = case("a", input="echo a", expected="a", trials=2)
     checkout = ECHOING.with_agent("@pytest.fixture\ndef agent():\n    return lambda question: 'a'\n").with_cases(cases)
     ready = checkout.at(pytester)
     args = ("eval", "--recall-mode=all", "--model", model(upstream), "--baselines=raw")
     assert ready.run(*args, "--record").ret == 0
-    assert len(finished(ready)) == trials_
+    assert len(finished(ready)) == 2
     upstream.close()
     assert ready.run(*args, "--replay").ret == 0
     next((ready.path / "eval/cassettes").rglob("a@raw.ndjson")).unlink()

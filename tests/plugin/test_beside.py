@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, case, failing
+from tests.helpers.project import ECHOING, case, failing
 
 RUBRIC = {"eval/rubric.yaml": "owner: us\nblocks: regression\n"}
 TESTS = """
@@ -49,10 +49,9 @@ def test_marked():
 """
 
 
-@WORKERS
-def test_tests_that_are_no_cases_are_told(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_tests_that_are_no_cases_are_told(pytester: pytest.Pytester) -> None:
     project = ECHOING.with_files({**RUBRIC, "eval/test_x.py": TESTS}).with_cases(case("a"), failing("b")).at(pytester)
-    assert project.run("eval", *workers).ret == pytest.ExitCode.TESTS_FAILED
+    assert project.run("eval", "-n", "2").ret == pytest.ExitCode.TESTS_FAILED
     assert sorted(project.journal().also) == [
         "eval/test_x.py::test_fails failed",
         "eval/test_x.py::test_setup failed in its setup",
@@ -68,11 +67,3 @@ def test_a_file_that_cannot_be_collected_is_told(pytester: pytest.Pytester) -> N
     project = ECHOING.with_files(files).with_cases(case("a")).at(pytester)
     project.run("eval", "--continue-on-collection-errors").assert_outcomes(passed=1, errors=1)
     assert project.journal().also == ("eval/test_x.py could not be collected",)
-
-
-@WORKERS
-def test_failures_that_only_inform_block_nothing(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    project = ECHOING.with_files(RUBRIC).with_cases(case("a"), failing("b")).at(pytester)
-    assert project.run("eval", *workers).ret == 0
-    assert project.journal().also == ()
-    assert project.recall("score", "latest").ret == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.models import prices
-from tests.helpers.project import WORKERS, Checkout, Project
+from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
 
@@ -83,10 +83,9 @@ class TestSpent:
 class TestEnough:
     """A budget that is kept."""
 
-    @WORKERS
-    def test_it_is_said_what_was_spent(self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
+    def test_it_is_said_what_was_spent(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = project(upstream, "return plain_sync(question)").at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5", *workers)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5", "-n", "2")
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK
         result.stdout.fnmatch_lines(["budget $6.50: $6.00 spent"])

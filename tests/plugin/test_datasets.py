@@ -49,12 +49,11 @@ def test_each_question_is_an_item(pytester: pytest.Pytester, workers: tuple[str,
     assert checkout.scorecard()["by_reason"] == {"dataset": {"passed": 14, "failed": 4, "skipped": 4}}
 
 
-@WORKERS
-def test_shards_share_the_questions(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_shards_share_the_questions(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
     found = []
     for number in (1, 2, 3):
-        checkout.run(FILE, f"--recall-shard={number}/3", *workers)
+        checkout.run(FILE, f"--recall-shard={number}/3")
         found.append(checkout.outcomes())
     assert [len(one) for one in found] == [8, 7, 7]
     assert checkout.recall("ci", "merge", "eval/_artifacts").ret == 0
@@ -72,15 +71,14 @@ def test_questions_that_were_answered_are_not_asked_again(pytester: pytest.Pytes
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
 
 
-@WORKERS
-def test_the_state_is_left_alone(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_the_state_is_left_alone(pytester: pytest.Pytester) -> None:
     checkout = WITH_CASES.with_state(plain=row(2)).at(pytester)
     before = checkout.state_text()
     checkout.run(FILE)
     assert checkout.state_text() == before
     checkout.run(f"{FILE}::conv-1:q1", "--recall-update")
     assert checkout.state_text() == before
-    checkout.run(FILE, "eval/cases.yaml", *workers)
+    checkout.run(FILE, "eval/cases.yaml")
     assert checkout.boxes() == {"plain": 3}
     assert len(checkout.outcomes()) == 23
 
@@ -91,10 +89,9 @@ def test_a_run_over_the_folder_passes_it_by(pytester: pytest.Pytester) -> None:
     assert set(checkout.outcomes()) == {"plain"}
 
 
-@WORKERS
-def test_a_pattern_of_the_ini_file_takes_it_in(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_pattern_of_the_ini_file_takes_it_in(pytester: pytest.Pytester) -> None:
     checkout = WITH_CASES.at(pytester)
-    checkout.run("eval", "-o", "recall_datasets=locomo.*.yaml", *workers)
+    checkout.run("eval", "-o", "recall_datasets=locomo.*.yaml")
     assert len(checkout.outcomes()) == 23
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout, case, row
+from tests.helpers.project import Checkout, case, row
 from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -30,9 +30,8 @@ def found(checkout: Checkout) -> dict[str, Any]:
     return loaded
 
 
-@WORKERS
 def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     cases = [asking(name) for name in ("a", "b", "c")]
     checkout = talking(upstream, talker()).with_cases(*cases).with_state(a=row(3), b=row(1)).at(pytester)
@@ -40,7 +39,7 @@ def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
     talking(upstream, talker("b")).with_cases(*cases, asking("late")).at(pytester)
     before, asked, state, runs = finished(checkout), upstream.count, checkout.state_text(), checkout.artifacts.runs()
 
-    result = checkout.run(*DRY, *workers)
+    result = checkout.run(*DRY, "-n", "2")
 
     assert result.ret == 0
     plain = found(checkout)

@@ -56,12 +56,11 @@ def test_a_mode_does_not_bring_the_schedule_back_where_cases_are_named(pytester:
     assert checkout.state_text() == before
 
 
-@WORKERS
-def test_lf_is_explicit(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_lf_is_explicit(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
     checkout.run("eval", "--recall-mode=all")
     before = checkout.state_text()
-    result = checkout.run("eval", "--lf", *workers)
+    result = checkout.run("eval", "--lf", "-n", "2")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["recall: schedule off,* --lf*; the state is left alone"])
     assert checkout.slice() == {"wip": "explicit"}

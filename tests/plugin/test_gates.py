@@ -77,10 +77,13 @@ def test_cases_that_somebody_chose_are_held_to_no_gate(pytester: pytest.Pytester
     assert checkout.scorecard()["gates"] == []
 
 
-@WORKERS
-@pytest.mark.parametrize("blocks", ["", "failure", "regression", "never", "incomplete"])
+@pytest.mark.parametrize(
+    ("blocks", "workers"),
+    [*((blocks, ()) for blocks in ("", "failure", "regression", "never", "incomplete")), ("regression", ("-n", "2"))],
+    ids=["default", "failure", "regression", "never", "incomplete", "regression-n2"],
+)
 def test_what_only_informs_is_an_expected_fail(
-    pytester: pytest.Pytester, workers: tuple[str, ...], blocks: str
+    pytester: pytest.Pytester, blocks: str, workers: tuple[str, ...]
 ) -> None:
     project = ECHOING.with_cases(failing("known"), case("fine")).with_state(known=row(1, **KNOWN), fine=row(1))
     checkout = gated(project, **({"blocks": blocks} if blocks else {})).at(pytester)
@@ -93,6 +96,7 @@ def test_what_only_informs_is_an_expected_fail(
         result.assert_outcomes(passed=1, failed=1)
         assert result.ret == FAILED
     assert checkout.outcomes() == {"known": "failed", "fine": "passed"}
+    assert checkout.journal().also == ()
     assert int(checkout.recall("score").ret) == (blocks in ("failure", "incomplete"))
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, case, failing, row
+from tests.helpers.project import ECHOING, case, failing, row
 
 SET = ECHOING.with_cases(case("fine"), failing("broke")).with_state(fine=row(2), broke=row(3))
 
 
-@WORKERS
 def test_a_build_gets_annotations_links_and_one_summary(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkout = SET.at(pytester)
     summary = checkout.path / "summary.md"
@@ -23,7 +22,7 @@ def test_a_build_gets_annotations_links_and_one_summary(
         "GITHUB_STEP_SUMMARY": str(summary),
     }.items():
         monkeypatch.setenv(name, value)
-    result = checkout.run("eval", *workers)
+    result = checkout.run("eval", "-n", "2")
     folder = checkout.path.name
     [line] = [line for line in result.outlines if line.startswith("::")]
     assert line.startswith(f"::error file={folder}/eval/cases.yaml,line=7,title=regression%3A broke::exact: expected")

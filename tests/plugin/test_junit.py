@@ -61,14 +61,15 @@ def messy(*cases: dict[str, object]) -> Project:
     return ECHOING.with_files({"eval/conftest.py": conftest}).with_cases(*cases)
 
 
-@WORKERS
-def test_a_case_without_a_verdict_is_an_error(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_a_case_without_a_verdict_is_an_error(pytester: pytest.Pytester) -> None:
     checkout = messy(case("a"), failing("b"), crashing("c"), crashing("d"), case("e", tags=["down"])).at(pytester)
-    result = checkout.run("eval", "--junitxml=report.xml", *workers)
+    result = checkout.run("eval", "--junitxml=report.xml", "-n", "2")
     result.assert_outcomes(passed=1, failed=1, errors=3)
     found = written(checkout)
     assert found.counts == {"tests": 5, "failures": 1, "errors": 3, "skipped": 0}
     assert [[tag for tag, _ in found.tags[name]] for name in "abcde"] == [[], ["failure"], *(["error"] for _ in "cde")]
+    assert sorted(found.tags) == list("abcde")
+    assert found.tags["b"][0][1].startswith("eval/cases.yaml:7: exact: expected “something else”, got “b”\n")
     assert found.tags["c"] == [("error", "RuntimeError: boom")]
     assert found.tags["e"][0][1] == 'failed on setup with "ConnectionError: no service"'
 

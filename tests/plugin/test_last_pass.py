@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.helpers.project import BARE, IN, WORKERS, Project, case, row
+from tests.helpers.project import BARE, IN, Project, case, row
 from tests.helpers.talking import asks
 from tests.helpers.upstream import Upstream
 
@@ -27,13 +27,12 @@ def with_reply(project: Project, text: str) -> Project:
     return project.with_files({"reply": text})
 
 
-@WORKERS
-def test_it_is_shown_beside_the_answer_now(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_it_is_shown_beside_the_answer_now(pytester: pytest.Pytester) -> None:
     checkout = with_reply(SET, OPEN).at(pytester)
-    checkout.run("eval", *workers)
+    checkout.run("eval")
     passed = checkout.artifacts.runs()[-1].name
     (checkout.path / "reply").write_text(OPEN.replace("16:00", "17:00"))
-    result = checkout.run("eval", *workers, day=IN[1])
+    result = checkout.run("eval", day=IN[1])
     told = f"at its last pass, in the run {passed}, and now: … open from 10:00 to [-16:00.-] {{+17:00.+}}"
     assert f"      {told}" in result.outlines
     (failed,) = checkout.scorecard()["failed"]

@@ -336,10 +336,9 @@ def test_two(memory):
 """
 
 
-@WORKERS
-def test_each_test_has_an_empty_memory(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_each_test_has_an_empty_memory(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_files({"test_it.py": TESTS}).at(pytester)
-    result = checkout.run("test_it.py", *workers, day=None)
+    result = checkout.run("test_it.py", day=None)
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     assert "recall" not in result.stdout.str().replace("pytest-recall", "").replace("recall-", "")
     assert not (checkout.path / "eval").exists()
@@ -438,24 +437,27 @@ def test_the_journal_and_the_schema_know_the_fields(pytester: pytest.Pytester) -
     assert set(schema["$defs"]["MemoryPart"]["properties"]) == {"facts", "sessions"}
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"memory": {"fact": ["a"]}}, "eval/cases.yaml:*: memory.fact: unknown field; did you mean `facts`?"),
-        ({"memory": {"facts": []}}, "eval/cases.yaml:*: memory.facts: is empty; give at least one"),
-        ({"memory": {}}, "eval/cases.yaml:*: memory: give either `facts` or `sessions`"),
-        ({"memory": {"facts": ["a"]}, "limit": 0}, "eval/cases.yaml:*: limit: *"),
-        ({"limit": 3}, "eval/cases.yaml:1: `limit` goes with `memory`; remove it"),
-        (
-            {"memory": {"sessions": [{"id": "s", "turns": [{"text": "x"}]}]}},
-            "*: memory.sessions.0.turns.0.speaker: is*",
-        ),
-    ],
-)
-def test_mistakes_name_their_place(pytester: pytest.Pytester, row: dict[str, Any], message: str) -> None:
-    result = BARE.with_cases(case("a", **row)).at(pytester).recall("check")
+def test_mistakes_name_their_place(pytester: pytest.Pytester) -> None:
+    rows: list[dict[str, Any]] = [
+        {"memory": {"fact": ["a"]}},
+        {"memory": {"facts": []}},
+        {"memory": {}},
+        {"memory": {"facts": ["a"]}, "limit": 0},
+        {"limit": 3},
+        {"memory": {"sessions": [{"id": "s", "turns": [{"text": "x"}]}]}},
+    ]
+    result = BARE.with_cases(*(case(f"c{n}", **row) for n, row in enumerate(rows))).at(pytester).recall("check")
     assert result.ret == 2
-    result.stderr.fnmatch_lines([f"recall: {message}"])
+    result.stderr.fnmatch_lines(
+        [
+            "recall: eval/cases.yaml:*: memory.fact: unknown field; did you mean `facts`?",
+            "recall: eval/cases.yaml:*: memory.facts: is empty; give at least one",
+            "recall: eval/cases.yaml:*: memory: give either `facts` or `sessions`",
+            "recall: eval/cases.yaml:29: limit: *",
+            "recall: eval/cases.yaml:30: `limit` goes with `memory`; remove it",
+            "recall: *: memory.sessions.0.turns.0.speaker: is*",
+        ]
+    )
 
 
 def test_a_run_with_an_agent_pays_nothing_for_it(pytester: pytest.Pytester) -> None:

@@ -48,10 +48,14 @@ SET = (
     .with_state(later=row(5, due="2090-12-31"), marked=row(5, due="2090-12-31"))
     .with_files({"conftest.py": CLOCK})
 )
+WITH_MARKS = SET.with_files({"eval/test_marked.py": MARKED})
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["n0", "n2"])
-@pytest.mark.parametrize("project", [SET, SET.with_files({"eval/test_marked.py": MARKED})], ids=["rows", "marks too"])
+@pytest.mark.parametrize(
+    ("project", "workers"),
+    [(SET, ("-n2",)), (WITH_MARKS, ()), (WITH_MARKS, ("-n2",))],
+    ids=["rows-n2", "marks too", "marks too-n2"],
+)
 def test_a_run_over_midnight_has_the_date_of_its_start(
     pytester: pytest.Pytester, project: Project, workers: tuple[str, ...]
 ) -> None:
