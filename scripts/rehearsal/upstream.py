@@ -32,7 +32,6 @@ class Upstream:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True  # The body comes after the head, and would wait for its receipt.
-            disable_nagle_algorithm = True  # Head and body are two packets, and the second would wait.
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
