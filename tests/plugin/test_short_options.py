@@ -76,7 +76,7 @@ class TestTakenByAPlugin:
     @pytest.mark.parametrize("plugins", [("-p", "other", "-p", "recall"), ("-p", "recall", "-p", "other")])
     @pytest.mark.parametrize("given", [("--model", "3"), ("--judge",), ("--replay=x",), ("--record", "checks")])
     def test_given_it_is_one_sentence(self, pytester: pytest.Pytester, plugins: Args, given: Args) -> None:
-        result = probed(self.FILES).at(pytester).run_afresh(*plugins, "checks", *given, day=None)
+        result = probed(self.FILES).at(pytester).run(*plugins, "checks", *given, day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         name = given[0].partition("=")[0]
         long = f"--recall-{name[2:]}"
@@ -87,17 +87,22 @@ class TestTakenByAPlugin:
 
     def test_not_given_it_is_in_nobodys_way(self, pytester: pytest.Pytester) -> None:
         checkout = probed(self.FILES).at(pytester)
-        checkout.run_afresh("-p", "other", "checks", *OWN, "--batch", day=None).assert_outcomes(passed=1)
+        checkout.run("-p", "other", "checks", *OWN, "--batch", day=None).assert_outcomes(passed=1)
         found = told(checkout)
         assert (found["recall_model"], found["recall_scenarios"], found["recall_batch"]) == ("m-1", "t", True)
 
-    @pytest.mark.parametrize("place", PLACES)
-    @WORKERS
+    @pytest.mark.parametrize(
+        ("place", "workers"),
+        [*((place, ()) for place in PLACES), ("folder", ("-n2",)), ("earlier", ("-n2",))],
+        ids=[*PLACES, "folder-n2", "earlier-n2"],
+    )
     def test_the_setting_leaves_all_of_them(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
         file, plugins = PLACES[place]
         settings = f"{SETTINGS}recall_short_options = false\n"
         checkout = probed({file: THEIRS, "pytest.ini": settings}).at(pytester)
-        result = checkout.run_afresh(*plugins, "checks", *GIVEN, *OWN, *workers, day=None)
+        # Workers import a plugin of the project only if the run has its folder in its path from the beginning.
+        run = checkout.run_afresh if plugins and workers else checkout.run
+        result = run(*plugins, "checks", *GIVEN, *OWN, *workers, day=None)
         result.assert_outcomes(passed=1)
         assert told(checkout) == {
             "their_model": 3,
@@ -128,7 +133,7 @@ class TestTakenByAConftest:
     def test_as_pytest_starts(self, pytester: pytest.Pytester, file: str, given: Args) -> None:
         if given == ("--help",) and pytest.version_tuple < (9,):
             pytest.skip("pytest cannot print its help there: it makes the parser again, and fails as it did")
-        result = probed({file: THEIRS}).at(pytester).run_afresh("checks", *given, day=None)
+        result = probed({file: THEIRS}).at(pytester).run("checks", *given, day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line for line in result.errlines if line] == [f"ERROR: {self.SAID}"]
 
@@ -141,7 +146,7 @@ class TestTakenByAConftest:
 
     def test_another_clash_stays_as_it_is(self, pytester: pytest.Pytester) -> None:
         twice = "def pytest_addoption(parser):\n    parser.addoption('--maxfail')\n"
-        result = probed({"conftest.py": twice}).at(pytester).run_afresh("checks", day=None)
+        result = probed({"conftest.py": twice}).at(pytester).run("checks", day=None)
         assert result.ret != pytest.ExitCode.OK
         assert "--maxfail" in result.stderr.str()
         assert "pytest-recall" not in result.stderr.str()
@@ -161,7 +166,7 @@ class TestFree:
     )
     def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args, workers: Args) -> None:
         checkout = probed().at(pytester)
-        checkout.run_afresh(*plugins, *self.GIVEN, "checks", *workers, day=None).assert_outcomes(passed=1)
+        checkout.run(*plugins, *self.GIVEN, "checks", *workers, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     @WORKERS
@@ -173,7 +178,7 @@ class TestFree:
             "--strict-config", "--strict-config --model m-1 --judge=codex --judge 'command:a b'"
         )
         checkout = probed({"pytest.ini": settings}).at(pytester)
-        checkout.run_afresh(*workers, day=None).assert_outcomes(passed=1)
+        checkout.run(*workers, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     @pytest.mark.skipif(pytest.version_tuple < (8, 2), reason="pytest reads no files of arguments")
@@ -185,7 +190,7 @@ class TestFree:
     def test_without_entry_points(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("PYTEST_PLUGINS")
         checkout = probed().at(pytester)
-        checkout.run_afresh("-p", "recall", *self.GIVEN, day=None).assert_outcomes(passed=1)
+        checkout.run("-p", "recall", *self.GIVEN, day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     def test_named_by_a_conftest_it_has_the_long_ones(
@@ -197,7 +202,7 @@ class TestFree:
             "pytest.ini": f"{SETTINGS}recall = true\n",
         }
         checkout = probed(files).at(pytester)
-        checkout.run_afresh("--recall-model=m-1", day=None).assert_outcomes(passed=1)
+        checkout.run("--recall-model=m-1", day=None).assert_outcomes(passed=1)
         assert told(checkout) == {"recall_model": "m-1"}
 
     @pytest.mark.parametrize(
@@ -251,7 +256,7 @@ class TestFree:
     @pytest.mark.parametrize("conftest", ["", "raise RuntimeError\n"], ids=["whole", "broken"])
     def test_help_shows_both(self, pytester: pytest.Pytester, conftest: str) -> None:
         checkout = probed({"conftest.py": conftest, "pytest.ini": "[pytest]\n"}).at(pytester)
-        result = checkout.run_afresh("--help", "--model", "x", day=None)
+        result = checkout.run("--help", "--model", "x", day=None)
         assert result.ret == 0
         named = (
             name for line in result.outlines if line.startswith("  --") for name in line.split("  ")[1].split(", ")
@@ -275,7 +280,7 @@ class TestFree:
     )
     def test_a_mistake_is_told_by_pytest(self, pytester: pytest.Pytester, args: Args, said: str) -> None:
         checkout = ECHOING.with_cases(case("a")).with_files({"args.txt": "eval\n--budget\n"}).at(pytester)
-        result = checkout.run_afresh(*args)
+        result = checkout.run(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line.partition("error: ")[2] for line in result.errlines if "error: " in line] == [said]
 
@@ -316,6 +321,6 @@ class TestEarlyReplay:
     def test_it_begins_before_them(self, pytester: pytest.Pytester, upstream: Upstream, args: Args) -> None:
         files = {"pytest.ini": f"{SETTINGS}testpaths = eval\n", "eval/cassettes/.keep": ""}
         checkout = talking(upstream, self.CALLING + self.PLAIN).with_cases(asking("a")).with_files(files).at(pytester)
-        result = checkout.run_afresh(*args)
+        result = checkout.run(*args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert upstream.count == 0

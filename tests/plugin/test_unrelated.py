@@ -10,6 +10,7 @@ import pytest
 from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, case, cases_yaml, crashing, row
 
 Args = tuple[str, ...]
+FEW_PLUGINS = "few_plugins"
 MARKED = """\
 import pytest
 
@@ -57,13 +58,26 @@ def said(result: pytest.RunResult) -> list[str]:
     return [re.sub(r"in [0-9.]+s", "in a while", line) for line in lines]
 
 
-@pytest.mark.usefixtures("switched_off")
+@pytest.fixture
+def off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs load the plugin by its entry point without using it, beside few others."""
+    monkeypatch.setenv("PYTEST_PLUGINS", FEW_PLUGINS)
+
+
+@pytest.mark.usefixtures("off")
 class TestOff:
     """Installed and not switched on, the plugin reads, collects, patches and writes nothing."""
 
     @pytest.mark.parametrize("args", [(), ("-v",), ("-q",), ("-k", "fails"), ("--collect-only",), ("--fixtures",)])
     def test_the_output_is_the_same_without_the_plugin(self, pytester: pytest.Pytester, args: Args) -> None:
-        checkout = SUITE.at(pytester)
+        self.assert_the_same(SUITE.at(pytester), args)
+
+    def test_so_it_is_beside_all_that_is_installed(self, pytester: pytest.Pytester, switched_off: None) -> None:
+        self.assert_the_same(SUITE.at(pytester), ())
+
+    @staticmethod
+    def assert_the_same(checkout: Checkout, args: Args) -> None:
+        """Assert that a run says the same with the plugin and without."""
         ours = checkout.run("-p", "no:cacheprovider", *args, day=None)
         theirs = checkout.run("-p", "no:cacheprovider", "-p", "no:recall", *args, day=None)
         if args == ("--fixtures",):
@@ -84,7 +98,7 @@ class TestOff:
         assert {path: text for path, text in after.items() if "__pycache__" not in path.parts} == before
         assert "recall" not in "\n".join(said(result)).replace("recall-", "")
 
-    def test_nothing_of_ours_is_imported_but_the_plugin(self, pytester: pytest.Pytester) -> None:
+    def test_nothing_of_ours_is_imported_but_the_plugin(self, pytester: pytest.Pytester, switched_off: None) -> None:
         checkout = (
             ECHOING.with_cases(case("a")).with_files({"test_unit.py": "def test_unit():\n    pass\n"}).at(pytester)
         )
@@ -121,7 +135,7 @@ class TestOff:
         ],
     )
     def test_what_asks_for_it_is_told_how(self, pytester: pytest.Pytester, args: Args, said: str) -> None:
-        result = SUITE.with_files(ECHOING.with_cases(case("a")).files).at(pytester).run_afresh(*args, day=None)
+        result = SUITE.with_files(ECHOING.with_cases(case("a")).files).at(pytester).run(*args, day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert [line for line in result.errlines if line] == [
             f"ERROR: {said}, which is off; add `-p recall` to the command line or to `addopts`"
@@ -130,13 +144,13 @@ class TestOff:
     def test_an_option_of_a_conftest_is_its_own(self, pytester: pytest.Pytester) -> None:
         own = "def pytest_addoption(parser):\n    parser.addoption('--model', action='store_true')\n"
         checkout = BARE.with_files({"conftest.py": own, "test_it.py": "def test_it():\n    pass\n"}).at(pytester)
-        checkout.run_afresh("--model", day=None).assert_outcomes(passed=1)
+        checkout.run("--model", day=None).assert_outcomes(passed=1)
 
     def test_a_file_that_looks_like_one_is_named_where_pytest_cannot_collect_it(
         self, pytester: pytest.Pytester
     ) -> None:
         checkout = BARE.with_files({"fixtures/login.cases.jsonl": '{"a": 1}\n'}).at(pytester)
-        result = checkout.run_afresh("fixtures/login.cases.jsonl", day=None)
+        result = checkout.run("fixtures/login.cases.jsonl", day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert result.errlines[0].startswith("ERROR: ")
         assert [line for line in result.errlines if "for pytest-recall, which is off" in line]
@@ -146,36 +160,40 @@ class TestSwitch:
     """Each way to switch the plugin on."""
 
     @pytest.fixture
-    def checkout(self, pytester: pytest.Pytester, switched_off: None) -> Checkout:
+    def checkout(self, pytester: pytest.Pytester, off: None) -> Checkout:
         """A set of one case."""
         return ECHOING.with_cases(case("a")).at(pytester)
 
-    def test_on_the_command_line(self, checkout: Checkout) -> None:
-        checkout.run_afresh("-p", "recall").assert_outcomes(passed=1)
+    def test_on_the_command_line(self, checkout: Checkout, switched_off: None) -> None:
+        checkout.run("-p", "recall").assert_outcomes(passed=1)
         checkout.run_afresh("-precall", "-n2").assert_outcomes(passed=1)
 
     @pytest.mark.parametrize(
-        "line", ["addopts = -p recall --recall-date 2026-03-10", "recall = true\naddopts = --model m"]
+        ("line", "workers"),
+        [
+            ("addopts = -p recall --recall-date 2026-03-10", ()),
+            ("recall = true\naddopts = --model m", ()),
+            ("recall = true\naddopts = --model m", ("-n2",)),
+        ],
     )
-    @WORKERS
     def test_in_the_ini_file(self, checkout: Checkout, line: str, workers: Args) -> None:
         (checkout.path / "pytest.ini").write_text(f"[pytest]\n{line}\n")
-        checkout.run_afresh(*workers, day=None).assert_outcomes(passed=1)
+        checkout.run(*workers, day=None).assert_outcomes(passed=1)
         assert checkout.boxes()["a"] == 1
 
     @pytest.mark.parametrize(
-        ("name", "value"), [("PYTEST_ADDOPTS", "-p recall"), ("PYTEST_PLUGINS", "cacheprovider,recall")]
+        ("name", "value"), [("PYTEST_ADDOPTS", "-p recall"), ("PYTEST_PLUGINS", f"{FEW_PLUGINS},cacheprovider,recall")]
     )
     def test_in_the_environment(
         self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, name: str, value: str
     ) -> None:
         monkeypatch.setenv(name, value)
-        checkout.run_afresh("-n2").assert_outcomes(passed=1)
-        checkout.run_afresh("-p", "no:recall", day=None).assert_outcomes()
+        checkout.run("-n2").assert_outcomes(passed=1)
+        checkout.run("-p", "no:recall", day=None).assert_outcomes()
 
     def test_an_override_is_the_last_word(self, checkout: Checkout) -> None:
         (checkout.path / "pytest.ini").write_text("[pytest]\nrecall = true\n")
-        assert checkout.run_afresh("-o", "recall=false", day=None).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        assert checkout.run("-o", "recall=false", day=None).ret == pytest.ExitCode.NO_TESTS_COLLECTED
         assert checkout.state_text() is None
 
 
@@ -192,10 +210,9 @@ class TestForeignFiles:
         " tests/fixtures/login.cases.jsonl; name the file to run it, or write a rubric.yaml as `recall init` does"
     )
 
-    @WORKERS
-    @pytest.mark.parametrize("quiet", [(), ("-q",)], ids=["plain", "quiet"])
-    def test_it_is_no_error(self, pytester: pytest.Pytester, workers: Args, quiet: Args) -> None:
-        result = BARE.with_files(self.FILES).at(pytester).run(*workers, *quiet, day=None)
+    @pytest.mark.parametrize("args", [(), ("-q",), ("-n2",)], ids=["plain", "quiet", "n2"])
+    def test_it_is_no_error(self, pytester: pytest.Pytester, args: Args) -> None:
+        result = BARE.with_files(self.FILES).at(pytester).run(*args, day=None)
         result.assert_outcomes(passed=1)
         assert result.outlines.count(self.SAID) == 1
 
@@ -213,17 +230,18 @@ class TestForeignFiles:
             ((), "recall_files = checks/*.yaml"),
             ((), "recall_dir = checks"),
             (("--recall-dir", "checks"), ""),
+            (("--recall-dir", "checks", "-n2"), ""),
+            (("-n2",), "recall_files = checks/*.yaml"),
         ],
     )
-    @WORKERS
-    def test_what_is_named_is_run(self, pytester: pytest.Pytester, args: Args, setting: str, workers: Args) -> None:
+    def test_what_is_named_is_run(self, pytester: pytest.Pytester, args: Args, setting: str) -> None:
         files = {
             "checks/flows.cases.yaml": cases_yaml(case("a")),
             "checks/conftest.py": ECHOING.files["eval/conftest.py"],
             "pytest.ini": f"{SETTINGS}{setting}\n",
         }
         checkout = BARE.with_files(files).at(pytester)
-        checkout.run(*args, *workers).assert_outcomes(passed=1)
+        checkout.run(*args).assert_outcomes(passed=1)
 
 
 def test_a_project_with_a_schedule_is_silent_where_no_case_is_collected(pytester: pytest.Pytester) -> None:
