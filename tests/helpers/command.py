@@ -63,10 +63,21 @@ def run(folder: Path, *arguments: str, together: bool = False) -> Done:
     return Done(code, out.read(), err.read())
 
 
-def apart(folder: Path, module: str, *arguments: str, env: Mapping[str, str], together: bool = False) -> Done:
-    """Run `python -m module` in `folder` in a process of its own, with no input and in this environment."""
+def apart(
+    folder: Path,
+    module: str,
+    *arguments: str,
+    env: Mapping[str, str],
+    together: bool = False,
+    printed: Path | None = None,
+) -> Done:
+    """Run `python -m module` in `folder` in a process of its own, with no input and in this environment.
+
+    What it prints can be read in the file `printed` meanwhile.
+    """
     nursery.open_one()
-    with Path(os.devnull).open("rb") as none, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    written = printed.open("w+b") if printed else tempfile.TemporaryFile()
+    with Path(os.devnull).open("rb") as none, written as out, tempfile.TemporaryFile() as err:
         streams = (none, out, out if together else err)
         told = {**env, nursery.ADDRESS: os.environ.get(nursery.ADDRESS, "")}
         code = nursery.run_module(module, *arguments, cwd=folder, env=told, files=[one.fileno() for one in streams])

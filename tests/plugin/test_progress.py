@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
 
 from pytest_recall.plugin.reporting import THREAD
-from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Project, case, crashing, failing
+from tests.helpers import command
+from tests.helpers.project import BARE, DAY, ECHOING, SETTINGS, WORKERS, Project, case, crashing, failing
 
-# `pytester` writes what a run prints to the file `stdout`: an agent sleeps until it reads there what it waits for.
+# `run` writes what a run prints to the file `stdout`: an agent sleeps until it reads there what it waits for.
 WAITING = """
 import time
 import pathlib
@@ -41,6 +43,14 @@ def waiting(*cases: dict[str, object]) -> Project:
     return BARE.with_files(OFTEN).with_agent(WAITING).with_cases(*cases)
 
 
+def run(project: Project, pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
+    """Run the project in a process of its own, which prints to the file `stdout`."""
+    path = project.at(pytester).path
+    given = (f"--basetemp={pytester.mkdir('base')}", f"--recall-date={DAY}", *args)
+    done = command.apart(path, "pytest", *given, env=os.environ, printed=path / "stdout")
+    return pytest.RunResult(done.code, done.out.splitlines(), done.err.splitlines(), duration=0)
+
+
 def lines(result: pytest.RunResult) -> list[str]:
     """Return the lines of progress, each once."""
     told = [line for line in result.outlines if line.startswith("recall: ") and "seed" not in line]
@@ -49,7 +59,7 @@ def lines(result: pytest.RunResult) -> list[str]:
 
 def test_a_slow_case_does_not_silence_it(pytester: pytest.Pytester) -> None:
     project = waiting(case("a", input="recall: 0 of 1 case"))
-    result = project.at(pytester).run_afresh("eval")
+    result = run(project, pytester, "eval")
     result.assert_outcomes(passed=1)
     assert lines(result)[0] == "recall: 0 of 1 case"
 
@@ -62,7 +72,7 @@ def test_it_counts_what_is_done_failed_and_without_a_verdict(
     project = waiting(case("a"), failing("b"), crashing("c"), case("d"), case("e", input=told))
     # By default a worker is sent two cases at a time, and the second waits for the first.
     spread = (*workers, "--maxschedchunk=1") if workers else ()
-    result = project.at(pytester).run_afresh("eval", *spread)
+    result = run(project, pytester, "eval", *spread)
     result.assert_outcomes(passed=3, failed=1, errors=1)
     assert told in lines(result)
 
@@ -78,7 +88,7 @@ def test_it_counts_what_is_done_failed_and_without_a_verdict(
 )
 def test_pytest_goes_on_where_it_was(pytester: pytest.Pytester, verbosity: str, begun: str, ended: str) -> None:
     project = waiting(case("a"), case("b", input="recall: 1 of 2 cases"))
-    result = project.at(pytester).run_afresh("eval", verbosity)
+    result = run(project, pytester, "eval", verbosity)
     told = [number for number, line in enumerate(result.outlines) if line == "recall: 1 of 2 cases"]
     assert told == list(range(told[0], told[-1] + 1))
     assert result.outlines[told[0] - 1] == begun
@@ -87,7 +97,7 @@ def test_pytest_goes_on_where_it_was(pytester: pytest.Pytester, verbosity: str, 
 
 def test_the_line_is_no_output_of_the_case(pytester: pytest.Pytester) -> None:
     project = waiting(failing("a", input="recall: 0 of 1 case"))
-    result = project.at(pytester).run_afresh("eval", "-rA")
+    result = run(project, pytester, "eval", "-rA")
     result.stdout.fnmatch_lines(["*Captured stdout call*", "      said by the case"])
     captured = next(number for number, line in enumerate(result.outlines) if "Captured stdout call" in line)
     assert not any(line.startswith("recall: 0") for line in result.outlines[captured:])
@@ -95,7 +105,7 @@ def test_the_line_is_no_output_of_the_case(pytester: pytest.Pytester) -> None:
 
 def test_a_case_that_is_asked_again_is_one_case(pytester: pytest.Pytester) -> None:
     project = waiting(case("a", trials=3), case("b", input="recall: 1 of 2 cases"))
-    result = project.at(pytester).run_afresh("eval")
+    result = run(project, pytester, "eval")
     assert "recall: 1 of 2 cases" in lines(result)
 
 
@@ -120,7 +130,7 @@ def test_two(request):
         time.sleep(0.02)
 """
     project = BARE.with_files({**OFTEN, "test_marked.py": source})
-    result = project.at(pytester).run_afresh("-n", "2")
+    result = run(project, pytester, "-n", "2")
     result.assert_outcomes(passed=2)
     assert lines(result)[0] == "recall: 1 case"
 
@@ -128,7 +138,7 @@ def test_two(request):
 @WORKERS
 def test_a_run_that_stops_at_a_fail_says_nothing_more(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     project = waiting(failing("a", input="recall: 0 of 1 case"))
-    result = project.at(pytester).run_afresh("eval", "-x", *workers)
+    result = run(project, pytester, "eval", "-x", *workers)
     result.stdout.fnmatch_lines(["recall: 0 of 1 case", "*= recall scorecard =*"])
     scorecard = next(number for number, line in enumerate(result.outlines) if "recall scorecard" in line)
     assert not any(line.startswith("recall: ") for line in result.outlines[scorecard:])
