@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.replay.exchange import Exchange
+from pytest_recall.trials import concurrency
 from tests.helpers.overlapping import due
 from tests.helpers.project import WORKERS, Checkout, Project, cases_yaml
 from tests.helpers.talking import (
@@ -352,7 +353,10 @@ def own(recall_case):
     checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE).assert_outcomes(passed=5)
 
 
-def test_what_was_recorded_in_vain_stays_a_draft(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_what_was_recorded_in_vain_stays_a_draft(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrency, "PATIENCE", 0.05)  # The call that is held does not end.
     body = (
         f"if {IDS[0]!r} in question:\n"
         f"    httpx_sync('comes {IDS[0]}')\n"
