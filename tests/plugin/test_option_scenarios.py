@@ -22,6 +22,7 @@ import pytest
 def test_by_hand():
     pass
 """
+BESIDE = SET.with_files({"eval/test_by_hand.py": MARKED})
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,6 @@ def test_by_hand():
         (("--scenarios=fees, cards",), ["card-a", "fee-a", "fee-b"]),
         (("--dimensions", "tone"), ["fee-b", "loan-b"]),
         (("--scenarios=loans", "--dimensions=tone"), ["loan-b"]),
-        (("--scenarios=loans", "--dimensions=tone", "-n2"), ["loan-b"]),
     ],
 )
 def test_the_filters_run_those_cases(pytester: pytest.Pytester, options: tuple[str, ...], expected: list[str]) -> None:
@@ -91,8 +91,9 @@ def test_an_unknown_name_is_a_usage_error_with_the_nearest(
     assert_refused(checkout, checkout.run("eval", *options), *sentences)
 
 
-@WORKERS
-@pytest.mark.parametrize("project", [SET, SET.with_files({"eval/test_by_hand.py": MARKED})], ids=["rows", "marked"])
+@pytest.mark.parametrize(
+    ("project", "workers"), [(SET, ()), (BESIDE, ()), (BESIDE, ("-n2",))], ids=["rows", "marked", "marked-n2"]
+)
 def test_it_is_one_whether_workers_or_marked_tests_take_part_or_not(
     pytester: pytest.Pytester, project: Project, workers: Workers
 ) -> None:

@@ -47,12 +47,10 @@ def test_each_worker_lets_its_own_run_at_once(pytester: pytest.Pytester, agent: 
     result.stdout.fnmatch_lines(["recall: up to 4 cases at once", "2 workers *"])
 
 
-@WORKERS
-def test_the_ini_file_may_say_it(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_the_ini_file_may_say_it(pytester: pytest.Pytester) -> None:
     project = overlapping(SYNC, gate=2)
     ini = project.files["pytest.ini"] + "recall_concurrency = 2\n"
-    dist = [*workers, "--dist=loadfile"] if workers else []
-    project.with_files({"pytest.ini": ini}).at(pytester).run("eval", *dist).assert_outcomes(passed=8)
+    project.with_files({"pytest.ini": ini}).at(pytester).run("eval").assert_outcomes(passed=8)
 
 
 @WORKERS

@@ -98,6 +98,7 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
 ) -> None:
     if way == "requests_sync":
         pytest.importorskip("vcr")
+        pytest.importorskip("requests")
     checkout = asking_project(upstream, (TWICE_ASYNC if "async" in way else TWICE).format(way=way)).at(pytester)
     record(checkout)
     one_by_one = alike(checkout)

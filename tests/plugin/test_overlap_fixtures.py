@@ -144,7 +144,7 @@ def agent(recall_case):
 
 
 @WORKERS
-@pytest.mark.parametrize("options", [("-x",), ("--maxfail=1",), ("--sw",)], ids=["x", "maxfail", "sw"])
+@pytest.mark.parametrize("options", [("-x",), ("--sw",)], ids=["x", "sw"])
 def test_what_was_begun_in_vain_is_taken_down_and_not_reported(
     pytester: pytest.Pytester, workers: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
@@ -177,6 +177,11 @@ def test_ctrl_c_takes_down_what_was_begun(pytester: pytest.Pytester, asynchronou
     waits = "async def answer" if asynchronous else "def answer"
     wait = "await asyncio.Event().wait()" if asynchronous else "threading.Event().wait()"
     source = f"""
+from pytest_recall.trials import concurrency
+
+concurrency.PATIENCE = 0.05  # Threads that wait like this do not end.
+
+
 @pytest.fixture
 def agent(outer):
     {waits}(question):

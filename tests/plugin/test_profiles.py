@@ -75,12 +75,11 @@ def test_a_run_over_the_folder_passes_it_by(pytester: pytest.Pytester) -> None:
     assert made(pytester).run("eval").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-@WORKERS
-def test_a_published_profile_is_run_with_another_memory(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_published_profile_is_run_with_another_memory(pytester: pytest.Pytester) -> None:
     checkout = made(pytester, "../harness/dist/index.js")
     result = checkout.run(FILE, "-k", "3d")
     assert "is a JavaScript module, which is not loaded here" in result.stdout.str() + result.stderr.str()
-    checkout.run(FILE, "-k", "3d", "--memory", "sqlite-fts", *workers)
+    checkout.run(FILE, "-k", "3d", "--memory", "sqlite-fts")
     assert len(checkout.outcomes()) == 4
 
 
@@ -94,11 +93,10 @@ def test_a_model_answers_and_models_judge(pytester: pytest.Pytester) -> None:
     assert trial.verdicts[0].model == MINE("judge")
 
 
-@WORKERS
-def test_what_breaks_is_an_error_and_no_verdict(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_what_breaks_is_an_error_and_no_verdict(pytester: pytest.Pytester) -> None:
     checkout = made(pytester, MINE("Down"))
     (pytester.path / "eval/down.txt").write_text("amberwalnut")
-    checkout.run(FILE, "-k", "3d", *workers)
+    checkout.run(FILE, "-k", "3d")
     assert checkout.outcomes()["3d/q001"] == "error"
     assert checkout.outcomes()["3d/q002"] == "passed"
 

@@ -176,9 +176,8 @@ def agent():
     assert THREAD not in [thread.name for thread in threading.enumerate()]
 
 
-@WORKERS
-def test_a_short_run_prints_no_line(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    result = ECHOING.with_cases(case("a"), case("b")).at(pytester).run("eval", *workers)
+def test_a_short_run_prints_no_line(pytester: pytest.Pytester) -> None:
+    result = ECHOING.with_cases(case("a"), case("b")).at(pytester).run("eval")
     result.assert_outcomes(passed=2)
     assert lines(result) == []
 

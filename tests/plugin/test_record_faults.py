@@ -279,12 +279,11 @@ class TestSharedFixtures:
         """Return a project whose cases share a fixture that talks."""
         return talking(upstream, source).with_cases(*map(asking, NAMES))
 
-    @pytest.mark.parametrize("workers", ["-n0", "-n2"])
     def test_it_is_recorded_once_and_replayed_with_any_number_of_workers(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, workers: str
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout = self.project(upstream).at(pytester)
-        result = checkout.run("eval", "--record", "--recall-mode=all", workers)
+        result = checkout.run("eval", "--record", "--recall-mode=all", "-n2")
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
         own = {name: numbers(text)[3:] for name, text in answers(checkout).items()}
@@ -419,11 +418,11 @@ def test_it_is_the_same_recording_with_any_number_of_workers(pytester: pytest.Py
     source = SHARED.replace("httpx2_sync(question)", "httpx2_sync(question), httpx2_sync(question)")
     checkout = talking(upstream, source).with_cases(*map(asking, NAMES)).at(pytester)
     found = []
-    for workers in ("-n0", "-n2", "-n4"):
+    for workers in ("-n0", "-n2"):
         checkout.run("eval", "--record", "--recall-mode=all", workers).assert_outcomes(passed=6)
         found.append({name: plain(data) for name, data in finished(checkout).items()})
     assert len(found[0]) == 7
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 THIRTY = """

@@ -54,15 +54,14 @@ def project(*cases: dict[str, object], rubric: str = "") -> Project:
 class TestTrials:
     """`trials` of a case."""
 
-    @WORKERS
-    def test_enough_of_them_must_pass(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_enough_of_them_must_pass(self, pytester: pytest.Pytester) -> None:
         checkout = project(
             spelled("all", "ppp", trials=3),
             spelled("most", "pfppp", trials="4of5"),
             spelled("few", "pfpfp", trials="4of5"),
             spelled("open", "pee", trials=3),
         ).at(pytester)
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval")
         result.assert_outcomes(passed=2, failed=1, errors=1)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.boxes() == {"all": 1, "most": 1, "few": 1}
@@ -189,18 +188,17 @@ class TestRecording:
 class TestQuarantine:
     """Cases that flip a coin are set apart, and shown in every scorecard."""
 
-    @WORKERS
-    def test_its_fail_blocks_nobody_and_is_shown(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_its_fail_blocks_nobody_and_is_shown(self, pytester: pytest.Pytester) -> None:
         checkout = (
             project(spelled("coin", "f"), spelled("good", "p"))
             .with_state(coin=row(2, 1, lapses=3), good=row(2, 1))
             .at(pytester)
         )
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval")
         result.assert_outcomes(passed=1, failed=1)
         coin = checkout.state()["coin"]
         assert (coin.lapses, coin.quarantined, coin.owner) == (4, date.fromisoformat(IN[0]), "ana")
-        again = checkout.run("eval", f"--recall-date={IN[1]}", *workers)
+        again = checkout.run("eval", f"--recall-date={IN[1]}", "-n2")
         again.assert_outcomes(xfailed=1)
         assert again.ret == pytest.ExitCode.OK
         again.stdout.fnmatch_lines(
@@ -210,7 +208,7 @@ class TestQuarantine:
                 "in quarantine, so that a failure blocks nothing (1): coin (2026-03-10 to 2026-04-09, ana, 4 lapses)",
             ]
         )
-        later = checkout.run("eval", f"--recall-date={IN[3]}", "-k", "good", *workers)
+        later = checkout.run("eval", f"--recall-date={IN[3]}", "-k", "good")
         later.stdout.fnmatch_lines(["in quarantine, so that a failure blocks nothing (1): coin *"])
         assert checkout.recall("score", "--fail-on", "failure").ret == 0
 

@@ -107,8 +107,12 @@ class TestBeforeTheTests:
 
     SWALLOWED = "try:\n    {call}\nexcept BaseException:\n    pass\n"
 
-    @pytest.mark.parametrize("call", ["httpx2_sync('early')\n", SWALLOWED.format(call="httpx2_sync('early')")])
-    @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
+    # With workers it is the controller that says it, before there is one.
+    @pytest.mark.parametrize(
+        ("call", "workers"),
+        [("httpx2_sync('early')\n", ("-n2",)), (SWALLOWED.format(call="httpx2_sync('early')"), ())],
+        ids=["n2", "swallowed"],
+    )
     def test_an_import_that_calls_is_a_usage_error(
         self, pytester: pytest.Pytester, upstream: Upstream, call: str, workers: tuple[str, ...]
     ) -> None:

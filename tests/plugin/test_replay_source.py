@@ -101,10 +101,11 @@ class TestKinds:
         base = talking(upstream, agent("return httpx2_sync(question)") + JUDGE).with_cases(asking("a", judges=["kind"]))
         return base.with_files({"eval/rubric.yaml": f"owner: me\ncassette_kinds: {{{kinds}}}\n"})
 
-    @WORKERS
-    @pytest.mark.parametrize("rubric", ["judge: live", ""], ids=["rubric", "option"])
+    @pytest.mark.parametrize(
+        ("rubric", "workers"), [("judge: live", ()), ("", ()), ("", ("-n2",))], ids=["rubric", "option", "option-n2"]
+    )
     def test_a_judge_may_be_live(
-        self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers, rubric: str
+        self, pytester: pytest.Pytester, upstream: Upstream, rubric: str, workers: Workers
     ) -> None:
         checkout = self.project(upstream, rubric).at(pytester)
         option = () if rubric else ("--recall-live", "judge")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, WORKERS, case, failing, row
+from tests.helpers.project import BARE, case, failing, row
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
 
@@ -21,6 +21,8 @@ def agent():
     return answer
 """
 RERUNS = "--reruns=2"
+ALONE = ("-p", "no:xdist")
+"""With pytest-xdist, pytest-rerunfailures opens a socket in every run."""
 pytestmark = pytest.mark.usefixtures("every_plugin")
 SET = BARE.with_agent(FLAKY).with_cases(
     case("fails-once", input="fails-once"), case("crashes-once", input="crashes-once"), failing("always")
@@ -28,23 +30,17 @@ SET = BARE.with_agent(FLAKY).with_cases(
 ROWS = SET.with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
 
 
-@WORKERS
-def test_the_last_trial_grades(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("workers", [False, True], ids=["alone", "n2"])
+def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(pytester: pytest.Pytester, workers: bool) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = ROWS.at(pytester)
-    result = checkout.run_afresh("eval", RERUNS, *workers)
+    result = checkout.run_afresh("eval", RERUNS, "-n2") if workers else checkout.run("eval", RERUNS, *ALONE)
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["failed"], outcomes["rerun"]) == (2, 1, 4)
     assert checkout.boxes() == {"always": 1, "crashes-once": 3, "fails-once": 3}
     card = checkout.scorecard()
     assert card["counts"] == {"passed": 2, "failed": 1}
     assert card["failed"][0]["attempts"] == 3
-
-
-def test_every_attempt_is_in_the_journal(pytester: pytest.Pytester) -> None:
-    pytest.importorskip("pytest_rerunfailures")
-    checkout = ROWS.at(pytester)
-    checkout.run_afresh("eval", RERUNS)
     trials = [(trial.case_id, trial.attempt, trial.outcome.value) for trial in checkout.journal().trials]
     assert sorted(trials) == [
         ("always", 1, "failed"),
@@ -60,7 +56,7 @@ def test_every_attempt_is_in_the_journal(pytester: pytest.Pytester) -> None:
 def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = SET.at(pytester)
-    checkout.run_afresh("eval", RERUNS)
+    checkout.run("eval", RERUNS, *ALONE)
     assert {case_id: found.pass_streak for case_id, found in checkout.state().items()} == {
         "always": 0,
         "crashes-once": 1,

@@ -73,11 +73,10 @@ class TestParts:
         shards(checkout, 2, "--recall-mode=all")
         assert [case_id for case_id, _ in told(journals(checkout))] == ["m0", "m1", "m2", "m3"]
 
-    @WORKERS
-    def test_a_choice_by_scenario_is_dealt_out(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_a_choice_by_scenario_is_dealt_out(self, pytester: pytest.Pytester) -> None:
         cases = [case(name, scenario="two" if number % 2 else "one") for number, name in enumerate(NAMES)]
         checkout = ECHOING.with_cases(*cases).at(pytester)
-        shards(checkout, 2, "eval", "--scenarios=one", *workers)
+        shards(checkout, 2, "eval", "--scenarios=one")
         assert checkout.asked() == NAMES[::2]
         assert [len(record.trials) for record in journals(checkout)] == [2, 2]
 

@@ -19,10 +19,9 @@ def day(text: str) -> date:
     return date.fromisoformat(text)
 
 
-@WORKERS
-def test_a_new_case_lands_in_box_1_after_its_first_run(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_new_case_lands_in_box_1_after_its_first_run(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), failing("b")).at(pytester)
-    result = checkout.run("eval", "--recall-pr=17", "--recall-model=m-1", *workers)
+    result = checkout.run("eval", "--recall-pr=17", "--recall-model=m-1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert checkout.state() == {
         "a": Row(1, 1, DAY, day(IN[1]), "17", "m-1"),
@@ -143,10 +142,9 @@ def test_unknown_keys_survive(pytester: pytest.Pytester) -> None:
     assert ', flaky: 3, since: 2026-01-01, passed_under: "case=' in (checkout.state_text() or "")
 
 
-@WORKERS
-def test_rows_without_a_case_are_skipped_kept_and_listed(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_rows_without_a_case_are_skipped_kept_and_listed(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).with_state(a=row(2), gone=row(2), lost=row(1)).at(pytester)
-    result = checkout.run("eval", *workers)
+    result = checkout.run("eval")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["2 rows of the state without a case*: gone, lost"])
     assert checkout.boxes() == {"a": 3, "gone": 2, "lost": 1}

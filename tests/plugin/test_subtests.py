@@ -29,19 +29,20 @@ needs_subtests = pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="pytes
 
 
 @needs_subtests
-@WORKERS
 @pytest.mark.parametrize(
-    ("inside", "outcome", "box"),
+    ("inside", "outcome", "box", "workers"),
     [
-        ("assert number != 1", "failed", 1),
-        ("if number == 1: raise ValueError('no')", "error", 3),
-        ("if number == 1: pytest.skip('not today')", "passed", 4),
-        ("assert True", "passed", 4),
+        ("assert number != 1", "failed", 1, ()),
+        ("assert number != 1", "failed", 1, ("-n2",)),
+        ("if number == 1: raise ValueError('no')", "error", 3, ()),
+        ("if number == 1: pytest.skip('not today')", "passed", 4, ()),
+        ("if number == 1: pytest.skip('not today')", "passed", 4, ("-n2",)),
+        ("assert True", "passed", 4, ()),
     ],
-    ids=["fails", "crashes", "skips", "passes"],
+    ids=["fails", "fails-n2", "crashes", "skips", "skips-n2", "passes"],
 )
 def test_a_test_comes_to_no_better_than_its_subtests(
-    pytester: pytest.Pytester, workers: tuple[str, ...], inside: str, outcome: str, box: int
+    pytester: pytest.Pytester, inside: str, outcome: str, box: int, workers: tuple[str, ...]
 ) -> None:
     files = {"test_marked.py": SOURCE.format(inside=inside), "eval/rubric.yaml": "owner: us\n"}
     checkout = BARE.with_files(files).with_state(subtests=row(3, 3), parts=row(3, 3)).at(pytester)

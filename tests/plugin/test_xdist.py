@@ -14,7 +14,7 @@ MANY = {f"c{number:02}": row(2) for number in range(20)}
 SET = ECHOING.with_cases(*map(case, MANY), failing("bad")).with_state(bad=row(3, 3), **MANY)
 
 
-@pytest.mark.parametrize("options", ["-n2", "-n2 --dist=each", "-n2 --dist=loadfile", "-n0"])
+@pytest.mark.parametrize("options", ["-n2 --dist=each", "-n2 --dist=loadfile", "-n0"])
 def test_however_the_cases_are_dealt_out_the_state_is_the_same(pytester: pytest.Pytester, options: str) -> None:
     checkout = SET.at(pytester)
     checkout.run("eval", *options.split())
@@ -25,6 +25,8 @@ def test_however_the_cases_are_dealt_out_the_state_is_the_same(pytester: pytest.
 def test_there_is_one_journal_and_one_scorecard(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
     result = checkout.run("eval", "-n2")
+    assert checkout.boxes() == {"bad": 1, **dict.fromkeys(MANY, 3)}
+    assert checkout.scorecard()["counts"] == {"passed": 20, "failed": 1}
     assert len(checkout.artifacts.runs()) == 1
     assert sum("recall scorecard" in line for line in result.outlines) == 1
     result.stdout.fnmatch_lines(["recall: pr 2026-03-10, seed 2026-03-10: 21 of 21 cases (21 due)", "2 workers *"])
@@ -56,8 +58,7 @@ class TestTwoRunsAtOnce:
             .with_state(a1=row(2), a2=row(2), b1=row(2), b2=row(2))
         )
 
-    @pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "n1"])
-    def test_a_whole_run_inside_another_ones_case(self, pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    def test_a_whole_run_inside_another_ones_case(self, pytester: pytest.Pytester) -> None:
         source = """
 import subprocess
 import os
@@ -76,7 +77,7 @@ def agent():
     return answer
 """
         checkout = self.project(source).at(pytester)
-        checkout.run("eval/a.cases.yaml", *workers).assert_outcomes(passed=2)
+        checkout.run("eval/a.cases.yaml", "-n1").assert_outcomes(passed=2)
         assert checkout.boxes() == {"a1": 3, "a2": 3, "b1": 3, "b2": 3}
         assert len(checkout.artifacts.runs()) == 2
 
