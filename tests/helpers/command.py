@@ -76,8 +76,11 @@ def apart(
     What it prints can be read in the file `printed` meanwhile.
     """
     nursery.open_one()
-    written = printed.open("w+b") if printed else tempfile.TemporaryFile()
-    with Path(os.devnull).open("rb") as none, written as out, tempfile.TemporaryFile() as err:
+    with (
+        Path(os.devnull).open("rb") as none,
+        printed.open("w+b") if printed else tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as err,
+    ):
         streams = (none, out, out if together else err)
         told = {**env, nursery.ADDRESS: os.environ.get(nursery.ADDRESS, "")}
         code = nursery.run_module(module, *arguments, cwd=folder, env=told, files=[one.fileno() for one in streams])

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
+from tests.helpers.kept import after
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -391,9 +392,13 @@ class TestRefused:
     @pytest.fixture
     def checkout(self, pytester: pytest.Pytester) -> Checkout:
         """A run that was cut short after the first case."""
-        checkout = ECHOING.with_cases(failing("a"), case("b"), case("c")).at(pytester)
-        checkout.run("eval", "--recall-mode=all", "-x")
-        return checkout
+
+        def begin() -> Checkout:
+            checkout = ECHOING.with_cases(failing("a"), case("b"), case("c")).at(pytester)
+            checkout.run("eval", "--recall-mode=all", "-x")
+            return checkout
+
+        return after(pytester, "one of three", begin)
 
     @pytest.mark.parametrize(
         ("args", "told"),

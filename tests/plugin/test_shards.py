@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.trials.journal import NAME, read_journal
 from pytest_recall.trials.record import Record
+from tests.helpers.kept import after
 from tests.helpers.project import BARE, ECHOING, WORKERS, Checkout, Project, case, failing, row
 
 Workers = tuple[str, ...]
@@ -34,6 +35,17 @@ def journals(checkout: Checkout) -> list[Record]:
 def shards(checkout: Checkout, count: int, *args: str) -> list[pytest.RunResult]:
     """Run all shards, one after the other, as jobs do that begin at the same state."""
     return [checkout.run("--recall-shard", f"{number}/{count}", *args) for number in range(1, count + 1)]
+
+
+def in_shards(pytester: pytest.Pytester, count: int) -> Checkout:
+    """Return the project after all of so many shards."""
+
+    def begin() -> Checkout:
+        checkout = project().at(pytester)
+        shards(checkout, count, "eval")
+        return checkout
+
+    return after(pytester, f"{count} shards", begin)
 
 
 def told(records: list[Record]) -> list[tuple[str, str]]:
@@ -165,10 +177,8 @@ class TestMerged:
     """What `recall ci merge` makes of them."""
 
     def test_it_is_the_run_without_shards(self, pytester: pytest.Pytester) -> None:
-        checkout = project().at(pytester)
-        before = checkout.state_text()
-        shards(checkout, 3, "eval")
-        assert checkout.state_text() == before
+        checkout = in_shards(pytester, 3)
+        assert checkout.state_text() == project().files["eval/recall.yaml"]
         result = checkout.recall("ci", "merge", "eval/_artifacts", "--apply")
         assert result.ret == 0
         result.stdout.fnmatch_lines(["*: 7 finished trials; 7 rows of eval/recall.yaml changed"])
@@ -192,8 +202,7 @@ class TestMerged:
         result.stderr.fnmatch_lines(["*: is shard 1/1 of a run; join all of them with `recall ci merge --apply`"])
 
     def test_merging_again_changes_nothing(self, pytester: pytest.Pytester) -> None:
-        checkout = project().at(pytester)
-        shards(checkout, 2, "eval")
+        checkout = in_shards(pytester, 2)
         runs = [str(folder) for folder in checkout.artifacts.runs()]
         checkout.recall("ci", "merge", *runs, "--apply")
         folder, state = checkout.artifacts.runs()[-1], checkout.state_text()
@@ -216,8 +225,7 @@ class TestMerged:
         assert checkout.boxes() == {**dict.fromkeys(NAMES[:-1], 3), NAMES[-1]: 1}
 
     def test_a_lost_shard_leaves_its_rows_alone_and_is_named(self, pytester: pytest.Pytester) -> None:
-        checkout = project().at(pytester)
-        shards(checkout, 3, "eval")
+        checkout = in_shards(pytester, 3)
         first, *rest = checkout.artifacts.runs()
         lost = {case_id for case_id, _ in read_journal(first).header.picks}
         shutil.rmtree(first)
@@ -237,8 +245,7 @@ class TestMerged:
         assert "**Partial: 3 of 7 chosen cases not run: shard 1 of 3 is missing" in "".join(page.splitlines()[:6])
 
     def test_a_shard_that_comes_late_is_folded_in_as_well(self, pytester: pytest.Pytester) -> None:
-        checkout = project().at(pytester)
-        shards(checkout, 2, "eval")
+        checkout = in_shards(pytester, 2)
         first, second = map(str, checkout.artifacts.runs())
         checkout.recall("ci", "merge", second, "--apply")
         result = checkout.recall("ci", "merge", first, second, "--apply")
@@ -272,8 +279,7 @@ class TestMerged:
         result.stdout.fnmatch_lines(["1 run that is not a shard was passed over"])
 
     def test_another_folder_may_be_named(self, pytester: pytest.Pytester) -> None:
-        checkout = project().at(pytester)
-        shards(checkout, 2, "eval")
+        checkout = in_shards(pytester, 2)
         for _ in range(2):
             assert checkout.recall("ci", "merge", "eval/_artifacts", "-o", "joined").ret == 0
         assert len(read_journal(checkout.path / "joined").trials) == 7

@@ -1,0 +1,29 @@
+"""Projects after runs that several tests begin with: run for the first of them, and copied for the others."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.project import Checkout
+
+_KEPT: dict[str, Path] = {}
+
+
+def after(pytester: pytest.Pytester, name: str, begin: Callable[[], Checkout]) -> Checkout:
+    """Return the project as `begin` leaves it, which is what every other `begin` of this name would do."""
+    if name in _KEPT:
+        shutil.copytree(_KEPT[name], pytester.path, dirs_exist_ok=True)
+        return Checkout(pytester)
+    checkout = begin()
+    folder = tempfile.mkdtemp(prefix="kept-")
+    atexit.register(shutil.rmtree, folder)
+    _KEPT[name] = Path(folder) / "project"
+    # What is compiled names the files that it was compiled from.
+    shutil.copytree(checkout.path, _KEPT[name], ignore=shutil.ignore_patterns("__pycache__"))
+    return checkout
