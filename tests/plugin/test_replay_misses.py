@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from tests.helpers.kept import after
 from tests.helpers.project import ECHOING, WORKERS, Checkout
 from tests.helpers.talking import (
     LATE,
@@ -30,6 +31,7 @@ pytest.importorskip("anthropic")
 
 Workers = tuple[str, ...]
 
+GONE: list[Upstream] = []
 RECORDED = "httpx2_sync('recorded')"
 """What an agent does in a recording, before it is changed."""
 
@@ -51,17 +53,30 @@ def replayed(checkout: Checkout, upstream: Upstream, body: str) -> str:
     return trial(checkout, "a").error
 
 
+@pytest.fixture
+def gone() -> Upstream:
+    """The upstream that is gone since `recorded_once` has asked it, the same for all tests of this process."""
+    if not GONE:
+        GONE.append(Upstream())
+    return GONE[0]
+
+
+def recorded_once(pytester: pytest.Pytester, gone: Upstream) -> Checkout:
+    """Return a copy of what `recorded` returns for the plainest agent."""
+    return after(pytester, "recorded", lambda: recorded(pytester, gone))
+
+
 class TestWhoeverCatchesIt:
     """An SDK that tries again, an `except Exception`, a task, a thread."""
 
     @pytest.mark.parametrize("way", [*SDK_WAYS, "legacy"])
     def test_it_is_seen_through_the_retries_of_each_client(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+        self, pytester: pytest.Pytester, gone: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
     ) -> None:
-        checkout = recorded(pytester, upstream)
+        checkout = recorded_once(pytester, gone)
         slept, met = no_sleep(monkeypatch), no_sockets(monkeypatch)
-        error = replayed(checkout, upstream, f"return {way}('changed', max_retries=5)")
-        assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {upstream.url}/v1/")
+        error = replayed(checkout, gone, f"return {way}('changed', max_retries=5)")
+        assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {gone.url}/v1/")
         assert "is not recorded" in error
         assert (slept, met) == ([], [])
 
@@ -77,9 +92,9 @@ class TestWhoeverCatchesIt:
         ids=["Exception", "BaseException", "finally", "another", "skip"],
     )
     def test_it_is_seen_whatever_the_agent_makes_of_it(
-        self, pytester: pytest.Pytester, upstream: Upstream, body: str
+        self, pytester: pytest.Pytester, gone: Upstream, body: str
     ) -> None:
-        error = replayed(recorded(pytester, upstream), upstream, f"{RECORDED}\n{body}")
+        error = replayed(recorded_once(pytester, gone), gone, f"{RECORDED}\n{body}")
         assert error.startswith("eval/cassettes/one/a.ndjson: POST ")
         assert "is not recorded" in error
 
@@ -103,19 +118,19 @@ class TestWhoeverCatchesIt:
         ],
         ids=["gather", "group", "pool", "loop"],
     )
-    def test_it_is_seen_in_tasks_and_threads(self, pytester: pytest.Pytester, upstream: Upstream, body: str) -> None:
-        error = replayed(recorded(pytester, upstream), upstream, body)
+    def test_it_is_seen_in_tasks_and_threads(self, pytester: pytest.Pytester, gone: Upstream, body: str) -> None:
+        error = replayed(recorded_once(pytester, gone), gone, body)
         assert error.startswith("eval/cassettes/one/a.ndjson: POST ")
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     def test_it_is_seen_in_a_thread_that_nobody_asks_for_its_result(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, gone: Upstream
     ) -> None:
         body = (
             "thread = threading.Thread(target=httpx2_sync, args=('changed',))\n"
             "thread.start()\nthread.join()\nreturn httpx2_sync('recorded')"
         )
-        assert "is not recorded" in replayed(recorded(pytester, upstream), upstream, body)
+        assert "is not recorded" in replayed(recorded_once(pytester, gone), gone, body)
 
     def test_a_judge_that_is_replayed_cannot_hide_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = "\n\n@pytest.fixture\ndef judge_kind():\n    return lambda answer, case: bool({})\n"
@@ -131,11 +146,11 @@ class TestWhoeverCatchesIt:
 
     @WORKERS
     def test_it_moves_no_box_and_is_no_failed_verdict(
-        self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers
+        self, pytester: pytest.Pytester, gone: Upstream, workers: Workers
     ) -> None:
-        checkout = recorded(pytester, upstream)
+        checkout = recorded_once(pytester, gone)
         before = checkout.state_text()
-        talking(upstream, agent("return httpx2_sync('changed')")).at(pytester)
+        talking(gone, agent("return httpx2_sync('changed')")).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all", *workers)
         result.assert_outcomes(errors=1)
         assert checkout.outcomes() == {"a": "error"}
@@ -259,20 +274,20 @@ class TestUnused:
 class TestSockets:
     """No connection opens in a replay, anyone who wants one."""
 
-    def test_another_client_is_refused(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream)
+    def test_another_client_is_refused(self, pytester: pytest.Pytester, gone: Upstream) -> None:
+        checkout = recorded_once(pytester, gone)
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             body = f"{RECORDED}\nimport socket\nsocket.create_connection(('127.0.0.1', {port}))\nreturn 'in'"
-            error = replayed(checkout, upstream, body)
+            error = replayed(checkout, gone, body)
             server.settimeout(0)
             with pytest.raises(BlockingIOError):
                 server.accept()
         assert error.startswith(f"a connection to 127.0.0.1:{port} would open, and no socket opens in a replay")
 
-    def test_the_guard_goes_with_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_the_guard_goes_with_the_run(self, pytester: pytest.Pytester, gone: Upstream) -> None:
         before = (socket.socket.connect, socket.socket.connect_ex)
-        checkout = recorded(pytester, upstream)
+        checkout = recorded_once(pytester, gone)
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert (socket.socket.connect, socket.socket.connect_ex) == before
 
