@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout, Project, case
+from tests.helpers.project import Checkout, Project, case
 from tests.helpers.talking import (
     WAYS,
     agent,
@@ -26,8 +26,6 @@ from tests.helpers.upstream import Upstream, numbers
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 pytest.importorskip("httpx")
-
-Workers = tuple[str, ...]
 
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, project: Project) -> Checkout:
@@ -317,13 +315,10 @@ class TestAliased:
         assert sources(checkout) == {"a": "replayed"}
 
 
-@WORKERS
-def test_workers_replay_what_was_recorded_in_one_process(
-    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
-) -> None:
+def test_workers_replay_what_was_recorded_in_one_process(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(pytester, upstream, asks(upstream, "httpx2_sync", "a", "b", "c", "d"))
     before = answers(checkout)
-    replayed(checkout, *workers)
+    replayed(checkout, "-n2")
     assert answers(checkout) == before
     assert set(sources(checkout).values()) == {"replayed"}
 

@@ -70,10 +70,9 @@ class TestParts:
         assert {record.header.slice for record in records} == {tuple((name, "due") for name in NAMES)}
         assert sorted(pick for record in records for pick in record.header.picks) == sorted(records[0].header.slice)
 
-    @WORKERS
-    def test_marked_tests_are_dealt_out_with_the_rows(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_marked_tests_are_dealt_out_with_the_rows(self, pytester: pytest.Pytester) -> None:
         checkout = project().with_files({"eval/test_marked.py": MARKED}).at(pytester)
-        shards(checkout, 2, "eval", "--recall-mode=all", *workers)
+        shards(checkout, 2, "eval", "--recall-mode=all")
         records = journals(checkout)
         assert [case_id for case_id, _ in told(records)] == sorted([*NAMES, *(f"m{number}" for number in range(4))])
         assert [len(record.trials) for record in records] == [6, 5]
