@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pytest_recall.trials.concurrency import Cancelled, Loop, Pool, TrialJob
+from pytest_recall.trials.concurrency import Cancelled, Loop, Pool, Tasks, TrialJob
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 
@@ -102,3 +103,10 @@ def test_a_job_knows_what_it_took_itself() -> None:
     job.result()
     assert job.seconds >= 0.05
     assert job.end - job.begin == pytest.approx(job.seconds, abs=0.01)
+
+
+def test_what_begins_after_its_trial_was_cancelled_is_cancelled_as_well() -> None:
+    tasks = Tasks()
+    tasks.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(tasks.run(asyncio.sleep(30)))
