@@ -29,7 +29,7 @@ import pytest_recall
 from pytest_recall import cli
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.commands import schema_of
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
@@ -288,7 +288,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "commands": command_part,
     "judges": judge_part,
     "case-fields": lambda: field_part(Case),
-    "rubric-fields": lambda: field_part(Rubric),
+    "rubric-fields": lambda: field_part(Settings),
     "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
     "dataset-fields": lambda: field_part(BenchFile),

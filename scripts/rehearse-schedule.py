@@ -29,7 +29,7 @@ from rehearsal.days import Rehearsal
 from rehearsal.repository import Repository, StepFailedError
 from rehearsal.upstream import Upstream
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
@@ -158,7 +158,7 @@ def rehearse(args: argparse.Namespace, folder: Path) -> int:
     return 1 if faults else 0
 
 
-def _rubric(args: argparse.Namespace) -> Rubric:
+def _rubric(args: argparse.Namespace) -> Settings:
     knobs: dict[str, Any] = {
         "owner": "eval bot",
         "policy": args.policy,
@@ -173,10 +173,10 @@ def _rubric(args: argparse.Namespace) -> Rubric:
             "max_verdict_age": 7,
             "near": {f"part-{number:02}": f"app/part-{number:02}/" for number in range(args.tags)},
         }
-    return Rubric.model_validate(knobs)
+    return Settings.model_validate(knobs)
 
 
-def _policy(rubric: Rubric, world: World) -> Policy:
+def _policy(rubric: Settings, world: World) -> Policy:
     if rubric.policy == "literal":
         return literal(rubric, world.cases)
     return lottery(world.cases, *usual_sizes(rubric, len(world.cases)), confirm=confirmation(rubric))

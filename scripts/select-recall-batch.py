@@ -24,7 +24,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Artifacts, find_case_files, today_yaml
 from pytest_recall.schedule.boxes import INTERVALS
@@ -47,7 +47,7 @@ def main() -> int:
     files = [CaseFile(path, path.as_posix()) for path in find_case_files(args.eval)]
     check_unique(files)
     cases = {case_id for file in files for case_id in file.lines}
-    rubric = read_rubric(args.eval / "rubric.yaml", "rubric.yaml")
+    rubric = read_settings(args.eval / "rubric.yaml", "rubric.yaml")
     state = read_state(args.eval / "recall.yaml", "recall.yaml")
 
     # Which of it runs today, and why.

@@ -197,7 +197,7 @@ WORLD = {
     },
     "replay": {
         *("budget", "cassette_file", "cassette_library", "clients.httpx_family", "clients.vcr_stubs", "encodings"),
-        *("formats.lore", "formats.vcrpy", "import_hook", "origin", "player", "tap", "tape"),
+        *("formats.lore", "formats.vcrpy", "import_hook", "origin", "player", "call_recorder", "tape"),
         "watch",
     },
     "results": {"gates", "last_pass", "report_page.frame"},

@@ -28,8 +28,8 @@ import pytest
 import pytest_recall
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.datasets import locomo, longmemeval
 from pytest_recall.datasets.cases import read_bench
 from pytest_recall.datasets.dataset import Kind
@@ -285,7 +285,7 @@ def test_files_are_valid(block: Block, tmp_path: Path) -> None:
     elif path.name.endswith(".dataset.yaml"):
         assert read_bench(path, str(block)).cases()
     elif path.name == "rubric.yaml":
-        read_rubric(path, str(block))
+        read_settings(path, str(block))
     elif path.name == "recall.yaml":
         assert read_state(path, str(block)).rows
 
@@ -414,16 +414,20 @@ def _summary_keys() -> list[str]:
     return [*told, *told["metrics"]["contains"], *told["percentiles"]["seconds"], *told["published"]]
 
 
+KEYS = {"counts_for_schedule": "evidence"}
+"""Keys of the journal that are called otherwise in the code."""
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [
         ("cases.md", list(Case.model_fields)),
-        ("rubric.md", list(Rubric.model_fields)),
+        ("rubric.md", list(Settings.model_fields)),
         ("judges.md", [name.removeprefix("judge_") for name in vars(fixtures) if name.startswith("judge_")]),
         ("fixtures.md", ["agent", "recall_case", *pytest_recall.__all__]),
         ("fixtures.md", [f.name for kind in (Answer, Passage, Verdict) for f in fields(kind)]),
         ("state.md", [name for name in Row._fields if name != "extra"]),
-        ("journal.md", [name for kind in (Header, Trial) for name in kind._fields]),
+        ("journal.md", [KEYS.get(name, name) for kind in (Header, Trial) for name in kind._fields]),
         ("journal.md", [outcome.value for outcome in Outcome]),
         ("journal.md", _scorecard_keys()),
         ("cli.md", _comparison_keys()),

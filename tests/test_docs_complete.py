@@ -15,7 +15,7 @@ import pytest
 
 from pytest_recall import cli
 from pytest_recall.cases.commands import schema_of
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.plugin import fixtures
 from tests.helpers import command
 from tests.test_architecture import ROOMS
@@ -241,7 +241,7 @@ def test_every_field_of_a_schema_is_in_the_reference(what: str) -> None:
 def test_every_setting_of_the_rubric_is_told_in_words() -> None:
     page = (REFERENCE / "rubric.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", page, re.MULTILINE))
-    assert [name for name in Rubric.model_fields if not rows.get(name, "").strip()] == []
+    assert [name for name in Settings.model_fields if not rows.get(name, "").strip()] == []
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])

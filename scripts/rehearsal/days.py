@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from operator import attrgetter
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.boxes import fold, quarantine_of
 from pytest_recall.schedule.simulate import Policy, Pull, SimulatedVerdict, Simulation, World, day_of
 from pytest_recall.trials.record import Record
@@ -68,7 +68,7 @@ class Rehearsal(Simulation):
         policy: Policy,
         world: World,
         seed: int,
-        rubric: Rubric,
+        rubric: Settings,
         repository: Repository,
         upstream: Upstream,
         *,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Criterion
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 
 NAME = "eval/rubric.yaml"
@@ -28,11 +28,11 @@ def test_the_scale(given: dict[str, Any], expected: tuple[int, int]) -> None:
     assert Criterion.model_validate({"question": "Is it kind?", **given}).range == expected
 
 
-def read(folder: Path, criterion: str) -> Rubric:
+def read(folder: Path, criterion: str) -> Settings:
     """Read a rubric with one criterion, which is on the lines from 4 on."""
     path = folder / "rubric.yaml"
     path.write_text(f"owner: us\ncriteria:\n  tone:\n{criterion}", encoding="utf-8")
-    return read_rubric(path, NAME)
+    return read_settings(path, NAME)
 
 
 def test_a_criterion_as_people_write_it(tmp_path: Path) -> None:
@@ -81,11 +81,11 @@ def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, sent
 
 
 def test_it_travels_to_workers_as_json() -> None:
-    rubric = Rubric.model_validate(
+    rubric = Settings.model_validate(
         {"owner": "us", "criteria": {"tone": {"question": "Kind?", "anchors": {"1": "no", "2": "yes"}}}, "judge": "m"}
     )
     sent = rubric.model_dump_json(exclude_unset=True)
-    again = Rubric.model_validate_json(sent)
+    again = Settings.model_validate_json(sent)
     assert again == rubric
     assert again.model_fields_set == {"owner", "criteria", "judge"}
     assert again.judge == ("m",)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pytest_recall.cases.gate import Blocks, Gate
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.results.standing import Standing, informs, loosened, standings
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import TODAY, failing, row, trial, unhurried
@@ -148,7 +148,7 @@ def test_what_is_no_gate_is_refused(wrong: dict[str, Any]) -> None:
 
 def test_there_is_one_gate_for_each_part() -> None:
     with pytest.raises(ValidationError, match="there are two gates for refunds; keep one of them"):
-        Rubric.model_validate({"owner": "us", "gates": [{"scenario": "refunds", "at_least": n} for n in (0.5, 0.6)]})
+        Settings.model_validate({"owner": "us", "gates": [{"scenario": "refunds", "at_least": n} for n in (0.5, 0.6)]})
 
 
 outcomes = st.sampled_from(list(Outcome))

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, MODES, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Settings
 from pytest_recall.cases.settings_fields import RateLimit
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.rate import Rate, Target
 
 
 def test_defaults_are_those_of_the_published_design() -> None:
-    rubric = Rubric(owner="search team")
+    rubric = Settings(owner="search team")
     assert rubric.model_dump() == {
         "owner": "search team",
         "model_primary": None,
@@ -74,12 +74,12 @@ def test_defaults_are_those_of_the_published_design() -> None:
 
 
 def test_without_a_file_nobody_owns_it() -> None:
-    assert Rubric(owner="nobody") == DEFAULT_RUBRIC
+    assert Settings(owner="nobody") == DEFAULT_SETTINGS
 
 
 def test_modes() -> None:
     assert MODES == ("pr", "nightly", "all", "observe")
-    assert [Rubric(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
+    assert [Settings(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
 
 
 @pytest.mark.parametrize(
@@ -100,23 +100,23 @@ def test_modes() -> None:
 )
 def test_what_is_refused(given: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationError) as caught:
-        Rubric.model_validate({"owner": "x", **given})
+        Settings.model_validate({"owner": "x", **given})
     assert [problem["loc"][0] for problem in caught.value.errors()] == [field]
 
 
 def test_owner_is_named() -> None:
     with pytest.raises(ValidationError, match="owner"):
-        Rubric.model_validate({})
+        Settings.model_validate({})
 
 
 def test_none_is_a_count() -> None:
-    rubric = Rubric(owner="x", max_due_cases=0, new_traffic_sample=0, nightly_max_cases=0)
+    rubric = Settings(owner="x", max_due_cases=0, new_traffic_sample=0, nightly_max_cases=0)
     assert (rubric.max_due_cases, rubric.new_traffic_sample, rubric.nightly_max_cases) == (0, 0, 0)
 
 
 def test_workers_share_the_rates_equally() -> None:
     limit = RateLimit(requests_per_minute=500, tokens_per_minute=100_000)
-    rubric = Rubric(owner="x", rate_limits={"openai": limit, "127.0.0.1:80": RateLimit(tokens_per_minute=9)})
+    rubric = Settings(owner="x", rate_limits={"openai": limit, "127.0.0.1:80": RateLimit(tokens_per_minute=9)})
     assert rubric.rates(3) == {
         Target("openai"): Rate(requests=166, tokens=33_333),
         Target("127.0.0.1", 80): Rate(tokens=3),

@@ -1,4 +1,4 @@
-"""Rubric file: defaults where there is none, and sentences about mistakes."""
+"""Settings file: defaults where there is none, and sentences about mistakes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
+from pytest_recall.cases.settings_file import read_settings
 from tests.schedule.state_samples import problem, problems
 
 NAME = "eval/rubric.yaml"
 
 
-def read(folder: Path, text: str) -> Rubric:
+def read(folder: Path, text: str) -> Settings:
     """Write a rubric file and read it."""
     path = folder / "rubric.yaml"
     path.write_text(text, encoding="utf-8")
-    return read_rubric(path, NAME)
+    return read_settings(path, NAME)
 
 
 def test_no_file_is_the_default(tmp_path: Path) -> None:
-    found = read_rubric(tmp_path / "rubric.yaml", NAME)
-    assert found is DEFAULT_RUBRIC
+    found = read_settings(tmp_path / "rubric.yaml", NAME)
+    assert found is DEFAULT_SETTINGS
     assert (found.mode, found.max_due_cases, found.new_traffic_sample, found.nightly_max_cases) == ("pr", 25, 5, None)
 
 
@@ -36,7 +36,7 @@ new_traffic_sample: 0
 nightly_max_cases: 100
 thresholds: {token_f1: 0.6, helpful: 1}
 """
-    assert read(tmp_path, text) == Rubric(
+    assert read(tmp_path, text) == Settings(
         owner="the tool library",
         model_primary="No",
         mode="nightly",
@@ -136,6 +136,6 @@ def test_every_mistake_at_once(tmp_path: Path) -> None:
 
 
 def test_not_readable(tmp_path: Path) -> None:
-    assert problem(lambda: read_rubric(tmp_path, NAME)).startswith(f"{NAME}: cannot be read (Is a directory)")
+    assert problem(lambda: read_settings(tmp_path, NAME)).startswith(f"{NAME}: cannot be read (Is a directory)")
     (tmp_path / "rubric.yaml").write_bytes(b"owner: \xff")
-    assert problem(lambda: read_rubric(tmp_path / "rubric.yaml", NAME)).startswith(f"{NAME}:1: byte 7 is not UTF-8")
+    assert problem(lambda: read_settings(tmp_path / "rubric.yaml", NAME)).startswith(f"{NAME}:1: byte 7 is not UTF-8")

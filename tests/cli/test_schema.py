@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.commands import schema_of
-from pytest_recall.cases.settings import Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
@@ -194,7 +194,7 @@ def test_rubric(tmp_path: Path, rubric: dict[str, Any], good: bool) -> None:
     path = tmp_path / "rubric.yaml"
     path.write_text(json.dumps(rubric), encoding="utf-8")
     try:
-        found: Rubric | None = read_rubric(path, path.name)
+        found: Settings | None = read_settings(path, path.name)
     except RecallError:
         found = None
     assert (found is not None) is good

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from pytest_recall.cases.case import Case
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.validation import MAX_PROBLEMS, explain
 from tests.schedule.state_samples import fields
 
@@ -88,9 +88,9 @@ def test_advice_on_a_case(field: str, value: object, advice: str) -> None:
 def test_advice_on_a_rubric(field: str, value: object, advice: str) -> None:
     name, _, inner = field.partition(".")
     given = {inner: value} if inner else value
-    assert told(Rubric, {"owner": "team", name: given}) == [f"f.yaml:1: {field}: {advice}"]
+    assert told(Settings, {"owner": "team", name: given}) == [f"f.yaml:1: {field}: {advice}"]
 
 
 def test_negative_count() -> None:
-    (message,) = told(Rubric, {"owner": "team", "max_due_cases": -1})
+    (message,) = told(Settings, {"owner": "team", "max_due_cases": -1})
     assert message == "f.yaml:1: max_due_cases: input should be greater than or equal to 0; got -1"

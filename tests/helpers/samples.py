@@ -211,7 +211,7 @@ trials = st.builds(
     model=maybe_text,
     row=st.none() | rows(),
     calls=st.lists(calls, max_size=3).map(tuple),
-    evidence=st.booleans(),
+    counts_for_schedule=st.booleans(),
     repeat=st.just(1),
     rule=st.just(""),
     arm=st.just(""),

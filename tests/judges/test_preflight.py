@@ -6,26 +6,26 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import KnownVerdict
 from pytest_recall.files.errors import RecallError
 from pytest_recall.judges.model_judges import INQUIRIES, ModelJudge
 from pytest_recall.judges.panel import Panel
-from pytest_recall.judges.preflight import BUILT_IN, fly, known_answers
+from pytest_recall.judges.preflight import BUILT_IN, known_answers, run_preflight
 from pytest_recall.models.model import ModelError, Reply
 from pytest_recall.trials.trial import Answer, Preflight
 from tests.helpers.samples import case
 from tests.helpers.scripted import Scripted
 from tests.judges.panels import KNOWN, NO, YES
 
-RUBRIC = Rubric(owner="us", criteria=KNOWN)
+RUBRIC = Settings(owner="us", criteria=KNOWN)
 TRUTH = [YES if one.passes else NO for one in BUILT_IN["rubric"]]
 
 
 def flown(*replies: str | Reply | ModelError, allowed: int = 1) -> tuple[Preflight, str, int]:
     """Return how a model did, what is said of it, and how often it was asked."""
     model = Scripted(*replies)
-    result, problem, unheard = fly(model, inquire, BUILT_IN["rubric"], attempts=1, allowed=allowed)
+    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"], attempts=1, allowed=allowed)
     assert not unheard
     return result, problem, len(model.asks)
 
@@ -65,7 +65,7 @@ def test_it_ends_with_the_mistake_that_is_too_many(always: str) -> None:
 )
 def test_what_keeps_it_from_being_asked_is_named_in_its_place(trouble: str) -> None:
     model = Scripted(NO, ModelError(f"scripted: {trouble}"))
-    result, problem, unheard = fly(model, inquire, BUILT_IN["rubric"], attempts=1, allowed=1)
+    result, problem, unheard = run_preflight(model, inquire, BUILT_IN["rubric"], attempts=1, allowed=1)
     assert (result, unheard) == (Preflight(2, 2, 1), True)
     assert problem == f"scripted could not be asked about 1 of 2 known answers of the judge `rubric`: {trouble}"
 

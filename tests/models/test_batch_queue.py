@@ -14,10 +14,10 @@ import pytest
 from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.models.settings import Batching
+from pytest_recall.replay.call_recorder import CallRecorder, PendingBatchCall
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tap import Held, Tap
 from pytest_recall.replay.tape import Tape
 from tests.helpers.batching import Service, serving
 
@@ -51,16 +51,16 @@ def asked(service: Service, prompt: str, **more: Any) -> Request:
     return Request("POST", f"{service.url}/v1/chat/completions", (), json.dumps(body).encode())
 
 
-def hold(sender: BatchSender, request: Request, case: object = CASE) -> Held | None:
+def hold(sender: BatchSender, request: Request, case: object = CASE) -> PendingBatchCall | None:
     """Ask in a thread, as cases do."""
     tape = Tape("", "off", Rules(), Redactor({}), "")
-    found: list[Held | None] = []
+    found: list[PendingBatchCall | None] = []
 
     def refuse(message: str, noted: bool) -> BaseException:
         return RuntimeError(f"{noted}: {message}")
 
     def ask() -> None:
-        found.append(sender.hold(request, case, tape, Tap(tape, request, "agent", record=False), refuse))
+        found.append(sender.hold(request, case, tape, CallRecorder(tape, request, "agent", record=False), refuse))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -68,7 +68,7 @@ def hold(sender: BatchSender, request: Request, case: object = CASE) -> Held | N
     return found[0]
 
 
-def held(sender: BatchSender, request: Request, case: object = CASE) -> Held:
+def held(sender: BatchSender, request: Request, case: object = CASE) -> PendingBatchCall:
     made = hold(sender, request, case)
     assert made is not None
     return made
@@ -125,8 +125,8 @@ def test_nothing_waits_outside_of_a_case_in_the_main_thread_or_in_a_fork(
     request = asked(service, "a")
     assert hold(sender, request, None) is None
     tape = Tape("", "off", Rules(), Redactor({}), "")
-    tap = Tap(tape, request, "agent", record=False)
-    assert sender.hold(request, CASE, tape, tap, lambda message, noted: RuntimeError()) is None
+    recorder = CallRecorder(tape, request, "agent", record=False)
+    assert sender.hold(request, CASE, tape, recorder, lambda message, noted: RuntimeError()) is None
     monkeypatch.setattr(os, "getpid", lambda: -1)
     assert hold(sender, request) is None
     assert sender.waiting() == (0, 0)

@@ -142,7 +142,9 @@ def test_fixtures_are_baselines_and_go_before_what_is_shipped(pytester: pytest.P
     assert ends(result) == "2 baseline error, 3 baseline failed, 1 baseline passed, 2 passed"
     assert trials(checkout)["a", "raw"].outcome.value == "passed"
     assert trials(checkout)["b", "broken"].error == "setup: RuntimeError: not plugged in"
-    assert {(trial.evidence, trial.row) for trial in checkout.journal().trials if trial.arm} == {(False, None)}
+    assert {(trial.counts_for_schedule, trial.row) for trial in checkout.journal().trials if trial.arm} == {
+        (False, None)
+    }
     assert checkout.boxes() == {"a": 1, "b": 1}
 
 
@@ -191,7 +193,7 @@ def test_neither_the_state_nor_the_exit_code_hears_of_them(pytester: pytest.Pyte
     assert (result.ret, beside.state_text()) == (plain.ret, state)
     assert {k: v for k, v in beside.scorecard().items() if k not in ("run", "baselines")} == counts
     assert beside.slice().keys() == {"a", "b"}
-    assert {(trial.evidence, trial.row) for trial in beside.journal().trials if trial.arm} == {(False, None)}
+    assert {(trial.counts_for_schedule, trial.row) for trial in beside.journal().trials if trial.arm} == {(False, None)}
     assert beside.recall("score", "latest", "--fail-on", "regression").ret == 0
     assert beside.recall("state", "apply", "latest").ret == 0
     assert beside.state_text() == state

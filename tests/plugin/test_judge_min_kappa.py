@@ -29,7 +29,7 @@ def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(pytest
     assert result.ret == 0
     assert checkout.outcomes() == {"bad": "failed", "good": "passed"}
     assert checkout.boxes() == {}
-    assert [trial.evidence for trial in checkout.journal().trials] == [False, False]
+    assert [trial.counts_for_schedule for trial in checkout.journal().trials] == [False, False]
     result.stdout.fnmatch_lines(
         [
             "1 not counted: `recall score -v` shows it",

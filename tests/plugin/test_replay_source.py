@@ -60,7 +60,7 @@ class TestEvidence:
         assert checkout.outcomes() == {"good": "passed", "bad": "failed"}
         assert sources(checkout) == {"good": "replayed", "bad": "replayed"}
         assert checkout.state_text() == before
-        assert [trial.evidence for trial in checkout.journal().trials] == [False, False]
+        assert [trial.counts_for_schedule for trial in checkout.journal().trials] == [False, False]
 
     @WORKERS
     def test_it_does_if_the_user_says_so(self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:

@@ -15,9 +15,9 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.models.rate import MINUTE, Rate, Target
 from pytest_recall.models.rate_limiter import SLICE, RateLimiter, RateLimits, RateTurn
 from pytest_recall.replay.call import Call
+from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.player import LANE, Player
-from pytest_recall.replay.tap import CallStep
+from pytest_recall.replay.player import CURRENT_CASE, Player
 from tests.replay.http_clients import Post, every_client
 from tests.replay.test_tape import URL, ask, call, tape_of
 from tests.replay.upstream import Deck, Upstream
@@ -212,11 +212,11 @@ def test_what_is_replayed_waits_for_no_turn(tmp_path: Path) -> None:
 def test_what_is_let_through_waits_for_its_turn_also_where_nobody_listens(tmp_path: Path) -> None:
     one = player()
     step = one.ask(ask("a"))
-    assert (step.tap, step.turn is None) == (None, False)
+    assert (step.recorder, step.turn is None) == (None, False)
     with one.playing(tape_of(tmp_path, mode="off")):
         step = one.ask(ask("a"))
-    assert step.tap is not None
-    assert step.tap.turn is step.turn
+    assert step.recorder is not None
+    assert step.recorder.turn is step.turn
     assert one.ask(Request("GET", URL.replace("upstream", "other"))) == CallStep()
 
 
@@ -227,7 +227,7 @@ def test_a_case_that_is_called_off_waits_no_longer(tmp_path: Path) -> None:
     refused: list[BaseException] = []
 
     def go() -> None:
-        LANE.set(lane)
+        CURRENT_CASE.set(lane)
         with one.playing(tape_of(tmp_path, mode="off")):
             step = one.ask(ask("b"))
             try:
@@ -249,13 +249,13 @@ def test_a_call_that_was_given_up_before_its_turn_costs_nothing(tmp_path: Path) 
 
     async def main() -> None:
         step = one.ask(ask("b"))
-        assert step.tap is not None
+        assert step.recorder is not None
         waiting = asyncio.ensure_future(step.begin_async())
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        step.tap.failed("CancelledError", "")
+        step.recorder.failed("CancelledError", "")
 
     with one.playing(tape):
         asyncio.run(main())

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.player import LANE, CaseContext, Player
-from pytest_recall.replay.tap import CallStep, Tap
+from pytest_recall.replay.player import CURRENT_CASE, CaseContext, Player
 from pytest_recall.replay.tape import Mode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of
 
@@ -37,9 +37,9 @@ class TestWays:
         with player.playing(tape):
             step = player.ask(ask("a"))
         assert step.served is None
-        assert step.tap is not None
+        assert step.recorder is not None
         assert not step.record
-        ended(step.tap)
+        ended(step.recorder)
         assert (len(tape.made), tape.kept()) == (1, [])
 
     def test_record_listens_and_records(self, tmp_path: Path) -> None:
@@ -48,8 +48,8 @@ class TestWays:
         with player.playing(tape):
             step = player.ask(ask("a"))
         assert step.record
-        assert step.tap is not None
-        ended(step.tap)
+        assert step.recorder is not None
+        ended(step.recorder)
         tape.close()
         [exchange] = tape.kept()
         assert body_of(exchange) == b"well done"
@@ -89,7 +89,7 @@ class TestWays:
         player = Player("replay", {"judge": "live"})
         with player.playing(tape_of(tmp_path)), player.asking("judge"):
             step = player.ask(ask("a"))
-        assert step.tap is not None
+        assert step.recorder is not None
         assert not step.record
 
     @pytest.mark.parametrize(
@@ -209,11 +209,11 @@ class TestTaps:
     )
     def test_closing_after_the_last_event_is_the_end(self, tmp_path: Path, chunks: list[bytes], complete: bool) -> None:
         tape = tape_of(tmp_path, mode="record")
-        tap = Tap(tape, ask("a"), "agent", record=True)
-        tap.started(200, "OK", ())
+        recorder = CallRecorder(tape, ask("a"), "agent", record=True)
+        recorder.started(200, "OK", ())
         for chunk in chunks:
-            tap.chunk(chunk)
-        tap.closed()
+            recorder.chunk(chunk)
+        recorder.closed()
         tape.close()
         [exchange] = tape.kept()
         assert exchange.response is not None
@@ -221,10 +221,10 @@ class TestTaps:
 
     def test_only_the_first_end_counts(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
-        tap = Tap(tape, ask("a"), "agent", record=True)
-        ended(tap)
-        tap.closed()
-        tap.failed("ReadError", "late")
+        recorder = CallRecorder(tape, ask("a"), "agent", record=True)
+        ended(recorder)
+        recorder.closed()
+        recorder.failed("ReadError", "late")
         tape.close()
         [exchange] = tape.kept()
         assert exchange.failure is None
@@ -233,7 +233,7 @@ class TestTaps:
 
     def test_the_order_is_that_in_which_calls_begin(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
-        first, second = (Tap(tape, ask(prompt), "agent", record=True) for prompt in "ab")
+        first, second = (CallRecorder(tape, ask(prompt), "agent", record=True) for prompt in "ab")
         ended(second)
         ended(first)
         tape.close()
@@ -243,12 +243,12 @@ class TestTaps:
         ]
 
 
-def ended(tap: Tap) -> None:
+def ended(recorder: CallRecorder) -> None:
     """Let a call end well."""
-    tap.started(200, "OK", ())
-    tap.chunk(b"well ")
-    tap.chunk(b"done")
-    tap.ended()
+    recorder.started(200, "OK", ())
+    recorder.chunk(b"well ")
+    recorder.chunk(b"done")
+    recorder.ended()
 
 
 class TestLanes:
@@ -261,7 +261,7 @@ class TestLanes:
             player.push(tape_of(tmp_path / name, call(name)), lane)
 
         def asked(lane: CaseContext, prompt: str) -> CallStep:
-            LANE.set(lane)
+            CURRENT_CASE.set(lane)
             return player.ask(ask(prompt))
 
         for name, lane in zip("ab", lanes, strict=True):
@@ -278,7 +278,7 @@ class TestLanes:
         player.push(mine, lane)
 
         def inside() -> list[object]:
-            LANE.set(lane)
+            CURRENT_CASE.set(lane)
             with player.outside(), player.playing(shared):
                 found = [player.tape]
             return [*found, player.tape]
@@ -291,7 +291,7 @@ class TestLanes:
         player.push(tape, lane)
 
         def inside() -> tuple[CallStep, CallStep]:
-            LANE.set(lane)
+            CURRENT_CASE.set(lane)
             return player.ask(ask("a")), around.ask(ask("a"))
 
         inner, outer = copy_context().run(inside)
@@ -313,7 +313,7 @@ class TestLanes:
         lane.over = True
 
         def inside() -> None:
-            LANE.set(lane)
+            CURRENT_CASE.set(lane)
             player.ask(ask("a"))
 
         with pytest.raises(MissError, match="not asked, since its case was called off"):
@@ -336,7 +336,7 @@ class TestLanes:
         lane = player.lane()
 
         def inside() -> list[str]:
-            LANE.set(lane)
+            CURRENT_CASE.set(lane)
             found = [player.kind]
             with player.asking("judge"):
                 found.append(player.kind)

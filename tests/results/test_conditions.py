@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.matching import Rules
@@ -121,7 +121,7 @@ def test_words_are_those_of_turns_and_of_mappings() -> None:
     assert list(words_of(["a", None, {"q": "b", "more": ["c", 3]}])) == ["a", "b", "c"]
 
 
-def under(given: Trial, rubric: Rubric = DEFAULT_RUBRIC, taped: RecordedAnswer | None = None) -> Conditions:
+def under(given: Trial, rubric: Settings = DEFAULT_SETTINGS, taped: RecordedAnswer | None = None) -> Conditions:
     """Return the conditions of a trial that sent nothing."""
     return conditions(Result.of(given), given.calls, Prompts(), rubric, (), fingerprint=given.fingerprint, taped=taped)
 
@@ -134,7 +134,7 @@ def judged(model: str = "m", version: str = "v1", **vote: Any) -> Trial:
 
 def test_a_judge_is_its_models_its_prompt_and_its_criteria_and_not_its_appeal() -> None:
     one = under(judged())
-    criteria = Rubric.model_validate({"owner": "us", "criteria": {"tone": {"question": "Is it kind?"}}})
+    criteria = Settings.model_validate({"owner": "us", "criteria": {"tone": {"question": "Is it kind?"}}})
     assert len({one, under(judged("n")), under(judged(version="v2")), under(judged(replied="m-2026"))}) == 4
     assert under(judged(), criteria) != one
     appealed = judged()
@@ -147,7 +147,7 @@ def test_a_judge_is_its_models_its_prompt_and_its_criteria_and_not_its_appeal() 
 
 def test_a_threshold_counts_where_the_case_has_none_of_its_own() -> None:
     scored = trial(verdicts=(Verdict(passed=True, score=0.8, judge="token_f1"),))
-    rubric = Rubric.model_validate({"owner": "us", "thresholds": {"token_f1": 0.5, "other": 0.1}})
+    rubric = Settings.model_validate({"owner": "us", "thresholds": {"token_f1": 0.5, "other": 0.1}})
     assert under(scored, rubric).threshold
     assert not under(scored).threshold
     assert not conditions(Result.of(scored), (), Prompts(), rubric, ["token_f1"]).threshold

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import LAYOUTS, Layout, Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import LAYOUTS, Layout, Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results.gates import gates_of, loosened_gates
 from pytest_recall.results.standing import Standing
@@ -53,7 +53,7 @@ def ran(place: Place, *trials: Trial, day: int = 0, **more: Any) -> Standing:
 
 def stands(place: Place, folder: Path) -> Standing:
     """Return how the gate stands after the run in `folder`, by the state as it is now."""
-    rubric = read_rubric(place.rubric, "rubric.yaml")
+    rubric = read_settings(place.rubric, "rubric.yaml")
     (found,) = gates_of(read_journal(folder), rubric, CASES, current(place).rows)
     return found
 
@@ -90,17 +90,17 @@ def test_a_third_outcome_leaves_the_verdict_before_it(gated: Place, outcome: Any
 
 
 def test_a_fail_that_counts_for_nothing_is_none(gated: Place) -> None:
-    found = ran(gated, trial("r1", FAILED, unproven="kappa 0.1", evidence=False))
+    found = ran(gated, trial("r1", FAILED, unproven="kappa 0.1", counts_for_schedule=False))
     assert counts(found) == (6, 6, 5, 0)
 
 
 def test_a_replayed_fail_counts_in_its_run_and_in_no_later_one(gated: Place) -> None:
-    assert counts(ran(gated, trial("r1", FAILED, source="replayed", evidence=False))) == (6, 6, 4, 1)
+    assert counts(ran(gated, trial("r1", FAILED, source="replayed", counts_for_schedule=False))) == (6, 6, 4, 1)
     assert counts(ran(gated, trial("r2"), day=1)) == (6, 6, 5, 1)
 
 
 def test_a_baseline_is_somebody_else(gated: Place) -> None:
-    assert counts(ran(gated, trial("r1"), trial("r1", FAILED, arm="raw", evidence=False))) == (6, 6, 5, 1)
+    assert counts(ran(gated, trial("r1"), trial("r1", FAILED, arm="raw", counts_for_schedule=False))) == (6, 6, 5, 1)
 
 
 def test_cases_in_quarantine_are_left_out_and_counted(gated: Place) -> None:
@@ -130,9 +130,9 @@ def test_a_case_that_only_the_run_knows_counts_where_it_was_asked(gated: Place) 
 
 def test_a_run_over_chosen_cases_is_held_to_no_gate(gated: Place) -> None:
     record = read_journal(journal(gated, trial("r1", FAILED), scheduled=False, writes=False))
-    rubric = read_rubric(gated.rubric, "rubric.yaml")
+    rubric = read_settings(gated.rubric, "rubric.yaml")
     assert gates_of(record, rubric, CASES, current(gated).rows) == ()
-    assert gates_of(record, Rubric(owner="us"), CASES, {}) == ()
+    assert gates_of(record, Settings(owner="us"), CASES, {}) == ()
 
 
 # What a change has loosened

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.runs.context import CommandLine, Context, parse_date, parse_mode, resolve
 from tests.helpers.samples import TODAY
@@ -19,7 +19,7 @@ PUSH = {"GITHUB_EVENT_NAME": "push", "GITHUB_REF": "refs/heads/main"}
 
 def resolved(env: dict[str, str] | None = None, rubric: dict[str, Any] | None = None, **asked: str) -> Context:
     """Return the context of a run on the sample day."""
-    return resolve(CommandLine(**asked), env or {}, Rubric(owner="x", **(rubric or {})), TODAY)
+    return resolve(CommandLine(**asked), env or {}, Settings(owner="x", **(rubric or {})), TODAY)
 
 
 def test_on_a_laptop() -> None:

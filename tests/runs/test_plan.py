@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs.context import CommandLine, Filters, resolve
@@ -43,7 +43,7 @@ def plan_of(
     place: Place,
     paths: Iterable[Path],
     wanted: Filters = Filters(),  # noqa: B008 - frozen
-    rubric: Rubric = DEFAULT_RUBRIC,
+    rubric: Settings = DEFAULT_SETTINGS,
     *,
     complete: bool = True,
     base_state: Path | None = None,
@@ -86,12 +86,12 @@ def test_the_mode_of_the_context_decides(place: Place) -> None:
     path = cases_file(place, "a", "b", "c", "d")
     assert ids(plan_of(place, [path], mode="nightly")) == ["b", "d"]
     assert ids(plan_of(place, [path], mode="all")) == ["a", "b", "c", "d"]
-    assert ids(plan_of(place, [path], rubric=Rubric(owner="x", mode="nightly"))) == ["b", "d"]
+    assert ids(plan_of(place, [path], rubric=Settings(owner="x", mode="nightly"))) == ["b", "d"]
 
 
 def test_the_knobs_of_the_rubric_decide(place: Place) -> None:
     state_file(place.state, ROWS)
-    rubric = Rubric(owner="x", max_due_cases=0, new_traffic_sample=0)
+    rubric = Settings(owner="x", max_due_cases=0, new_traffic_sample=0)
     assert ids(plan_of(place, [cases_file(place, "a", "b", "c", "d")], rubric=rubric)) == ["a"]
 
 
@@ -334,7 +334,7 @@ def test_the_digest_is_that_of_the_state_chosen_from(place: Place, tmp_path: Pat
 
 def test_the_header_has_all_that_the_scorecard_needs(place: Place) -> None:
     state_file(place.state, {**ROWS, "gone": row(1, 0, last_model="m1")})
-    rubric = Rubric(owner="anna", model_primary="m2", max_due_cases=0)
+    rubric = Settings(owner="anna", model_primary="m2", max_due_cases=0)
     plan = plan_of(place, [cases_file(place, "a", "b", "c", "d")], rubric=rubric, pr="41")
     header = plan.header("run-1", "2026-03-10T12:00:00+00:00")
     assert (header.run, header.started, header.date, header.mode, header.seed) == (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC
+from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.backtest import AS_IT_WAS, as_it_was, backtest, check_enough, rows_before
 from pytest_recall.schedule.history import PastRun
@@ -129,7 +129,7 @@ def test_a_schedule_never_sees_more_than_there_was(
         day += later
         runs.append(run(day, pr, **verdicts))
     was = as_it_was(runs)
-    found = backtest(lambda some: literal(DEFAULT_RUBRIC, some) if is_literal else lottery(some, 2, 2, 7), runs, {})
+    found = backtest(lambda some: literal(DEFAULT_SETTINGS, some) if is_literal else lottery(some, 2, 2, 7), runs, {})
 
     assert 0 <= found.chosen - found.unknown <= was.chosen
     assert found.fails <= was.fails

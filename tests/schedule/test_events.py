@@ -92,7 +92,7 @@ def test_events_of_a_run_are_what_the_schedule_learns_from() -> None:
         trial("b", FAILED, reason="new", pr="7", model="m"),
         trial("c", ERROR),
         trial("d", SKIPPED),
-        trial("e", evidence=False),
+        trial("e", counts_for_schedule=False),
         trial("f", reason=DATASET),
         trial("g", FAILED, arm="raw"),
     ]

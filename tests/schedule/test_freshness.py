@@ -29,7 +29,7 @@ def test_a_verdict_is_of_today_and_an_error_leaves_the_one_before() -> None:
     found = after(trial("a", ERROR, row=OLD), trial("b", row=None), not_run=1)
     assert found == (TODAY - days(20), "a", 20, 1, {"a": Unanswered(TODAY)}, True)
     # A replayed answer is no evidence, and of no age.
-    replayed = after(trial("a", PASSED, row=OLD, evidence=False, source="replayed"))
+    replayed = after(trial("a", PASSED, row=OLD, counts_for_schedule=False, source="replayed"))
     assert replayed is not None
     assert (replayed.age, replayed.overdue) == (20, 1)
 

@@ -95,7 +95,7 @@ def test_a_trial_costs_what_its_calls_cost_and_without_any_nothing_is_known() ->
 
 
 def test_a_replay_or_a_baseline_is_no_verdict_on_the_agent() -> None:
-    trials = [trial(f"case-{number}", rule="fail 2of3", evidence=False) for number in range(300)]
+    trials = [trial(f"case-{number}", rule="fail 2of3", counts_for_schedule=False) for number in range(300)]
     assert habits([record(0, *trials)])["flaky"].value is None
 
 

@@ -29,7 +29,7 @@ def test_of_a_journal_only_verdicts_of_the_agent_count() -> None:
         trial("b", FAILED),
         trial("c", ERROR),
         trial("d", SKIPPED),
-        trial("e", evidence=False),
+        trial("e", counts_for_schedule=False),
         trial("f", arm="raw"),
         trial("g", reason="dataset"),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
@@ -22,9 +22,9 @@ CASES = [case("fee-1", tags=["fees"]), case("fee-2", tags=["fees"]), case("hour-
 NEAR = {"fees": ("src/fees/",), "hours": ("src/hours/",)}
 
 
-def rubric(**knobs: Any) -> Rubric:
+def rubric(**knobs: Any) -> Settings:
     """Return a rubric with the lottery."""
-    return Rubric(owner="us", policy="lottery", **{"near": NEAR, **knobs})
+    return Settings(owner="us", policy="lottery", **{"near": NEAR, **knobs})
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def plan_of(
     place: Place,
     *given: str,
     env: dict[str, str] | None = None,
-    knobs: Rubric | None = None,
+    knobs: Settings | None = None,
     wanted: Filters = Filters(),  # noqa: B008 - frozen
     **asked: str,
 ) -> Plan:
@@ -133,7 +133,7 @@ def test_a_change_that_touches_everything_is_said(place: Place) -> None:
 
 def test_no_map_and_tags_of_no_case_are_said(place: Place) -> None:
     write(place.root, {"src/fees/a.py": "new"})
-    assert plan_of(place, "git:main", knobs=Rubric(owner="us", policy="lottery")).near.told == (
+    assert plan_of(place, "git:main", knobs=Settings(owner="us", policy="lottery")).near.told == (
         "0 of 4 cases, by 1 file changed since main; `near` in rubric.yaml maps no path to a tag"
     )
     assert plan_of(place, "git:main", knobs=rubric(near={"feee": ["src/"]})).near.told.endswith(
@@ -192,7 +192,7 @@ def test_what_is_asked_for_and_cannot_be_is_refused(place: Place, given: str, sa
 
 
 def test_what_has_no_effect_is_refused_and_what_ci_names_is_not(place: Place) -> None:
-    literal = Rubric(owner="us")
+    literal = Settings(owner="us")
     with pytest.raises(RecallError, match="--recall-near has no effect without `policy: lottery`"):
         plan_of(place, "fees", knobs=literal)
     with pytest.raises(RecallError, match="--recall-near is about pull requests, and this is mode nightly"):

@@ -38,8 +38,8 @@ from tests.helpers.samples import (
 few_rows: st.SearchStrategy[Mapping[str, Row]] = st.dictionaries(case_ids, rows(), max_size=8)
 folded = st.lists(
     st.builds(
-        lambda case_id, outcome, seen, pr, model, evidence: trial(
-            case_id, outcome, verdicts=seen, error="no answer", pr=pr, model=model, evidence=evidence
+        lambda case_id, outcome, seen, pr, model, counts: trial(
+            case_id, outcome, verdicts=seen, error="no answer", pr=pr, model=model, counts_for_schedule=counts
         ),
         case_ids,
         outcomes,
@@ -192,7 +192,7 @@ def test_nothing_graduates(steps: list[tuple[int, Outcome]]) -> None:
 @given(rows(), trials, dates)
 def test_a_row_comes_back_within_30_days_of_any_verdict(before: Row, one: Trial, today: date) -> None:
     after = seen(before, one, today)
-    if one.outcome.is_verdict and one.evidence and before.last_tested <= today:
+    if one.outcome.is_verdict and one.counts_for_schedule and before.last_tested <= today:
         assert after.next_due <= max(today + days(30), before.next_due)
         assert (after.last_pr, after.last_model) == (one.pr, one.model)
     else:

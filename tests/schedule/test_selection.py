@@ -9,7 +9,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, MODES, Mode, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Mode, Settings
 from pytest_recall.schedule.selection import select, shuffle_key
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, case_ids, dates, days, printed_alike, row, row_maps, unhurried
@@ -18,7 +18,7 @@ id_sets = st.sets(case_ids, max_size=40)
 modes = st.sampled_from(MODES)
 seeds = st.sampled_from(["1", "2", "2026-03-10"])
 rubrics = st.builds(
-    Rubric,
+    Settings,
     owner=st.just("x"),
     max_due_cases=st.integers(0, 8),
     new_traffic_sample=st.integers(0, 8),
@@ -28,7 +28,7 @@ rubrics = st.builds(
 
 def chosen(cases: list[str], rows: Mapping[str, Row], mode: Mode = "pr", **knobs: int) -> list[tuple[str, str]]:
     """Return the picks of today with seed 1 as plain pairs."""
-    rubric = Rubric(owner="x", **knobs)  # type: ignore[arg-type]
+    rubric = Settings(owner="x", **knobs)  # type: ignore[arg-type]
     return [(pick.case_id, pick.reason) for pick in select(cases, rows, rubric, mode, TODAY, "1")]
 
 
@@ -99,10 +99,10 @@ def test_rows_due_on_the_same_day_are_taken_by_id() -> None:
 def test_by_default_25_due_and_5_new() -> None:
     cases = [f"due-{number:03}" for number in range(100)] + [f"new-{number:03}" for number in range(100)]
     rows = {case: row(3, 3, due=TODAY - days(1)) for case in cases[:100]}
-    picks = select(cases, rows, DEFAULT_RUBRIC, "pr", TODAY, "1")
+    picks = select(cases, rows, DEFAULT_SETTINGS, "pr", TODAY, "1")
     assert [pick.reason for pick in picks] == ["due"] * 25 + ["new"] * 5
     assert [pick.case_id for pick in picks[:25]] == cases[:25]
-    night = select(cases, rows, DEFAULT_RUBRIC, "nightly", TODAY, "1")
+    night = select(cases, rows, DEFAULT_SETTINGS, "nightly", TODAY, "1")
     assert [pick.reason for pick in night] == ["due"] * 100 + ["new"] * 5
 
 
@@ -117,7 +117,7 @@ def test_rows_without_a_case_are_passed_over() -> None:
 
 def test_the_seed_draws_the_new_ones() -> None:
     cases = [f"new-{number:03}" for number in range(100)]
-    draws = [[pick.case_id for pick in select(cases, {}, DEFAULT_RUBRIC, "pr", TODAY, seed)] for seed in "12"]
+    draws = [[pick.case_id for pick in select(cases, {}, DEFAULT_SETTINGS, "pr", TODAY, seed)] for seed in "12"]
     assert draws == [
         ["new-091", "new-035", "new-062", "new-026", "new-022"],
         ["new-091", "new-052", "new-011", "new-088", "new-054"],
@@ -125,7 +125,7 @@ def test_the_seed_draws_the_new_ones() -> None:
 
 
 def test_the_seed_touches_nothing_else() -> None:
-    slices = [select(CASES, ROWS, DEFAULT_RUBRIC, "pr", TODAY, seed) for seed in "123"]
+    slices = [select(CASES, ROWS, DEFAULT_SETTINGS, "pr", TODAY, seed) for seed in "123"]
     assert slices[0] == slices[1] == slices[2]
 
 
@@ -133,7 +133,7 @@ def test_the_draw_has_no_favourites() -> None:
     cases = [f"new-{number:02}" for number in range(20)]
     counts = dict.fromkeys(cases, 0)
     for seed in range(1000):
-        for pick in select(cases, {}, DEFAULT_RUBRIC, "pr", TODAY, str(seed)):
+        for pick in select(cases, {}, DEFAULT_SETTINGS, "pr", TODAY, str(seed)):
             counts[pick.case_id] += 1
     # 250 each on average; 1000 draws stray by 14, and these are always the same ones.
     assert min(counts.values()) > 200
@@ -148,7 +148,7 @@ def test_the_draw_has_no_favourites() -> None:
 def test_the_order_of_the_file_does_not_matter(
     cases: set[str],
     rows: Mapping[str, Row],
-    rubric: Rubric,
+    rubric: Settings,
     mode: Mode,
     today: date,
     seed: str,
@@ -165,7 +165,7 @@ def test_the_order_of_the_file_does_not_matter(
 @unhurried
 @given(id_sets, case_ids, row_maps, rubrics, modes, dates, seeds)
 def test_one_unseen_case_more_changes_one_pick_at_most(
-    cases: set[str], more: str, rows: Mapping[str, Row], rubric: Rubric, mode: Mode, today: date, seed: str
+    cases: set[str], more: str, rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
 ) -> None:
     known = {case_id: r for case_id, r in rows.items() if case_id != more}
     before = set(select(cases - {more}, known, rubric, mode, today, seed))
@@ -178,7 +178,7 @@ def test_one_unseen_case_more_changes_one_pick_at_most(
 @unhurried
 @given(id_sets, id_sets, row_maps, rubrics, modes, dates, seeds)
 def test_choosing_from_a_choice_and_more_is_choosing_from_all(
-    some: set[str], others: set[str], rows: Mapping[str, Row], rubric: Rubric, mode: Mode, today: date, seed: str
+    some: set[str], others: set[str], rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
 ) -> None:
     first = {pick.case_id for pick in select(some, rows, rubric, mode, today, seed)}
     assert select(first | others, rows, rubric, mode, today, seed) == select(
@@ -189,7 +189,7 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
 @unhurried
 @given(id_sets, row_maps, rubrics, modes, dates, seeds)
 def test_the_slice_keeps_its_promises(
-    cases: set[str], rows: Mapping[str, Row], rubric: Rubric, mode: Mode, today: date, seed: str
+    cases: set[str], rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
 ) -> None:
     picks = select(cases, rows, rubric, mode, today, seed)
     by_reason: dict[str, list[str]] = {"box 1": [], "due": [], "new": [], "all": []}
@@ -221,12 +221,12 @@ PROGRAM = """
 from datetime import date
 from random import Random
 from pytest_recall.schedule.boxes import Row
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.selection import select
 cases = {f"case-{number}" for number in range(300)}
 day = date(2026, 3, 10)
 rows = {c: Row(1 + len(c) % 3, 0, day, day) for c in cases if c.endswith(("1", "2", "3"))}
-rubric = Rubric(owner="x", max_due_cases=9, new_traffic_sample=9, nightly_max_cases=9)
+rubric = Settings(owner="x", max_due_cases=9, new_traffic_sample=9, nightly_max_cases=9)
 for mode in ("pr", "nightly", "all"):
     print(select(cases, rows, rubric, mode, day, "1"))
 """

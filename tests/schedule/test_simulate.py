@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.simulate import (
     FIRST,
@@ -64,7 +64,7 @@ WORLDS = st.builds(
 def test_it_is_the_same_by_seed_and_never_beyond_the_sizes(
     world: World, seed: int, size: int, nightly: int, is_literal: bool
 ) -> None:
-    policy = literal(DEFAULT_RUBRIC, world.cases) if is_literal else _lottery(world, size, nightly)
+    policy = literal(DEFAULT_SETTINGS, world.cases) if is_literal else _lottery(world, size, nightly)
     found = simulate(policy, world, seed)
     other = replace(world, tags=dict(reversed(list(world.tags.items()))))
 
@@ -128,7 +128,7 @@ def test_what_no_tag_tells_is_caught_by_chance_alone() -> None:
 def test_a_pull_request_that_is_never_merged_is_forgotten() -> None:
     # Without nights nothing else runs a case; each is due on each day, since no verdict arrives.
     world = replace(QUIET, abandoned=1.0)
-    rubric = Rubric(owner="nobody", nightly_max_cases=0)
+    rubric = Settings(owner="nobody", nightly_max_cases=0)
     found = simulate(literal(rubric, world.cases), world)
 
     assert found.slice == (25, 25, 25)  # Of the 32 in box 1 as many as its cap.
@@ -184,10 +184,10 @@ def test_a_rate_of_pull_requests_need_not_be_a_whole_number() -> None:
 
 
 def test_the_usual_sizes_and_the_confirmation_are_the_rubric_s() -> None:
-    assert usual_sizes(DEFAULT_RUBRIC, 800) == SliceSizes(25, 58, 7)
-    assert usual_sizes(Rubric(owner="x", max_due_cases=9, nightly_max_cases=4), 800) == SliceSizes(9, 4, 7)
-    assert usual_sizes(Rubric(owner="x", policy="lottery"), 800) == SliceSizes(25, None, None)
-    drawn = Rubric(owner="x", policy="lottery", slice_cases=9, nightly_cases=4, max_verdict_age=30)
+    assert usual_sizes(DEFAULT_SETTINGS, 800) == SliceSizes(25, 58, 7)
+    assert usual_sizes(Settings(owner="x", max_due_cases=9, nightly_max_cases=4), 800) == SliceSizes(9, 4, 7)
+    assert usual_sizes(Settings(owner="x", policy="lottery"), 800) == SliceSizes(25, None, None)
+    drawn = Settings(owner="x", policy="lottery", slice_cases=9, nightly_cases=4, max_verdict_age=30)
     assert usual_sizes(drawn, 800) == SliceSizes(9, 4, 30)
-    assert confirmation(DEFAULT_RUBRIC) is None
-    assert confirmation(Rubric(owner="x", confirm="2of3")) == Rule("fail", 2, 3)
+    assert confirmation(DEFAULT_SETTINGS) is None
+    assert confirmation(Settings(owner="x", confirm="2of3")) == Rule("fail", 2, 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cases.case import k_of_n
-from pytest_recall.cases.settings import DEFAULT_RUBRIC
+from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.schedule_text import table
 from pytest_recall.schedule.simulate import TWO_OF_THREE, Policy, World, literal, lottery, simulate, usual_sizes
@@ -25,7 +25,7 @@ WORLD = World(
     recall=0.8,
     quarantine=Quarantine(4, "nobody"),
 )
-SIZES = usual_sizes(DEFAULT_RUBRIC, len(WORLD.cases))
+SIZES = usual_sizes(DEFAULT_SETTINGS, len(WORLD.cases))
 SEEDS = range(5)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "schedule.md"
 
@@ -41,7 +41,7 @@ def drawn() -> SimulationSummary:
 
 @pytest.fixture(scope="module")
 def boxes() -> SimulationSummary:
-    return _found(literal(DEFAULT_RUBRIC, WORLD.cases)._replace(confirm=TWO_OF_THREE))
+    return _found(literal(DEFAULT_SETTINGS, WORLD.cases)._replace(confirm=TWO_OF_THREE))
 
 
 def test_the_lottery_keeps_to_its_sizes_and_its_money(drawn: SimulationSummary) -> None:
@@ -87,7 +87,7 @@ def test_the_page_about_the_schedule_has_these_figures(boxes: SimulationSummary,
 @pytest.fixture(scope="module")
 def recommended() -> list[SimulationSummary]:
     """What `recall init --github` proposes, with the state written at night only, by how often verdicts are wrong."""
-    sizes = proposal(WORLD.tags, len(WORLD.cases), WORLD.breaks, WORLD.recall, DEFAULT_RUBRIC.near_share)
+    sizes = proposal(WORLD.tags, len(WORLD.cases), WORLD.breaks, WORLD.recall, DEFAULT_SETTINGS.near_share)
     found = []
     for flaky in (0.03, 0.1):
         world = replace(WORLD, flaky=flaky, nights_only=True)

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, MODES, Mode, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Mode, Settings
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder, select
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, case_ids, dates, days, failing, printed_alike, row, row_maps, unhurried
 
-LITERAL = Rubric(owner="x", max_due_cases=8, nightly_max_cases=8, new_traffic_sample=4, box_1_cases=10)
+LITERAL = Settings(owner="x", max_due_cases=8, nightly_max_cases=8, new_traffic_sample=4, box_1_cases=10)
 waiting_maps = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 6)), max_size=20)
 id_sets = st.sets(case_ids, max_size=40)
 lotteries = st.builds(
-    Rubric,
+    Settings,
     owner=st.just("x"),
     policy=st.just("lottery"),
     slice_cases=st.integers(1, 12),
@@ -27,7 +27,7 @@ lotteries = st.builds(
     max_verdict_age=st.none() | st.integers(1, 40),
 )
 literals = st.builds(
-    Rubric,
+    Settings,
     owner=st.just("x"),
     max_due_cases=st.integers(0, 8),
     new_traffic_sample=st.integers(0, 8),
@@ -37,9 +37,9 @@ rubrics = literals | lotteries
 seeds = st.sampled_from(["1", "2", "2026-03-10"])
 
 
-def lottery(**knobs: Any) -> Rubric:
+def lottery(**knobs: Any) -> Settings:
     """Return a rubric with that policy."""
-    return Rubric(owner="x", policy="lottery", **knobs)
+    return Settings(owner="x", policy="lottery", **knobs)
 
 
 @unhurried
@@ -49,7 +49,7 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
     others: set[str],
     rows: Mapping[str, Row],
     near: set[str],
-    rubric: Rubric,
+    rubric: Settings,
     mode: Mode,
     today: date,
     seed: str,
@@ -65,7 +65,7 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
 @unhurried
 @given(id_sets, row_maps, id_sets, lotteries, dates, seeds)
 def test_a_slice_has_its_size_and_a_night_without_one_all_that_is_asked_for(
-    cases: set[str], rows: Mapping[str, Row], near: set[str], rubric: Rubric, today: date, seed: str
+    cases: set[str], rows: Mapping[str, Row], near: set[str], rubric: Settings, today: date, seed: str
 ) -> None:
     slice_ = choose(cases, rows, near, rubric, "pr", today, seed)
     night = choose(cases, rows, near, rubric, "nightly", today, seed)
@@ -88,12 +88,12 @@ def test_a_slice_has_its_size_and_a_night_without_one_all_that_is_asked_for(
 PROGRAM = """
 from datetime import date, timedelta
 from pytest_recall.schedule.boxes import Row
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.selection import choose
 cases = {f"case-{number}" for number in range(300)}
 day = date(2026, 3, 10)
 rows = {c: Row(1 + len(c) % 3, 0, day - timedelta(len(c)), day) for c in cases if c.endswith(("1", "2", "3"))}
-rubric = Rubric(owner="x", policy="lottery", slice_cases=200, nightly_cases=200)
+rubric = Settings(owner="x", policy="lottery", slice_cases=200, nightly_cases=200)
 for mode in ("pr", "nightly"):
     print(choose(cases, rows, {c for c in cases if "7" in c}, rubric, mode, day, "1"))
 """
@@ -134,12 +134,12 @@ CASES = [*(case for case in ROWS if case != "gone"), "new"]
 
 def test_the_rest_is_counted_by_reason() -> None:
     cases = [*CASES, "new-2", "new-3"]
-    picks = select(cases, ROWS, Rubric(owner="x", max_due_cases=1, new_traffic_sample=1), "pr", TODAY, "1")
+    picks = select(cases, ROWS, Settings(owner="x", max_due_cases=1, new_traffic_sample=1), "pr", TODAY, "1")
     assert remainder(cases, picks, ROWS, TODAY) == Remainder(not_due=1, over_cap=2, unseen=2, next_due=TODAY + days(1))
 
 
 def test_nothing_is_left_of_all() -> None:
-    picks = select(CASES, ROWS, DEFAULT_RUBRIC, "all", TODAY, "1")
+    picks = select(CASES, ROWS, DEFAULT_SETTINGS, "all", TODAY, "1")
     assert remainder(CASES, picks, ROWS, TODAY) == Remainder(not_due=0, over_cap=0, unseen=0, next_due=None)
 
 
@@ -153,7 +153,7 @@ def test_the_calendar_asks_next_on_the_first_day_of_the_rest() -> None:
 @unhurried
 @given(id_sets, id_sets, row_maps, rubrics, dates)
 def test_every_case_is_chosen_or_counted(
-    mode: Mode, cases: set[str], near: set[str], rows: Mapping[str, Row], rubric: Rubric, today: date
+    mode: Mode, cases: set[str], near: set[str], rows: Mapping[str, Row], rubric: Settings, today: date
 ) -> None:
     picks = choose(cases, rows, near, rubric, mode, today, "1")
     left = remainder(cases, picks, rows, today, near)
@@ -172,7 +172,7 @@ def test_what_is_near_is_counted_as_that_and_what_is_stale_beside_it() -> None:
 
 @pytest.mark.parametrize("rubric", [LITERAL, lottery(slice_cases=8, nightly_cases=8)], ids=["literal", "lottery"])
 @pytest.mark.parametrize("mode", ["pr", "nightly"])
-def test_those_that_come_to_no_verdict_have_a_share_of_the_slice(rubric: Rubric, mode: Mode) -> None:
+def test_those_that_come_to_no_verdict_have_a_share_of_the_slice(rubric: Settings, mode: Mode) -> None:
     """The 30 that have waited longest would else be the slice, on each day."""
     rows = {f"c{n:03}": row(3, tested=TODAY - days(60 if n < 30 else 8), due=TODAY) for n in range(100)}
     stuck = dict.fromkeys([f"c{n:03}" for n in range(30)], Unanswered(TODAY - days(30), 4))

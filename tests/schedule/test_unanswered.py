@@ -35,7 +35,7 @@ def test_a_verdict_ends_it() -> None:
 
 def test_what_asks_nothing_counts_for_nothing() -> None:
     before = {"a": Unanswered(TODAY, 3)}
-    assert after(before, PASSED, on=1, evidence=False) == before
+    assert after(before, PASSED, on=1, counts_for_schedule=False) == before
     assert after({}, ERROR, source="replayed") == {}
     assert after({}, ERROR, reason=DATASET) == {}
     assert after(before, PASSED, on=-1) == before

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.schedule.forecast import WarmUp, warm_up
 from tests.helpers.samples import TODAY, days
 
-LOTTERY = Rubric(owner="x", policy="lottery", slice_cases=25, nightly_cases=58)
+LOTTERY = Settings(owner="x", policy="lottery", slice_cases=25, nightly_cases=58)
 
 
 def test_the_boxes_take_five_new_cases_a_run() -> None:
-    assert warm_up(800, 800, DEFAULT_RUBRIC, TODAY) == WarmUp(800, 800, 160, 160, TODAY + days(160))
-    never = DEFAULT_RUBRIC.model_copy(update={"new_traffic_sample": 0})
+    assert warm_up(800, 800, DEFAULT_SETTINGS, TODAY) == WarmUp(800, 800, 160, 160, TODAY + days(160))
+    never = DEFAULT_SETTINGS.model_copy(update={"new_traffic_sample": 0})
     assert warm_up(800, 800, never, TODAY) == WarmUp(800, 800, None, None, None)
 
 

@@ -40,7 +40,9 @@ def test_an_error_is_no_verdict_and_keeps_the_answer() -> None:
 
 
 def test_the_controller_adds_what_only_it_knows() -> None:
-    facts = RunFacts(reason="due", where="eval/cases.yaml:3", row=row(3), attempt=2, pr="7", model="m", evidence=False)
+    facts = RunFacts(
+        reason="due", where="eval/cases.yaml:3", row=row(3), attempt=2, pr="7", model="m", counts_for_schedule=False
+    )
     made = in_run(trial("a", seconds=2.0), facts)
     assert made == trial("a", seconds=2.0, **facts._asdict())
 

@@ -129,6 +129,6 @@ def test_a_new_series_counts_and_the_earlier_one_does_not() -> None:
 
 
 def test_one_replayed_trial_makes_the_verdict_no_evidence() -> None:
-    told = [trial("a", PASSED, repeat=n, rule="pass 2of2", evidence=n == 2) for n in (1, 2)]
+    told = [trial("a", PASSED, repeat=n, rule="pass 2of2", counts_for_schedule=n == 2) for n in (1, 2)]
     (found,) = graded(told).values()
-    assert not found.evidence
+    assert not found.counts_for_schedule

@@ -16,8 +16,8 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.importers.carry import ImportOptions, word
 from pytest_recall.cases.importers.run import ENDINGS, TOOLS, as_json, bring_in, judge_of, lines, put, text_of
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, LITERAL, Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL, Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError, nearest
@@ -128,7 +128,7 @@ def _schedule(cases: list[Case]) -> str:
 
 def _sizes(cases: list[Case]) -> Proposal:
     tags, _ = parts(cases)
-    return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, DEFAULT_RUBRIC.near_share)
+    return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, DEFAULT_SETTINGS.near_share)
 
 
 def _recommend(folder: Path, cases: list[Case]) -> None:
@@ -136,7 +136,7 @@ def _recommend(folder: Path, cases: list[Case]) -> None:
     path = folder / "rubric.yaml"
     if not path.exists() or not cases:
         return
-    rubric = read_rubric(path, path.as_posix())
+    rubric = read_settings(path, path.as_posix())
     given = rubric.model_dump(mode="json", exclude_unset=True)
     lines = [line for line in settings(_sizes(cases), len(cases)) if line.name not in given]
     if rubric.policy == "literal":
@@ -314,7 +314,7 @@ def run_check(args: argparse.Namespace) -> int:
     rows: set[str] = set()
     for read in (
         lambda: check_unique(files),
-        lambda: read_rubric(place.rubric, place.name(place.rubric)),
+        lambda: read_settings(place.rubric, place.name(place.rubric)),
         lambda: read_calibrations(place.calibration, place.name(place.calibration)),
         lambda: rows.update(_rows(place)),
     ):
@@ -332,7 +332,7 @@ def run_check(args: argparse.Namespace) -> int:
             f"{place.name(place.eval_dir)}: there is no case in it; write cases.yaml, which `recall init` does, or name"
             " files of other names with --files"
         )
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     _check_near(rubric, place, cases)
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
     of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
@@ -352,7 +352,7 @@ def _rows(place: Place) -> Mapping[str, Row]:
     return state.rows
 
 
-def _check_near(rubric: Rubric, place: Place, cases: Iterable[Case]) -> None:
+def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
     """Say which paths of the rubric's `near` fit no file. Raises RecallError for tags that no case has."""
     if not rubric.near:
         return
@@ -412,9 +412,9 @@ def schema_of(what: str) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
     from pytest_recall.cases.case import Case
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.datasets.questions import BenchFile
 
-    kinds: dict[str, Any] = {"cases": list[Case], "rubric": Rubric, "dataset": BenchFile}
+    kinds: dict[str, Any] = {"cases": list[Case], "rubric": Settings, "dataset": BenchFile}
     schema = TypeAdapter(kinds[what]).json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

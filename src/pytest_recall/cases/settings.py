@@ -66,7 +66,7 @@ _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:cont
 _LIMITED = PROVIDERS | PROGRAMS.keys()
 
 
-class Rubric(BaseModel):
+class Settings(BaseModel):
     """What a run may spend and what it holds answers to."""
 
     # `model_primary` is the published name, and no method of pydantic.
@@ -293,13 +293,13 @@ class Rubric(BaseModel):
         return limits
 
     @model_validator(mode="after")
-    def _has_effect(self) -> Rubric:
+    def _has_effect(self) -> Settings:
         if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
             raise FieldError("judge_kappa_bound", "has no effect without `judge_min_kappa`; give both, or neither")
         return self
 
     @model_validator(mode="after")
-    def _fits_its_policy(self) -> Rubric:
+    def _fits_its_policy(self) -> Settings:
         if self.policy == "lottery":
             idle = [name for name in LITERAL if name in self.model_fields_set]
             if idle:
@@ -345,5 +345,5 @@ class Rubric(BaseModel):
         return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
 
 
-DEFAULT_RUBRIC = Rubric.model_construct(owner="nobody")  # Not built, where no one writes one: that takes a while.
+DEFAULT_SETTINGS = Settings.model_construct(owner="nobody")  # Not built, where no one writes one: that takes a while.
 """What holds where there is no `rubric.yaml`."""

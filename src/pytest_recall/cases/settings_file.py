@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Layout, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Layout, Settings
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
@@ -17,11 +17,11 @@ from pytest_recall.files.validation import read_mapping
 _STATE = re.compile(r"^state:[ \t]*[\w\"']*(?P<rest>[ \t]*(?:#.*)?)$", re.MULTILINE)
 
 
-def read_rubric(path: Path, name: str) -> Rubric:
+def read_settings(path: Path, name: str) -> Settings:
     """Return the rubric in `path`, or the default one where there is no file. Raises RecallError."""
     if not path.exists():
-        return DEFAULT_RUBRIC
-    return read_mapping(path, name, Rubric, "`owner: <who answers for it>`")
+        return DEFAULT_SETTINGS
+    return read_mapping(path, name, Settings, "`owner: <who answers for it>`")
 
 
 def gates_in(text: str) -> tuple[Gate, ...]:

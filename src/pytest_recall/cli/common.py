@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, Place, find_case_files, find_place, named_journal
 from pytest_recall.replay.budget import dollars_of
@@ -18,7 +18,7 @@ from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
 from pytest_recall.runs.near import NearSources, sources
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
 
 Commands = Any
 """What `add_subparsers` returns; argparse has no public name for it."""
@@ -152,7 +152,7 @@ def marked_in(place: Place) -> dict[str, tuple[str, str]]:
     return found.tests
 
 
-def context_of(place: Place, asked: CommandLine) -> tuple[Context, Rubric]:
+def context_of(place: Place, asked: CommandLine) -> tuple[Context, Settings]:
     """Return the context and the rubric of a command, as a run would have them now."""
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     return resolve(asked, os.environ, rubric, datetime.now(UTC).date()), rubric

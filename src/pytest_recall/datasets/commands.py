@@ -267,7 +267,7 @@ def sit(
     tell: Callable[[str], None],
 ) -> tuple[str, JudgingResult]:
     """Return the judges in one text, and what they came to; `mark` tells cassettes apart. Raises RecallError."""
-    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.datasets.judged import AnswerJudge, judge_all
     from pytest_recall.datasets.membench_run import header_of
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
@@ -279,7 +279,7 @@ def sit(
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
     rubric_name = place.name(place.rubric)
-    rubric = read_rubric(place.rubric, rubric_name)
+    rubric = read_settings(place.rubric, rubric_name)
     mode: Mode = "record" if args.record is not None else "off" if args.replay is None else "replay"
     player = player_of(rubric, mode)
     model = partial(model_of, kind="judge", player=player, root=place.root, say=tell)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Strictness
 from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
@@ -52,7 +52,7 @@ class _Counted:
 
     model: Model
     tape: Tape | None
-    rubric: Rubric
+    rubric: Settings
     calls: list[Call]
 
     @property
@@ -79,7 +79,7 @@ class _Asked(NamedTuple):
 class AnswerJudge:
     """The models that judge the answers to a dataset's questions, whose calls go by the `tape` if there is one."""
 
-    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Rubric, tape: Tape | None) -> None:
+    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Settings, tape: Tape | None) -> None:
         self.calls: list[Call] = []
         self._bench = bench
         self._rubric = rubric

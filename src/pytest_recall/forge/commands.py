@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of, placeless
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
@@ -145,7 +145,9 @@ def issue(args: argparse.Namespace) -> int:
         passed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.PASSED)),
         failed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.FAILED) if result.blocks),
         gone=frozenset(record.header.orphans) - known,
-        troubles=tuple(troubles(record, card, read_rubric(place.rubric, place.name(place.rubric)).no_verdict_allowed)),
+        troubles=tuple(
+            troubles(record, card, read_settings(place.rubric, place.name(place.rubric)).no_verdict_allowed)
+        ),
     )
     sheet = post.Posting(args.name, scorecard_text.markdown(record, card), job.commit, job.url)
     news = "".join(

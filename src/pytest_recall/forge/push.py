@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.eval_directory import FOLDER, Place
@@ -246,7 +246,7 @@ def _fold(place: Place, run: Path, record: Record, folded: int) -> int:
     if folded:
         write_text(copy / finish.APPLIED, json.dumps({"trials": folded}) + "\n")
     rows = len(finish.apply(place, copy, record) or ())
-    if record.header.mode == "nightly" and read_rubric(place.rubric, place.name(place.rubric)).state == "events":
+    if record.header.mode == "nightly" and read_settings(place.rubric, place.name(place.rubric)).state == "events":
         # The night is the one writer that moves older event files into the state file.
         with locked(place.lock):
             compact(place, date.fromisoformat(record.header.date), KEEP_DAYS, write=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.model import Ask, Model, Reply, parse
@@ -17,7 +17,7 @@ from pytest_recall.models.prices import call_of_reply, list_price
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call, Kind, Tokens
-from pytest_recall.replay.player import LANE, CaseContext
+from pytest_recall.replay.player import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import Shelf, limit, open_tape, player_of
@@ -60,7 +60,7 @@ class QuestionCalls:
             return
         if why := self.closed():
             raise SpentError(why)
-        token = LANE.set(self.lane)
+        token = CURRENT_CASE.set(self.lane)
         try:
             with self.lane.player.asking(kind):
                 yield
@@ -69,7 +69,7 @@ class QuestionCalls:
                 raise SpentError(why) from None
             raise RecallError(str(error)) from None
         finally:
-            LANE.reset(token)
+            CURRENT_CASE.reset(token)
 
 
 def source_of(calls: Sequence[Call]) -> str:
@@ -134,7 +134,12 @@ class RunModels:
     """
 
     def __init__(
-        self, place: Place, rubric: Rubric, mode: Mode = "off", folder: Path | None = None, budget: float | None = None
+        self,
+        place: Place,
+        rubric: Settings,
+        mode: Mode = "off",
+        folder: Path | None = None,
+        budget: float | None = None,
     ) -> None:
         self._place, self._rubric = place, rubric
         self._folder = folder or place.cassettes

@@ -101,11 +101,13 @@ class PanelJudge:
         known = preflight.known_answers("memory", ())
         models = (*self._panel.judges, *([] if self._panel.appellate is None else [self._panel.appellate]))
         for model in models:
-            flown = preflight.fly(model, memory_judge.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED)
-            if flown.unheard:
-                raise RecallError(flown.problem)
-            if flown.problem:
-                told = flown.problem.partition("; choose")[0]
+            result = preflight.run_preflight(
+                model, memory_judge.inquiry, known, attempts=self._panel.attempts, allowed=ALLOWED
+            )
+            if result.unheard:
+                raise RecallError(result.problem)
+            if result.problem:
+                told = result.problem.partition("; choose")[0]
                 raise RecallError(f"{told}; choose another judge, or pass it over with --skip-preflight")
 
     def inquiry(self, question: BenchQuestion, answer: str, last_day: int) -> memory_judge.MemoryInquiry:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.files.validation import MAX_PROBLEMS
@@ -93,7 +93,7 @@ class LabelledSet:
     Raises RecallError where no label is for this judge, or one has arguments that it does not take.
     """
 
-    def __init__(self, labels: Sequence[LabelLine], name: str, kind: JudgeKind, panel: Panel, rubric: Rubric) -> None:
+    def __init__(self, labels: Sequence[LabelLine], name: str, kind: JudgeKind, panel: Panel, rubric: Settings) -> None:
         self.labels = [one for one in labels if one.label.judge in (None, kind)]
         self.left_out = len(labels) - len(self.labels)
         self._kind: JudgeKind = kind
@@ -201,7 +201,7 @@ def _nothing_to_wait_for(awaitable: Any) -> Any:
 
 
 def panel_of(
-    rubric: Rubric,
+    rubric: Settings,
     judges: tuple[str, ...],
     appellate: str | None,
     name: str,
@@ -229,7 +229,7 @@ def panel_of(
     )
 
 
-def _check(rubric: Rubric, selectors: tuple[str, ...], appellate: str | None, name: str) -> None:
+def _check(rubric: Settings, selectors: tuple[str, ...], appellate: str | None, name: str) -> None:
     """Refuse what would have no effect, or not the one that is meant."""
     twice = next((selector for selector in selectors if selectors.count(selector) > 1), None)
     if twice is not None:

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from pytest_recall.cases.case import ID_PATTERN, Case, JudgeCall
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Bound, JudgeKind
 from pytest_recall.metrics.agreement import Kappa, kappa, percent_agreement
 from pytest_recall.metrics.intervals import Interval, wilson
@@ -136,11 +136,11 @@ def panels(trials: Iterable[Trial], known: Mapping[JudgeKey, Calibration], earli
         split=split,
         compared=sum(judge == "pairwise" and vote.passed is not None for judge, vote in votes),
         flips=sum(vote.flips for _, vote in votes),
-        preflights=_flown([*trials, *earlier]),
+        preflights=_preflights([*trials, *earlier]),
     )
 
 
-def _flown(trials: Iterable[Trial]) -> dict[tuple[str, str], Preflight]:
+def _preflights(trials: Iterable[Trial]) -> dict[tuple[str, str], Preflight]:
     """Return the preflights by judge and model; those of several workers are added up."""
     flown: dict[tuple[str, str], Preflight] = {}
     for verdict in (verdict for trial in trials for verdict in trial.verdicts):
@@ -310,7 +310,7 @@ class Standard(NamedTuple):
         return f"has a kappa of {found.kappa:.3f}, below {self.minimum:g}" if found.kappa < self.minimum else ""
 
 
-def standard_of(rubric: Rubric) -> Standard | None:
+def standard_of(rubric: Settings) -> Standard | None:
     """Return what a rubric asks of a judging model before its verdicts count; None if nothing."""
     if rubric.judge_min_kappa is None:
         return None

@@ -16,9 +16,9 @@ from typing import get_args
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import JudgeKind
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
     add_cassette,
@@ -119,7 +119,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     _check_calibrate(args)
     place = place_of(args)
     rubric_name, labels_name = place.name(place.rubric), str(args.labels)
-    rubric = read_rubric(place.rubric, rubric_name)
+    rubric = read_settings(place.rubric, rubric_name)
     labels = read_labels(args.labels, labels_name)
     digest = hashlib.sha256(args.labels.read_bytes()).hexdigest()
     player = player_of(rubric, _mode(args))
@@ -189,7 +189,7 @@ def _check_calibrate(args: argparse.Namespace) -> None:
 
 
 def _by_cassette(
-    args: argparse.Namespace, player: Player, place: Place, rubric: Rubric, judged: Callable[[], Calibrated]
+    args: argparse.Namespace, player: Player, place: Place, rubric: Settings, judged: Callable[[], Calibrated]
 ) -> Calibrated:
     """Return what `judged` comes to with its calls recorded or replayed, and these calls."""
     given = args.record or args.replay

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from pytest_recall.cases.case import Case
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Criterion, JudgeKind, Strictness
 from pytest_recall.files.errors import ArgumentError, RecallError, nearest
 from pytest_recall.judges import fence, judge_call, memory_judge, paper, preflight
@@ -251,7 +251,7 @@ GIVEN = frozenset({"known", "reads"})
 """Arguments that come from the rubric, and from no case."""
 
 
-def prepared(kind: str, settings: Rubric) -> preflight.Inquire:
+def prepared(kind: str, settings: Settings) -> preflight.Inquire:
     """Return what makes the question of a kind of judge, with what the rubric gives it."""
     given = {"known": settings.criteria, "reads": settings.judge_reads}
     takes = inspect.signature(INQUIRIES[kind]).parameters
@@ -267,12 +267,12 @@ def signature(kind: str) -> inspect.Signature:
 class ModelJudge:
     """A judge `(answer, case, **arguments)` over a panel of models."""
 
-    def __init__(self, kind: JudgeKind, panel: Panel, settings: Rubric, strictness: Strictness) -> None:
+    def __init__(self, kind: JudgeKind, panel: Panel, settings: Settings, strictness: Strictness) -> None:
         self.kind = kind
         self._panel = panel
         self._settings = settings
         self._strictness = strictness
-        self._flown: dict[str, Preflight] | None = None
+        self._preflights: dict[str, Preflight] | None = None
         self._problem = ""
         self._lock = Lock()  # Cases that run at once share their judges.
         self._inquire = prepared(kind, settings)
@@ -283,17 +283,17 @@ class ModelJudge:
         inquiry: Inquiry = self._inquire(answer, case, **arguments)
         verdict = self._panel.decide(inquiry, case.id, self.kind)
         with self._lock:
-            if self._flown and verdict.judgement is not None:
+            if self._preflights and verdict.judgement is not None:
                 # It is written down once, with the first verdict that there is.
-                verdict = replace(verdict, judgement=verdict.judgement._replace(preflights=self._flown))
-                self._flown = {}
+                verdict = replace(verdict, judgement=verdict.judgement._replace(preflights=self._preflights))
+                self._preflights = {}
         return verdict
 
     def ready(self) -> None:
         """Put the known answers to each model, once. Raises RecallError if one of them must not judge."""
         with self._lock:
-            if self._flown is None:
-                self._flown = {} if self._strictness == "off" else self._fly()
+            if self._preflights is None:
+                self._preflights = {} if self._strictness == "off" else self._fly()
         if self._problem:
             raise RecallError(self._problem)
 
@@ -304,12 +304,12 @@ class ModelJudge:
         compares = threshold is not None and "threshold" in inspect.signature(INQUIRIES[self.kind]).parameters
         inquire = partial(self._inquire, threshold=threshold) if compares else self._inquire
         known = preflight.known_answers(self.kind, settings.preflight_cases)
-        flown: dict[str, Preflight] = {}
+        results: dict[str, Preflight] = {}
         for model in (*panel.judges, *([] if panel.appellate is None else [panel.appellate])):
-            flown[model.name], problem, _ = preflight.fly(
+            results[model.name], problem, _ = preflight.run_preflight(
                 model, inquire, known, attempts=panel.attempts, allowed=settings.preflight_allowed
             )
             if problem and self._strictness == "stop":
                 self._problem = problem
                 break
-        return flown
+        return results

@@ -15,7 +15,7 @@ from pytest_recall.trials.trial import Answer, Preflight, Vote
 Inquire = Callable[..., Inquiry]
 
 
-class Flown(NamedTuple):
+class PreflightResult(NamedTuple):
     """How one model did, and in one sentence what went wrong if that was too much; else that is empty.
 
     With `unheard` the model is not to blame, but what stands between it and here: a key, a server, a limit.
@@ -26,7 +26,9 @@ class Flown(NamedTuple):
     unheard: bool = False
 
 
-def fly(model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attempts: int, allowed: int) -> Flown:
+def run_preflight(
+    model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attempts: int, allowed: int
+) -> PreflightResult:
     """Put the `known` answers to `model`, up to the one by which more than `allowed` are wrong.
 
     An answer that it does not judge, for whatever reason, is one that it judges wrong.
@@ -57,20 +59,20 @@ def fly(model: Model, inquire: Inquire, known: Sequence[KnownVerdict], *, attemp
         if wrong > allowed and trouble is not None:
             told = one_line(str(trouble).removeprefix(f"{model.name}: "), 300)
             counted = f"{unasked} of {asked} known answers of the judge `{one.judge}`"
-            return Flown(
+            return PreflightResult(
                 Preflight(asked, wrong, allowed), f"{model.name} could not be asked about {counted}: {told}", True
             )
         if wrong > allowed:
             said = (
                 f"should {'pass' if one.passes else 'fail'}: {vote.reason}" if vote.passed is not None else vote.error
             )
-            return Flown(
+            return PreflightResult(
                 Preflight(asked, wrong, allowed),
                 f"{model.name} misjudged {wrong} of {asked} known answers of the judge `{one.judge}`, and {allowed} may"
                 f" be (“{one_line(one.answer, 60)}” {one_line(said, 160)}); choose another `judge`, or say `preflight:"
                 " warn` in rubric.yaml",
             )
-    return Flown(Preflight(len(known), wrong, allowed))
+    return PreflightResult(Preflight(len(known), wrong, allowed))
 
 
 def known_answers(kind: JudgeKind, own: Sequence[KnownVerdict]) -> tuple[KnownVerdict, ...]:

@@ -12,13 +12,13 @@ from pytest_recall.trials.execution import JudgeFunction, check_arguments, check
 from pytest_recall.trials.trial import Answer, Verdict
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
 
 
 AnyJudge = Callable[..., Verdict]
 
 
-def rehearsal(name: str, rubric: Rubric) -> AnyJudge:
+def rehearsal(name: str, rubric: Settings) -> AnyJudge:
     """Return the built-in judge `name` as it is called; one that asks a model only prepares the question.
 
     What it says of an answer is of no use. It raises ArgumentError for what `case` and its arguments leave it

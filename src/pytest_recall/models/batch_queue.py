@@ -21,13 +21,13 @@ from pytest_recall.models.batch_apis import BatchError, Batches, open_door
 from pytest_recall.models.batch_file import BatchLog, BatchPlace
 from pytest_recall.models.rate import Retry, wait
 from pytest_recall.models.settings import Batching
+from pytest_recall.replay.call_recorder import HeldError, PendingBatchCall
 from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.replay.matching import Rules, key_of
-from pytest_recall.replay.tap import Held, HeldError
 from pytest_recall.replay.tape import APART, reason
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.tap import Tap
+    from pytest_recall.replay.call_recorder import CallRecorder
 
 
 CALLED_OFF = "not waited for, since the run is over, or was for its case"
@@ -117,8 +117,13 @@ class BatchSender:
     # From those who ask
 
     def hold(
-        self, request: Request, case: object, tape: object, tap: Tap, refuse: Callable[[str, bool], BaseException]
-    ) -> Held | None:
+        self,
+        request: Request,
+        case: object,
+        tape: object,
+        recorder: CallRecorder,
+        refuse: Callable[[str, bool], BaseException],
+    ) -> PendingBatchCall | None:
         """Let a call of this case wait for a batch; None if it is to be made directly, which is counted."""
         why = reason()
         if case is None:
@@ -138,8 +143,8 @@ class BatchSender:
             call.place = self._log.claim(call.key, datetime.now(UTC), KEPT_DAYS)
         call.adopted = call.place is not None
         self._begin(call)
-        tap.batched = True
-        return Held(request, call.future, tap, refuse, partial(self._reached, call))
+        recorder.batched = True
+        return PendingBatchCall(request, call.future, recorder, refuse, partial(self._reached, call))
 
     def direct(self, reason: str) -> None:
         """Count a call that is made directly."""

@@ -73,17 +73,17 @@ def through(player: Player) -> Callable[[Request, Callable[[], Response]], Respo
             failure = step.served.failure
             raise ModelError(failure.message if failure else "it came to no end when it was recorded")
         step.begin()
-        if step.tap is None:
+        if step.recorder is None:
             return call()
         try:
             response = call()
         except BaseException as error:
-            step.tap.failed(type(error).__name__, str(error))
+            step.recorder.failed(type(error).__name__, str(error))
             raise
-        step.tap.started(response.status, response.reason, response.headers)
+        step.recorder.started(response.status, response.reason, response.headers)
         for chunk in response.chunks:
-            step.tap.chunk(chunk)
-        step.tap.ended()
+            step.recorder.chunk(chunk)
+        step.recorder.ended()
         return response
 
     return channel

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.plugin import switch
-from pytest_recall.plugin.stash import AHEAD, CALLED, CASE_ID, DECK, RUN, SUBTESTS, TAPE
+from pytest_recall.plugin.stash import AHEAD, CALLED, CASE_ID, CASSETTES, RUN, SUBTESTS, TAPE
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -201,25 +201,25 @@ class Hooks:
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
         """Open a cassette for a fixture that several tests share."""
-        deck = self.config.stash.get(DECK, None)
-        if deck is None or fixturedef.scope == "function":
+        manager = self.config.stash.get(CASSETTES, None)
+        if manager is None or fixturedef.scope == "function":
             return (yield)
-        with deck.player.outside(), nullcontext() if deck.mode == "off" else deck.fixture(fixturedef, request):
+        with manager.player.outside(), nullcontext() if manager.mode == "off" else manager.fixture(fixturedef, request):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Open the cassette of a case, for each attempt at it."""
-        deck = self.config.stash.get(DECK, None)
-        if deck is None or CASE_ID not in item.stash:
+        manager = self.config.stash.get(CASSETTES, None)
+        if manager is None or CASE_ID not in item.stash:
             return (yield)
         ahead = item.stash.get(AHEAD, None)
         if ahead is None:
-            deck.open(item)
-        if deck.mode == "off" or (ahead is not None and ahead.job is not None):
+            manager.open(item)
+        if manager.mode == "off" or (ahead is not None and ahead.job is not None):
             # An agent that was asked already may have missed something since: that is for the call to say.
             return (yield)
-        with deck.answerable(item, "setup"):
+        with manager.answerable(item, "setup"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -233,10 +233,10 @@ class Hooks:
             item.stash[CALLED] = False
 
     def _called(self, item: pytest.Item) -> Generator[None, object, object]:
-        deck = self.config.stash.get(DECK, None)
-        if deck is None or deck.mode == "off" or TAPE not in item.stash:
+        manager = self.config.stash.get(CASSETTES, None)
+        if manager is None or manager.mode == "off" or TAPE not in item.stash:
             return (yield)
-        with deck.answerable(item, "call"):
+        with manager.answerable(item, "call"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -244,12 +244,12 @@ class Hooks:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
         if TAPE not in item.stash:
             return (yield)
-        deck = self.config.stash[DECK]
-        with deck.answerable(item, "teardown"):
+        manager = self.config.stash[CASSETTES]
+        with manager.answerable(item, "teardown"):
             try:
                 return (yield)
             finally:
-                deck.shut(item)
+                manager.shut(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -362,8 +362,8 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_unconfigure(self) -> Generator[None, object, object]:
         """Leave the HTTP clients as they were, and have pytest look once for what was not closed."""
-        if DECK in self.config.stash:
-            self.config.stash[DECK].close()
+        if CASSETTES in self.config.stash:
+            self.config.stash[CASSETTES].close()
         if self.run is None:
             return (yield)
         from pytest_recall.plugin import garbage

@@ -22,7 +22,7 @@ from pytest_recall.plugin.pytest_internals import (
     set_closure,
     setup_state,
 )
-from pytest_recall.replay.player import LANE
+from pytest_recall.replay.player import CURRENT_CASE
 
 # What these give or change is the process's own, and of no use to a case that is not alone in it.
 GLOBAL = frozenset(
@@ -82,7 +82,7 @@ class _Own(dict[str, Sequence[Any]]):
         self.is_early = True
 
     def get(self, name: str, default: Any = None) -> Any:
-        if LANE.get() is not None and not self.is_early:
+        if CURRENT_CASE.get() is not None and not self.is_early:
             raise RecallError(
                 f"asked for the fixture `{name}` while it ran, which has to be set up before with --recall-concurrency;"
                 " name it as an argument of the fixture that uses it"

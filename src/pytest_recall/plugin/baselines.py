@@ -10,12 +10,12 @@ import pytest
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import DECK, MISSED, MODELS, OUTCOME
+from pytest_recall.plugin.stash import CASSETTES, MISSED, MODELS, OUTCOME
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.plugin.session import Run
     from pytest_recall.trials.baseline_agents import PlainModel
 
@@ -24,7 +24,7 @@ LETTERS = {Outcome.PASSED: "b", Outcome.FAILED: "B", Outcome.ERROR: "e", Outcome
 """What pytest prints in a row for each outcome of a baseline."""
 
 
-def checked_names(config: pytest.Config, rubric: Rubric, where: str) -> tuple[str, ...]:
+def checked_names(config: pytest.Config, rubric: Settings, where: str) -> tuple[str, ...]:
     """Return the baselines of this session by name: those of the command line, else those of the rubric at `where`.
 
     Raises RecallError for what can be no list of them, before anything is collected.
@@ -95,7 +95,7 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
         model = run_models.model_of(
             selector,
             "agent",
-            player=config.stash[DECK].player,
+            player=config.stash[CASSETTES].player,
             root=run.plan.place.root,
             say=run.log.note,
             ready=not config.option.collectonly,

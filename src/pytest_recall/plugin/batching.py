@@ -10,7 +10,7 @@ from pytest_recall.models import batch as render
 from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import BATCHED, DECK
+from pytest_recall.plugin.stash import BATCHED, CASSETTES
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.watch import Watch
 
@@ -32,8 +32,8 @@ def watch(run: Run, mode: Mode, name: str) -> Watch:
 def finish(run: Run) -> None:
     """End the batches of this process; on the controller, say what went which way and what is left."""
     config = run.config
-    deck = config.stash.get(DECK, None)
-    batches = deck.player.batches if deck is not None else None
+    manager = config.stash.get(CASSETTES, None)
+    batches = manager.player.batches if manager is not None else None
     if batches is None or run.recording is None:
         return
     batches.close()

@@ -14,7 +14,7 @@ from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories, portion
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, DECK, RESULT, RUN, TAPE
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, RESULT, RUN, TAPE
 from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Result, run_case
@@ -48,7 +48,7 @@ class CaseItem(pytest.Function):
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
         plan = self.config.stash[RUN].plan
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
-        if confirm is not None and not self.config.stash[DECK].asks_again(case.id, case.scenario):
+        if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
         self.rule = rule_of(case, confirm)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
@@ -112,7 +112,7 @@ class CaseItem(pytest.Function):
             wait=run.loop.wait,
             clock=time.perf_counter,
             ends=(pytest.exit.Exception, MissError),
-            asking=self.config.stash[DECK].player.asking,
+            asking=self.config.stash[CASSETTES].player.asking,
         )
         file = run.plan.files[self.path]
         if not self.arm and file.reason == PROFILE:

@@ -31,7 +31,7 @@ from pytest_recall.trials.conditions import Prompts, kept_answer, prompts
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
 
 
@@ -53,7 +53,7 @@ def _missed(message: str) -> Missed:
 Missed.__module__ = "builtins"  # pytest's summary names it by its last name then
 
 
-class Deck:
+class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
     `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
@@ -63,7 +63,7 @@ class Deck:
     def __init__(
         self,
         place: Place,
-        rubric: Rubric,
+        rubric: Settings,
         mode: Mode,
         folder: Path,
         *,

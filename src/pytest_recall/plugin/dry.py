@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.plugin.stash import DECK, OUTCOME, RUN, TAPE
+from pytest_recall.plugin.stash import CASSETTES, OUTCOME, RUN, TAPE
 from pytest_recall.trials.execution import Result, ask
 from pytest_recall.trials.trial import Outcome
 
@@ -26,12 +26,12 @@ _SHOWN[NOT_RECORDED] = ("not recorded", "n", "NOT RECORDED")
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say on the report what the case has asked; what is no mistake is no failure here."""
-    deck = item.config.stash[DECK]
+    manager = item.config.stash[CASSETTES]
     tape = item.stash.get(TAPE, None)
     state = SAME
     if tape is not None and tape.differs:
         state = NOT_RECORDED if tape.cassette is None else CHANGED
-    elif call.excinfo is not None and str(call.excinfo.value) in deck.differing:
+    elif call.excinfo is not None and str(call.excinfo.value) in manager.differing:
         state = CHANGED  # A fixture that it shares with others asks something else.
     elif not item.stash[OUTCOME].is_verdict:
         state = UNKNOWN
@@ -59,7 +59,7 @@ class DryRun:
     def asked(self, item: Any, agent: Any) -> Result:
         """Ask the agent as a run would, and no judge; that it has passed says nothing. Raises CaseError."""
         config, case = item.config, item.case
-        with config.stash[DECK].player.asking("agent"):
+        with config.stash[CASSETTES].player.asking("agent"):
             answer = ask(case, agent, config.stash[RUN].loop.wait, (pytest.exit.Exception, MissError))
         return Result(Outcome.PASSED, answer)
 

@@ -16,7 +16,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import judging
-from pytest_recall.plugin.stash import DECK
+from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.call import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
@@ -29,7 +29,7 @@ from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
 
 if TYPE_CHECKING:
-    from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
     from pytest_recall.results.standing import Standing
 
@@ -62,8 +62,8 @@ class Ending:
         if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
             run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
-        run.log.problems += dict.fromkeys(self._deck_problems())
-        run.money.calls += self._deck_calls()
+        run.log.problems += dict.fromkeys(self._manager_problems())
+        run.money.calls += self._manager_calls()
         if run.dry is not None and not run.log.refused and not run.config.option.collectonly:
             try:
                 run.dry.write(run.plan)
@@ -125,10 +125,10 @@ class Ending:
             return
         found = {
             **run.findings(),
-            "problems": self._deck_problems(),
+            "problems": self._manager_problems(),
             "notes": run.log.notes,
             "halted": run.log.halted,
-            "calls": [call.to_json() for call in self._deck_calls()],
+            "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "judged": sorted(run.judged),
         }
@@ -136,8 +136,8 @@ class Ending:
 
     def _tell_of_the_budget(self, session: pytest.Session) -> None:
         """Say what is left of the budget; a run that was cut short by it is no success."""
-        deck: Deck | None = self._run.config.stash.get(DECK, None)
-        meter = deck.player.meter if deck is not None else None
+        manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
+        meter = manager.player.meter if manager is not None else None
         if meter is None:
             return
         why = meter.closed()
@@ -162,13 +162,13 @@ class Ending:
             first = "" if stopped else "once that is put right, "
             run.log.note(f"to go on: {first}the same command with --recall-resume asks what has no verdict yet")
 
-    def _deck_problems(self) -> list[str]:
-        deck = self._run.config.stash.get(DECK, None)
-        return [] if deck is None else [*deck.problems, *deck.player.strays]
+    def _manager_problems(self) -> list[str]:
+        manager = self._run.config.stash.get(CASSETTES, None)
+        return [] if manager is None else [*manager.problems, *manager.player.strays]
 
-    def _deck_calls(self) -> list[Call]:
-        deck = self._run.config.stash.get(DECK, None)
-        return [] if deck is None else deck.calls
+    def _manager_calls(self) -> list[Call]:
+        manager = self._run.config.stash.get(CASSETTES, None)
+        return [] if manager is None else manager.calls
 
     def _nothing_due(self) -> bool:
         plan = self._run.plan
@@ -178,8 +178,8 @@ class Ending:
     def _why(self, session: pytest.Session) -> str:
         """Return why chosen cases were not run, as far as that is known here."""
         run = self._run
-        deck = run.config.stash.get(DECK, None)
-        meter = deck.player.meter if deck is not None else None
+        manager = run.config.stash.get(CASSETTES, None)
+        meter = manager.player.meter if manager is not None else None
         if self._outage and not run.log.halted:
             return self._outage
         if run.log.halted or (run.money.unpaid and meter is not None):

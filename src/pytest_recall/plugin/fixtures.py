@@ -76,15 +76,15 @@ def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractConte
     rubric.yaml says which are recorded and replayed.
     """
     from pytest_recall.files.errors import nearest
-    from pytest_recall.plugin.stash import DECK
+    from pytest_recall.plugin.stash import CASSETTES
     from pytest_recall.replay.call import KINDS
 
-    deck = request.config.stash.get(DECK, None)
+    manager = request.config.stash.get(CASSETTES, None)
 
     def marked(kind: str) -> AbstractContextManager[None]:
         if kind not in KINDS:
             raise ValueError(f"`{kind}` is not a kind of call{nearest(kind, KINDS)}")
-        return nullcontext() if deck is None else deck.player.asking(kind)
+        return nullcontext() if manager is None else manager.player.asking(kind)
 
     return marked
 

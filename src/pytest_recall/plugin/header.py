@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.plugin import baselines, recording
-from pytest_recall.plugin.stash import DECK
+from pytest_recall.plugin.stash import CASSETTES
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -23,7 +23,7 @@ def lines(run: Run) -> Iterator[str | None]:
     if run.dry:
         yield "recall: dry run: nothing is sent, judged or written"
     yield _warm_up_line(run)
-    yield recording.live_line(run.config.stash[DECK])
+    yield recording.live_line(run.config.stash[CASSETTES])
     if run.runs and plan.rest is None:
         from pytest_recall.plugin import portion
 

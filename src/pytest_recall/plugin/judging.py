@@ -11,7 +11,7 @@ from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
 from pytest_recall.judges.calibration import standard_of
 from pytest_recall.plugin.session import run_of
-from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, DECK, PANEL
+from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, CASSETTES, PANEL
 from pytest_recall.replay import tape
 from pytest_recall.trials.execution import Result
 
@@ -45,8 +45,8 @@ def judge_of(config: pytest.Config, kind: JudgeKind) -> ModelJudge:
 
 def is_asked_today(config: pytest.Config) -> bool:
     """Whether judging models are asked about every answer of this run, and not some or all out of cassettes."""
-    deck = config.stash[DECK]
-    return deck.mode in ("off", "record") or deck.player.ways["judge"] == "live"
+    manager = config.stash[CASSETTES]
+    return manager.mode in ("off", "record") or manager.player.ways["judge"] == "live"
 
 
 def panel_of(config: pytest.Config) -> Panel:
@@ -62,7 +62,7 @@ def _panel(config: pytest.Config) -> Panel:
     from pytest_recall.models.resolve import model_of
 
     run = run_of(config)
-    plan, option, player = run.plan, config.option, config.stash[DECK].player
+    plan, option, player = run.plan, config.option, config.stash[CASSETTES].player
     return panel_of(
         plan.rubric,
         tuple(option.recall_judge or ()),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.files.disk import write_text
-from pytest_recall.plugin.cassettes import Deck
+from pytest_recall.plugin.cassettes import CassetteManager
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED, UNPAID
 from pytest_recall.runs.outage import Streak
 from pytest_recall.trials.trial import Outcome
@@ -82,18 +82,18 @@ class Breaker:
                 self._file.unlink(missing_ok=True)
 
 
-class Purse:
+class BudgetGate:
     """Skips cases once the money is spent: they are not run, and nothing is known of them."""
 
-    def __init__(self, deck: Deck) -> None:
-        self._deck = deck
+    def __init__(self, manager: CassetteManager) -> None:
+        self._manager = manager
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip the case, before its fixtures can cost anything; one that was begun goes on to its next call."""
         if CASE_ID not in item.stash or AHEAD in item.stash:
             return
-        item.stash[UNPAID] = why = self._deck.spent_out
+        item.stash[UNPAID] = why = self._manager.spent_out
         if why:
             item.stash[OUTCOME] = Outcome.SKIPPED
             pytest.skip(f"not run: {why}")

@@ -12,12 +12,12 @@ import pytest
 from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.pytest_internals import definitions
-from pytest_recall.plugin.stash import DECK, MODELS_OF_FILES, RUN
+from pytest_recall.plugin.stash import CASSETTES, MODELS_OF_FILES, RUN
 from pytest_recall.trials.execution import Result
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.horizon.items import PointsJudge, ProfileCases
     from pytest_recall.memory.client import Client
@@ -69,8 +69,8 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
     from pytest_recall.memory.session import Memory
     from pytest_recall.trials.concurrency import Loop
 
-    run, deck = config.stash.get(RUN, None), config.stash.get(DECK, None)
-    rubric, mode = _rubric(config), "off" if deck is None else deck.mode
+    run, manager = config.stash.get(RUN, None), config.stash.get(CASSETTES, None)
+    rubric, mode = _rubric(config), "off" if manager is None else manager.mode
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
         try:
@@ -101,12 +101,12 @@ def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import WORKER
 
-    run, deck = config.stash.get(RUN, None), config.stash.get(DECK, None)
+    run, manager = config.stash.get(RUN, None), config.stash.get(CASSETTES, None)
     channel = None
-    if deck is not None:
+    if manager is not None:
         from pytest_recall.models.resolve import through
 
-        channel = through(deck.player)
+        channel = through(manager.player)
     selector = selector or config.option.recall_memory or _rubric(config).memory or DEFAULT
     root = root or (config.rootpath if run is None else run.plan.place.root)
     client = resolve(selector, root=root, channel=channel, worker=_worker(config))
@@ -118,15 +118,15 @@ def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
     return client
 
 
-def _rubric(config: pytest.Config) -> Rubric:
+def _rubric(config: pytest.Config) -> Settings:
     run: Run | None = config.stash.get(RUN, None)
     if run is not None:
         return run.plan.rubric
-    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.cases.settings_file import read_settings
 
     try:
         place = options.place_of(config)
-        return read_rubric(place.rubric, place.name(place.rubric))
+        return read_settings(place.rubric, place.name(place.rubric))
     except RecallError as error:
         pytest.fail(f"memory: {error}", pytrace=False)
 
@@ -312,7 +312,7 @@ def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kin
         model = model_of(
             selector,
             kind,
-            player=config.stash[DECK].player,
+            player=config.stash[CASSETTES].player,
             root=source.root,
             say=config.stash[RUN].log.note,
             ready=not config.option.collectonly,

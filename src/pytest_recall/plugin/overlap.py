@@ -27,9 +27,9 @@ from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_bac
 from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.pytest_internals import is_known, renew_request, steady_environment
-from pytest_recall.plugin.stash import AHEAD, DECK, TAPE
+from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
 from pytest_recall.plugin.trials import trial_of
-from pytest_recall.replay.player import CARRIED, LANE, CaseContext
+from pytest_recall.replay.player import CARRIED, CURRENT_CASE, CaseContext
 from pytest_recall.runs.outage import outage_of
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.execution import Result
@@ -58,7 +58,7 @@ class Ahead:
     def enter(self) -> Context:
         """Return the context of the case: what holds here, which is set up for all, and what is its own."""
         self.context = copy_context()
-        self.context.run(LANE.set, self.lane)
+        self.context.run(CURRENT_CASE.set, self.lane)
         self.context.run(SINK.set, self.sink)
         return self.context
 
@@ -106,7 +106,7 @@ class Overlap:
         self._session = session
         self._run = run
         self._breaker = run.breaker
-        self._deck = config.stash[DECK]
+        self._manager = config.stash[CASSETTES]
         limit = options.concurrency(config)
         # With -x what is begun may be in vain, and costs.
         self._most = limit if config.option.maxfail or getattr(config.option, "stepwise", False) else AHEAD_OF * limit
@@ -133,7 +133,7 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        if self._deck.spent_out or (self._breaker is not None and self._breaker.closed(item.arm)):
+        if self._manager.spent_out or (self._breaker is not None and self._breaker.closed(item.arm)):
             return
         for upcoming in self._upcoming(item, nextitem):
             if not isinstance(upcoming, CaseItem) or upcoming.parent is not item.parent or self._need(upcoming):
@@ -171,8 +171,8 @@ class Overlap:
 
     def _begin(self, item: CaseItem) -> bool:
         """Set up the fixtures of a case and start its trial; return whether the next one may be begun as well."""
-        ahead = item.stash[AHEAD] = Ahead(self._deck.player.lane())
-        self._deck.open(item, ahead.lane)
+        ahead = item.stash[AHEAD] = Ahead(self._manager.player.lane())
+        self._manager.open(item, ahead.lane)
         try:
             with self._captured(item, ahead):
                 ahead.entry = set_up(item, lambda: ahead.context)
@@ -308,7 +308,7 @@ class Overlap:
         """Take down the fixtures of a case that pytest was not handed."""
         if ahead.entry is not None:
             for error in tear_down(ahead.entry):
-                self._deck.problems.append(f"{item.nodeid}: was not run, and its teardown failed: {error!r}")
+                self._manager.problems.append(f"{item.nodeid}: was not run, and its teardown failed: {error!r}")
 
     def _stop(self, begun: list[Ahead]) -> None:
         """Let trials that run come to an end, which those of coroutines do at once."""
@@ -324,7 +324,7 @@ class Overlap:
         ahead = item.stash[AHEAD]
         del item.stash[AHEAD]
         self._begun.pop(item, None)
-        self._deck.player.leave(ahead.lane)
+        self._manager.player.leave(ahead.lane)
         ahead.lane.over = ahead.job is not None and not ahead.job.is_done
         item.stash[TAPE].close()
 

@@ -14,7 +14,7 @@ from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.session import Run
@@ -107,7 +107,7 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     return Resumed(folder, record)
 
 
-def settled(config: pytest.Config, plan: Plan, rubric: Rubric, kept: Resumed | None) -> tuple[str, ...]:
+def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed | None) -> tuple[str, ...]:
     """Return what decides the verdicts of a plan. Raises RecallError where a run that is resumed had something else."""
     from pytest_recall.runs.resume import changes
     from pytest_recall.trials.record import setting_lines

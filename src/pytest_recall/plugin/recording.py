@@ -20,7 +20,7 @@ from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.call import KINDS, Kind
 
 if TYPE_CHECKING:
-    from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.options import OptionGroup
     from pytest_recall.replay.call import Kind, Way
     from pytest_recall.replay.player import Player
@@ -186,11 +186,11 @@ def _check_folder(folder: Path, option: str, given: str) -> None:
         )
 
 
-def live_line(deck: Deck) -> str:
+def live_line(manager: CassetteManager) -> str:
     """Return what a run that records or replays makes over the network all the same; empty if it makes nothing."""
-    if not deck.live:
+    if not manager.live:
         return ""
-    return f"recall: live, over the network, and not recorded: calls of the kind {' and '.join(deck.live)}"
+    return f"recall: live, over the network, and not recorded: calls of the kind {' and '.join(manager.live)}"
 
 
 def check_writable(folder: Path, name: str) -> None:
@@ -215,7 +215,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     if known.help or known.version or (known.recall_replay is None and not known.recall_dry_run):
         yield
         return
-    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin.options import place_of, usage_errors
 
     # MERGED
@@ -226,7 +226,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
 
     with usage_errors():
         place = place_of(_seen(config))
-        rubric = read_rubric(place.rubric, place.name(place.rubric))
+        rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
     ways: dict[Kind, Way] = {**rubric.cassette_kinds}
     ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))

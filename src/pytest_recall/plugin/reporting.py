@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING
 import pytest
 
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import DECK
+from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.results.regressions import cause
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -95,8 +95,8 @@ class Ticker:
     def _write(self) -> None:
         from pytest_recall.runs.progress import line, progress
 
-        deck = self._config.stash.get(DECK, None)
-        waiting = deck.player.batches.waiting() if deck and deck.player.batches else (0, 0)
+        manager = self._config.stash.get(CASSETTES, None)
+        waiting = manager.player.batches.waiting() if manager and manager.player.batches else (0, 0)
         told = line(progress(self._trials, self._expected, monotonic() - self._began), *waiting)
         column = self._column
         self._put(f"{told}\n" if column in (0, self._owed) else f"\n{told}\n")

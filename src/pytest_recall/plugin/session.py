@@ -429,7 +429,9 @@ class Run:
             attempt=self._attempts[key],
             pr=self.plan.context.pr,
             model=self.plan.context.model if under_test else None,
-            evidence=under_test and not trial.unproven and (trial.source != "replayed" or self._trusts_replays),
+            counts_for_schedule=under_test
+            and not trial.unproven
+            and (trial.source != "replayed" or self._trusts_replays),
         )
         trial = in_run(trial, facts)
         self.trials.append(trial)

@@ -15,10 +15,10 @@ from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, recording
-from pytest_recall.plugin.stash import DECK, RUN, WATCH
+from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
-    from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Ends, Run
     from pytest_recall.runs.plan import Plan
 
@@ -64,7 +64,7 @@ def wake(
     config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
-    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.context import resolve
@@ -76,7 +76,7 @@ def wake(
     with usage_errors():
         _check_selectors(config)
         place = place_of(config)
-        rubric = read_rubric(place.rubric, place.name(place.rubric))
+        rubric = read_settings(place.rubric, place.name(place.rubric))
         names: tuple[str, ...] = ()
         if rubric.baselines or config.option.recall_baselines is not None:
             from pytest_recall.plugin import baselines
@@ -113,14 +113,14 @@ def wake(
         with usage_errors():
             run.resume(kept.folder, kept.record)
     run.begin_recording(taken)
-    config.stash[DECK] = make_deck(run, taken)
+    config.stash[CASSETTES] = make_manager(run, taken)
     return run
 
 
-def make_deck(run: Run, asked: Recording) -> Deck:
+def make_manager(run: Run, asked: Recording) -> CassetteManager:
     """Return the cassettes of this session."""
     from pytest_recall.plugin import recording
-    from pytest_recall.plugin.cassettes import Deck
+    from pytest_recall.plugin.cassettes import CassetteManager
 
     watch = run.config.stash.get(WATCH, None)
     if watch is not None:
@@ -136,7 +136,7 @@ def make_deck(run: Run, asked: Recording) -> Deck:
 
         watch = batching.watch(run, asked.mode, asked.run)
     max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
-    deck = Deck(
+    manager = CassetteManager(
         plan.place,
         plan.rubric,
         asked.mode,
@@ -150,13 +150,13 @@ def make_deck(run: Run, asked: Recording) -> Deck:
         live=asked.live,
     )
     if asked.dry:
-        deck.let_nothing_out()
+        manager.let_nothing_out()
     if asked.budget is not None:
-        from pytest_recall.plugin.limits import Purse
+        from pytest_recall.plugin.limits import BudgetGate
 
-        deck.limit(asked.budget, asked.ledger)
-        run.config.pluginmanager.register(Purse(deck), "recall-purse")
-    return deck
+        manager.limit(asked.budget, asked.ledger)
+        run.config.pluginmanager.register(BudgetGate(manager), "recall-budget")
+    return manager
 
 
 def make_run(config: pytest.Config, plan: Plan) -> Run:

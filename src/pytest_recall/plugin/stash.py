@@ -42,7 +42,7 @@ UNPROVEN: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why its last fail counts for nothing, empty if it counts."""
 WATCH: pytest.StashKey[Watch] = pytest.StashKey()
 """On the config: what stands before the clients of a replay, from before the conftest files on."""
-DECK: pytest.StashKey[Any] = pytest.StashKey()
+CASSETTES: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""

@@ -18,7 +18,7 @@ from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     AHEAD,
     CASE_ID,
-    DECK,
+    CASSETTES,
     MISSED,
     OUTCOME,
     OUTCOMES,
@@ -133,7 +133,7 @@ def _count(item: pytest.Item, outage: Outage | None) -> None:
 def _unpaid(item: pytest.Item) -> str:
     """Return why there was no money for so much as the first call of a case that had begun; empty if there was."""
     tape = item.stash.get(TAPE, None)
-    item.stash[UNPAID] = "" if tape is None or tape.made else item.config.stash[DECK].spent_out
+    item.stash[UNPAID] = "" if tape is None or tape.made else item.config.stash[CASSETTES].spent_out
     if item.stash[UNPAID] and tape is not None:
         tape.misses.clear()
     return item.stash[UNPAID]
@@ -264,15 +264,15 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     if not tape.made and tape.misses:
         sources = {"replayed"}  # Nothing was sent, and no one has answered live.
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
-    deck = item.config.stash[DECK]
-    read = deck.exchanges_of(tape)
-    calls = deck.calls_of(read)
+    manager = item.config.stash[CASSETTES]
+    read = manager.exchanges_of(tape)
+    calls = manager.calls_of(read)
     if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
         return CallSummary(source, calls)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
     words = () if asked is None else words_of([asked.input, asked.turns and [turn.user for turn in asked.turns]])
     taped = None if tape.cassette is None or source == "live" else taped_of(tape.cassette.header)
-    prompts = deck.prompts_of(read, words)
+    prompts = manager.prompts_of(read, words)
     rubric = item.config.stash[RUN].plan.rubric
     under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
     return CallSummary(source, calls, str(under))
@@ -325,7 +325,7 @@ def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
     try:
         while _once(item, nextitem, outcomes, fails) is None:
             renew_request(item)
-        item.config.stash[DECK].forget(item, len(outcomes))
+        item.config.stash[CASSETTES].forget(item, len(outcomes))
     finally:
         del item.stash[OUTCOMES]
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

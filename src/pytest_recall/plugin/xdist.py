@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.plugin import start
 from pytest_recall.plugin.options import has_state, today, usage_errors
 from pytest_recall.plugin.recording import Recording
-from pytest_recall.plugin.stash import BATCHED, DECK, FOREIGN, RUN
+from pytest_recall.plugin.stash import BATCHED, CASSETTES, FOREIGN, RUN
 from pytest_recall.replay.call import Call
 from pytest_recall.trials.trial import Row
 
@@ -73,7 +73,7 @@ def follow(config: pytest.Config) -> None:
     given = config.workerinput.get("recall")  # type: ignore[attr-defined]
     if given is None:
         return
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.runs.context import Context, Filters
     from pytest_recall.runs.near import Near
@@ -86,7 +86,7 @@ def follow(config: pytest.Config) -> None:
     plan = Plan(
         place=Place(Path(sent["root"]), Path(sent["eval_dir"])),
         context=Context(**{**sent["context"], "date": date.fromisoformat(sent["context"]["date"])}),
-        rubric=Rubric.model_validate(sent["rubric"]),
+        rubric=Settings.model_validate(sent["rubric"]),
         wanted=Filters(
             scenarios=tuple(sent["wanted"]["scenarios"]),
             dimensions=tuple(sent["wanted"]["dimensions"]),
@@ -104,7 +104,7 @@ def follow(config: pytest.Config) -> None:
     run = start.make_run(config, plan.dealt())
     asked = Recording(*sent["recording"])
     run.begin_recording(asked)
-    config.stash[DECK] = start.make_deck(run, asked)
+    config.stash[CASSETTES] = start.make_manager(run, asked)
 
 
 def debrief(node: Any, run: Run) -> None:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Way
+from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Exchange, Failure, Request
 from pytest_recall.replay.origin import LOOPBACK, origin, place_of
-from pytest_recall.replay.tap import CallStep, Tap
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.tap import Limits, Sender
+    from pytest_recall.replay.call_recorder import Limits, Sender
     from pytest_recall.replay.tape import Tape
 
 
@@ -41,8 +41,8 @@ class CaseContext:
             self.player.batches.call_off(self)
 
 
-LANE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
-"""The lane of the case that runs here, if others run beside it."""
+CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
+"""The context of the case that runs here, if others run beside it."""
 
 
 IMPORTED = "nothing is sent in a replay, not by a package as it is imported either"
@@ -112,11 +112,11 @@ class Player:
     @property
     def _lane(self) -> CaseContext | None:
         """The lane that this is in; one of another player, of a session around this one, is none."""
-        lane = LANE.get()
+        lane = CURRENT_CASE.get()
         return lane if lane is not None and lane.player is self else None
 
     def lane(self) -> CaseContext:
-        """Return a lane for a case that runs beside others: where `LANE` is set to it, its tapes alone are open."""
+        """Return the context of a case that runs beside others; only its tapes are open where `CURRENT_CASE` has it."""
         lane = CaseContext(self)
         with self._lock:
             self._lanes.append(lane)
@@ -133,11 +133,11 @@ class Player:
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Be in no lane: what is done in this block is done for all cases."""
-        token = LANE.set(None)
+        token = CURRENT_CASE.set(None)
         try:
             yield
         finally:
-            LANE.reset(token)
+            CURRENT_CASE.reset(token)
 
     @property
     def kind(self) -> str:
@@ -221,10 +221,10 @@ class Player:
         limiter = self.limits.of(request.url)
         if limiter is None:
             return step
-        tape = None if step.tap is None else self.tape
+        tape = None if step.recorder is None else self.tape
         step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._lane)))
-        if step.tap is not None:
-            step.tap.turn = step.turn
+        if step.recorder is not None:
+            step.recorder.turn = step.turn
         return step
 
     def _decide(self, request: Request) -> CallStep:
@@ -300,14 +300,14 @@ class Player:
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
-        tap = Tap(tape, request, kind, record, self.meter)
+        recorder = CallRecorder(tape, request, kind, record, self.meter)
         if self.batches is None:
-            return CallStep(tap=tap)
+            return CallStep(recorder=recorder)
 
         def refuse(message: str, noted: bool) -> BaseException:
             return self._refused(tape, message) if noted else self._error(message)
 
-        return CallStep(tap=tap, held=self.batches.hold(request, self._lane, tape, tap, refuse))
+        return CallStep(recorder=recorder, held=self.batches.hold(request, self._lane, tape, recorder, refuse))
 
     def _check(self, request: Request, tape: Tape | None, lane: CaseContext | None) -> None:
         """Raise for a call that must not begin: its case was called off, or there is no money for it."""
@@ -351,5 +351,5 @@ class Player:
 
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
-CARRIED: tuple[ContextVar[Any], ...] = (LANE, _KIND, LIVE)
+CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, _KIND, LIVE)
 """What a thread has to take along of where it was started."""

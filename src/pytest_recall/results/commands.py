@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import BENCHES, Place, find_place
@@ -80,7 +80,7 @@ def run_score(args: argparse.Namespace) -> int:
         return _observed(place, args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, folder)
     card = finish.with_gates(card, place, _gates(place, args, record, rubric), rubric)
     if args.json:
@@ -98,7 +98,7 @@ def run_score(args: argparse.Namespace) -> int:
     return int(bool(why))
 
 
-def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Rubric) -> tuple[Standing, ...]:
+def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Settings) -> tuple[Standing, ...]:
     """Return how the rubric's gates stand, over all case files and the state as they are now."""
     if not rubric.gates or not record.header.scheduled:
         return ()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import gates_in
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
@@ -290,7 +290,7 @@ PATIENCE = 20
 
 
 def gates_of(
-    record: Record, rubric: Rubric, cases: Mapping[str, tuple[str, str]], rows: Mapping[str, Row]
+    record: Record, rubric: Settings, cases: Mapping[str, tuple[str, str]], rows: Mapping[str, Row]
 ) -> tuple[Standing, ...]:
     """Return how the rubric's gates stand after a run over a schedule; none after one whose cases someone chose.
 
@@ -336,7 +336,7 @@ ALL = "all"
 
 
 def steps(
-    rubric: Rubric,
+    rubric: Settings,
     added: Iterable[Gate],
     records: Iterable[Record],
     cases: Mapping[str, tuple[str, str]],
@@ -358,7 +358,7 @@ def steps(
             case_id: (trial.scenario, trial.dimension)
             for case_id, trial in graded(record.trials).items()
             if trial.outcome.is_verdict
-            and trial.evidence
+            and trial.counts_for_schedule
             and not (case_id in before and before[case_id].quarantined is not None)
         }
         for found, standing in zip(seen, gates_of(record, asked_for, cases, before), strict=False):

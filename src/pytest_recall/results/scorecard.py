@@ -225,7 +225,9 @@ def summarize(
         unseen=unseen_share(verdicts, total),
         sources=dict(Counter(result.trial.source for result in results if result.trial.outcome.is_verdict)),
         unmoved=sum(
-            result.trial.outcome.is_verdict and result.trial.source == "replayed" and not result.trial.evidence
+            result.trial.outcome.is_verdict
+            and result.trial.source == "replayed"
+            and not result.trial.counts_for_schedule
             for result in results
         ),
         panels=_panels(counting, calibrations, [trial for trial in every if id(trial) not in counted]),

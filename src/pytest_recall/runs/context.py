@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from pytest_recall.cases.settings import MODES, Mode, Rubric
+from pytest_recall.cases.settings import MODES, Mode, Settings
 from pytest_recall.files.errors import RecallError, nearest
 
 
@@ -75,7 +75,7 @@ class Context(NamedTuple):
     model: str | None
 
 
-def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Rubric, today: date) -> Context:
+def resolve(asked: CommandLine, env: Mapping[str, str], rubric: Settings, today: date) -> Context:
     """Return the context: the command line first, then the environment, then the rubric.
 
     `today` is the caller's date in UTC. Without a seed the pull request's number is the

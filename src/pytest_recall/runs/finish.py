@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cases.settings import Layout
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
@@ -28,7 +28,7 @@ from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.judges.audit import Grading
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.results.standing import Standing
@@ -58,7 +58,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     return card._replace(passes=last_passes(place, header.run, regressed))
 
 
-def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Rubric) -> Scorecard:
+def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
     """Return the scorecard with how the rubric's gates stand, and which of them this change has loosened."""
     if not gates and "GITHUB_BASE_REF" not in os.environ:
         return card
@@ -109,7 +109,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     with locked(place.lock):
         _recover(place)
         record = record or read_journal(run)
-        layout = read_rubric(place.rubric, place.name(place.rubric)).state
+        layout = read_settings(place.rubric, place.name(place.rubric)).state
         folded = _folded(run)
         if layout == "events" and (written := _written(place, record)) > (folded or 0):
             folded = written  # It died before it could mark the run.
@@ -155,7 +155,9 @@ def _later_verdicts(run: Path, header: Header) -> set[str]:
             other = read_journal(folder)
             if other.header.date == header.date:
                 graded_there = graded(other.trials).values()
-                found |= {trial.case_id for trial in graded_there if trial.outcome.is_verdict and trial.evidence}
+                found |= {
+                    trial.case_id for trial in graded_there if trial.outcome.is_verdict and trial.counts_for_schedule
+                }
     return found
 
 

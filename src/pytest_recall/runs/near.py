@@ -15,7 +15,7 @@ from pytest_recall.files.wording import listed, plural
 from pytest_recall.schedule.selection import OPTION, NearRequest, parse, touched
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.files.git import Repository
     from pytest_recall.runs.context import Context
@@ -64,7 +64,7 @@ class Planned(Protocol):
         """Its date, seed and mode."""
 
     @property
-    def rubric(self) -> Rubric:
+    def rubric(self) -> Settings:
         """The settings."""
 
     @property

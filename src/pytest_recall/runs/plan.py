@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.settings import Mode, Rubric
+from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
 from pytest_recall.runs.context import Context, Filters
@@ -89,7 +89,7 @@ class Plan:
 
     place: Place
     context: Context
-    rubric: Rubric
+    rubric: Settings
     wanted: Filters
     rows: Mapping[str, Row]
     unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
@@ -326,7 +326,7 @@ def make_plan(
     place: Place,
     paths: Iterable[Path],
     context: Context,
-    rubric: Rubric,
+    rubric: Settings,
     wanted: Filters,
     *,
     datasets: Iterable[Path] = (),

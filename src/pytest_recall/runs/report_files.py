@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.replay.cassette_file import Cassette
@@ -57,7 +57,7 @@ def report(run: Path, sources: ReportSources, base: Path | None = None) -> Repor
     against = None if base is None else compare(read_journal(base), record)
     missing: list[str] = []
     cases = _cases(sources, missing)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, run)
     standing = None
     try:
@@ -113,7 +113,7 @@ def _steps(place: Place, run: Path, record: Record, cases: Iterable[str]) -> Map
     return found
 
 
-def _taped(sources: ReportSources, rubric: Rubric, card: Scorecard) -> Mapping[str, RecordedCalls]:
+def _taped(sources: ReportSources, rubric: Settings, card: Scorecard) -> Mapping[str, RecordedCalls]:
     """Return the recorded calls of all cases that did not pass, by id; nothing for those that have no cassette."""
     rules = rubric.rules()
     found: dict[str, RecordedCalls] = {}

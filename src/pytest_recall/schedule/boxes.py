@@ -37,7 +37,7 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     and again flips a coin: from the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`, or
     its days are over; then it is counted like any other again. (Anki calls such a card a leech.)
     """
-    if not trial.outcome.is_verdict or not trial.evidence or trial.reason in UNSCHEDULED:
+    if not trial.outcome.is_verdict or not trial.counts_for_schedule or trial.reason in UNSCHEDULED:
         return row
     if row is not None and row.last_tested > today:
         return row

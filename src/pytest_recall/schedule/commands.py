@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import LAYOUTS
-from pytest_recall.cases.settings_file import read_rubric, with_layout
+from pytest_recall.cases.settings_file import read_settings, with_layout
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -153,7 +153,7 @@ def run_forget(args: argparse.Namespace) -> int:
 
 
 def _show(place: Place) -> int:
-    layout = read_rubric(place.rubric, place.name(place.rubric)).state
+    layout = read_settings(place.rubric, place.name(place.rubric)).state
     state = read_state(place.state, place.name(place.state))
     waiting = unfolded(place, state)
     print(f"layout: {layout}")
@@ -166,7 +166,7 @@ def _show(place: Place) -> int:
 
 def _change_state(place: Place, args: argparse.Namespace) -> int:
     name = place.name(place.rubric)
-    if read_rubric(place.rubric, name).state == args.layout:
+    if read_settings(place.rubric, name).state == args.layout:
         print(f"{name}: `state: {args.layout}` holds already; nothing to do")
         return 0
     check_layout(place, args.layout)
@@ -218,7 +218,7 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
 def fold(place: Place, folder: Path, record: Record) -> None:
     """Fold the run into the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
     changed = finish.apply(place, folder, record)
-    name = finish.target(place, read_rubric(place.rubric, place.name(place.rubric)).state)
+    name = finish.target(place, read_settings(place.rubric, place.name(place.rubric)).state)
     if changed is None:
         print(f"{folder.name}: already in {name}")
         return
@@ -289,7 +289,7 @@ def _list(place: Place) -> int:
 
 def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
     name = place.name(place.state)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     state = current(place)
     check_layout(place, rubric.state)
     now = datetime.now(UTC)

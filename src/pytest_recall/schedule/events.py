@@ -79,7 +79,7 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         verdicts=tuple(
             Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model, _under(trial))
             for case_id, trial in graded(trials).items()
-            if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
+            if trial.outcome.is_verdict and trial.counts_for_schedule and trial.reason not in UNSCHEDULED
         ),
         unanswered=tuple(case_id for case_id, one in unanswered_after({}, graded(trials), today).items() if one),
     )

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
@@ -78,7 +78,7 @@ def freshness(header: Header, graded: Mapping[str, Trial], not_run: int) -> Fres
     for case_id, trial in graded.items():
         if trial.reason in UNSCHEDULED:
             continue
-        if trial.outcome.is_verdict and trial.evidence:
+        if trial.outcome.is_verdict and trial.counts_for_schedule:
             days.append((today, case_id))
         elif trial.row is not None:
             days.append((trial.row.last_tested, case_id))
@@ -164,7 +164,7 @@ class WarmUp(NamedTuple):
     until: date | None
 
 
-def warm_up(unseen: int, total: int, rubric: Rubric, today: date) -> WarmUp | None:
+def warm_up(unseen: int, total: int, rubric: Settings, today: date) -> WarmUp | None:
     """Return what it takes until all cases are known; None where most are, or soon will be."""
     if rubric.policy == "lottery":
         a_run, a_night = rubric.slice_cases, rubric.nightly_cases or unseen

@@ -94,7 +94,7 @@ def past_of(record: Record) -> PastRun | None:
     told = {
         case_id: trial.outcome is Outcome.PASSED
         for case_id, trial in graded(record.trials).items()
-        if trial.outcome.is_verdict and trial.evidence and trial.reason not in UNSCHEDULED
+        if trial.outcome.is_verdict and trial.counts_for_schedule and trial.reason not in UNSCHEDULED
     }
     again = frozenset(
         case_id
@@ -211,7 +211,7 @@ def habits(records: Iterable[Record]) -> dict[str, Habit]:
             pulls.setdefault(header.pr, []).append(header.started)
         asked = series(record.trials)
         for case_id, trial in graded(record.trials).items():
-            if not (trial.outcome.is_verdict and trial.evidence):
+            if not (trial.outcome.is_verdict and trial.counts_for_schedule):
                 continue
             each = [one.outcome for one in asked[case_id]]
             if trial.rule and trial.outcome is Outcome.PASSED:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import merge_lines, set_setting, setting, stages, top
@@ -201,7 +201,7 @@ def resolve(path: Path, name: str, today: date, *, write: bool) -> MergedState |
 def _quarantine(path: Path) -> Quarantine | None:
     """Return when cases are set apart, as the rubric there says; None where it cannot be read, as in a merge of it."""
     try:
-        rubric = read_rubric(path, str(path))
+        rubric = read_settings(path, str(path))
     except RecallError:
         return None
     return rubric.quarantine

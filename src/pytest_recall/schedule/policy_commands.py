@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.settings import Rubric
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -200,7 +200,7 @@ def run_simulate(args: argparse.Namespace) -> int:
     if args.plot is not None and args.plot.suffix != ".png":
         raise RecallError(f"{args.plot}: the picture is a PNG; call it *.png")
     place = place_of(args)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     tags, untold = parts(case for file in files for case in file.cases())
@@ -278,12 +278,12 @@ LESS, MORE = 0.3, 0.95
 """How much a poor and a good map of tags tells, to show how much hangs on it."""
 
 
-def proposed(world: World, rubric: Rubric, recall: float) -> Proposal:
+def proposed(world: World, rubric: Settings, recall: float) -> Proposal:
     """Return the sizes that are proposed for these cases."""
     return proposal(world.tags, len(world.cases), world.breaks, recall, rubric.near_share)
 
 
-def _proposed(world: World, rubric: Rubric) -> Iterator[str]:
+def _proposed(world: World, rubric: Settings) -> Iterator[str]:
     """Yield the sizes that are proposed, and how much hangs on what the tags tell."""
     found = proposed(world, rubric, world.recall)
     a_day = (
@@ -305,11 +305,11 @@ def _proposed(world: World, rubric: Rubric) -> Iterator[str]:
     yield f"Bad pull requests that fail by themselves then: {', '.join(told)}.".replace("%", " %")
 
 
-def _box_1(rubric: Rubric) -> str:
+def _box_1(rubric: Settings) -> str:
     return "all of box 1" if rubric.box_1_cases is None else f"{rubric.box_1_cases:,} of box 1"
 
 
-def _notes(world: World, rubric: Rubric, rule: Rule | None, sizes: SliceSizes, seeds: int) -> list[str]:
+def _notes(world: World, rubric: Settings, rule: Rule | None, sizes: SliceSizes, seeds: int) -> list[str]:
     confirm = "counts at once" if rule is None else f"counts if {rule.needed} of up to {rule.tries} trials fail"
     nightly = "all that is due" if rubric.nightly_max_cases is None else f"{rubric.nightly_max_cases:,} due"
     stale = "" if sizes.stalest is None else f", first those that did not run for {plural(sizes.stalest, 'day')}"
@@ -363,7 +363,7 @@ def add_backtest(commands: Commands) -> None:
 def run_backtest(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
     if absent := [folder for folder in args.runs if not folder.is_dir()]:
@@ -458,14 +458,14 @@ def _rule(text: str) -> Rule | str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}; or `{NEVER}`") from None
 
 
-def sizes_of(args: argparse.Namespace, rubric: Rubric, cases: int) -> SliceSizes:
+def sizes_of(args: argparse.Namespace, rubric: Settings, cases: int) -> SliceSizes:
     """Return the sizes of the lottery over so many `cases`: the usual ones, where no option says otherwise."""
     usual = usual_sizes(rubric, cases)
     stalest = usual.stalest if args.stalest is None else None if args.stalest == NEVER else args.stalest
     return SliceSizes(args.slice or usual.slice, args.nightly or usual.nightly, stalest)
 
 
-def confirm_of(args: argparse.Namespace, rubric: Rubric) -> Rule | None:
+def confirm_of(args: argparse.Namespace, rubric: Settings) -> Rule | None:
     """Return how a fail is confirmed, or None if it counts at once."""
     if args.confirm is None:
         return confirmation(rubric)

@@ -20,7 +20,7 @@ from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cases.settings import Mode, Rubric
+from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.boxes import UNSCHEDULED
 from pytest_recall.trials.trial import Row, Trial
@@ -106,7 +106,7 @@ class Room(NamedTuple):
     new: int | None = None
 
     @classmethod
-    def of(cls, rubric: Rubric, mode: Mode) -> Room:
+    def of(cls, rubric: Settings, mode: Mode) -> Room:
         """Return what the rubric allows in a run of this mode."""
         if mode == "nightly":
             return cls(0, rubric.nightly_max_cases, rubric.new_traffic_sample)
@@ -126,7 +126,7 @@ class Room(NamedTuple):
 def select(
     cases: Iterable[str],
     rows: Mapping[str, Row],
-    rubric: Rubric,
+    rubric: Settings,
     mode: Mode,
     today: date,
     seed: str,
@@ -308,7 +308,7 @@ def unanswered_after(
         if trial.reason in UNSCHEDULED or trial.source == "replayed" or (known and known.last_asked > today):
             continue
         if trial.outcome.is_verdict:
-            if known is not None and trial.evidence:
+            if known is not None and trial.counts_for_schedule:
                 changed[case_id] = None
         elif known is None:
             changed[case_id] = Unanswered(today)
@@ -342,7 +342,7 @@ def choose(
     cases: Iterable[str],
     rows: Mapping[str, Row],
     near: Collection[str],
-    rubric: Rubric,
+    rubric: Settings,
     mode: Mode,
     today: date,
     seed: str,

@@ -18,7 +18,7 @@ from itertools import count
 from typing import NamedTuple
 
 from pytest_recall.cases.case import k_of_n
-from pytest_recall.cases.settings import DEFAULT_RUBRIC, Rubric
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import released, review
 from pytest_recall.schedule.selection import Pick, night, pull_request, select
@@ -341,7 +341,7 @@ class SliceSizes(NamedTuple):
     stalest: int | None
 
 
-def usual_sizes(rubric: Rubric, cases: int) -> SliceSizes:
+def usual_sizes(rubric: Settings, cases: int) -> SliceSizes:
     """Return the sizes that hold for a set of so many `cases` where no others are asked for.
 
     Those of a rubric with the lottery; beside the boxes a slice of as many cases as they may take of the due, and
@@ -353,12 +353,12 @@ def usual_sizes(rubric: Rubric, cases: int) -> SliceSizes:
     return SliceSizes(rubric.max_due_cases, math.ceil(cases / 14) if nightly is None else nightly, 7)
 
 
-def confirmation(rubric: Rubric) -> Rule | None:
+def confirmation(rubric: Settings) -> Rule | None:
     """Return how the rubric has a fail confirmed, or None if it counts at once."""
     return None if rubric.confirm is None else Rule("fail", *k_of_n(rubric.confirm))
 
 
-def literal(rubric: Rubric, cases: Collection[str]) -> Policy:
+def literal(rubric: Settings, cases: Collection[str]) -> Policy:
     """Return the schedule of boxes alone."""
     return Policy(
         "literal",
@@ -374,7 +374,7 @@ def lottery(
     nightly: int | None,
     longest: int | None = None,
     confirm: Rule | None = TWO_OF_THREE,
-    near_share: float = DEFAULT_RUBRIC.near_share,
+    near_share: float = DEFAULT_SETTINGS.near_share,
 ) -> Policy:
     """Return the schedule of slices of a fixed size."""
     return Policy(

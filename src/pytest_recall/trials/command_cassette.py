@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
-from pytest_recall.cases.settings import Rubric
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.prices import call_of
@@ -31,7 +31,7 @@ BENCHES = "_membench"
 """The same for answers of a membench."""
 
 
-def player_of(rubric: Rubric, mode: Mode, ways: Mapping[Kind, Way] = MappingProxyType({})) -> Player:
+def player_of(rubric: Settings, mode: Mode, ways: Mapping[Kind, Way] = MappingProxyType({})) -> Player:
     """Return a player by whom the calls of judges go by a cassette, whatever they do in runs.
 
     `ways` are those of other kinds of calls.
@@ -43,7 +43,7 @@ def player_of(rubric: Rubric, mode: Mode, ways: Mapping[Kind, Way] = MappingProx
     return player
 
 
-def _redactor(rubric: Rubric) -> Redactor:
+def _redactor(rubric: Settings) -> Redactor:
     return Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
 
 
@@ -53,7 +53,7 @@ class Shelf:
 
     player: Player
     place: Place
-    rubric: Rubric
+    rubric: Settings
     folder: Path
     scenario: str
 
@@ -93,7 +93,7 @@ class Shelf:
 
 @contextmanager
 def taped(
-    player: Player, place: Place, rubric: Rubric, folder: Path, name: str, scenario: str = FOLDER
+    player: Player, place: Place, rubric: Settings, folder: Path, name: str, scenario: str = FOLDER
 ) -> Iterator[Tape]:
     """Record or replay the calls of judges that are made in this block, in `folder/<scenario>/<name>.ndjson`.
 
@@ -117,7 +117,7 @@ def taped(
 
 
 @contextmanager
-def untaped(player: Player, rubric: Rubric) -> Iterator[None]:
+def untaped(player: Player, rubric: Settings) -> Iterator[None]:
     """Listen to the calls of judges that are made in this block, for the budget and the rates. None is recorded.
 
     Raises MissError for a call that must not begin.
@@ -126,7 +126,7 @@ def untaped(player: Player, rubric: Rubric) -> Iterator[None]:
         yield
 
 
-def open_tape(rubric: Rubric) -> Tape:
+def open_tape(rubric: Settings) -> Tape:
     """Return a tape that records nothing, for calls that are listened to."""
     return Tape("", "off", rubric.rules(), _redactor(rubric), "")
 
@@ -142,7 +142,7 @@ def _watched(player: Player, tape: Tape) -> Iterator[None]:
         watch.close()
 
 
-def limit(player: Player, place: Place, rubric: Rubric, budget: float) -> Meter:
+def limit(player: Player, place: Place, rubric: Settings, budget: float) -> Meter:
     """Let no call begin once those of `player` have cost `budget` US dollars, and return what counts them."""
     ledger = Ledger(place.artifacts.folder / f".spent-{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}")
     player.meter = Meter(budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", rubric.prices))

@@ -13,7 +13,7 @@ from pytest_recall.replay.matching import Rules, canonical, plain_body
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Rubric
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.replay.call import Call
     from pytest_recall.trials.execution import Result
 
@@ -106,7 +106,7 @@ def conditions(
     result: Result,
     calls: Iterable[Call],
     prompts: Prompts,
-    rubric: Rubric,
+    rubric: Settings,
     own: Iterable[str],
     *,
     fingerprint: str = "",
@@ -197,7 +197,7 @@ def _masked(value: Any, own: list[str]) -> Any:
     return value
 
 
-def _judges(result: Result, rubric: Rubric) -> str:
+def _judges(result: Result, rubric: Settings) -> str:
     """Return a digest over the models that judged first, and what they were shown; empty if none did.
 
     Whether someone is asked after them depends on the verdict, so that it is no condition of it.

@@ -1,6 +1,6 @@
-"""Ask a case, judge the answer, and put the Trial together: no other module makes one or changes one.
+"""Ask a case, judge the answer, and put the Trial together; no other module makes one.
 
-No other module makes a Trial or changes one. A worker makes it without the facts of the run, which the controller adds.
+A worker makes it without the facts of the run, which the controller adds.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class RunFacts(NamedTuple):
     attempt: int = 1
     pr: str | None = None
     model: str | None = None
-    evidence: bool = True
+    counts_for_schedule: bool = True
 
 
 NO_CALLS = CallSummary()

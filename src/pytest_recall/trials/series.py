@@ -49,9 +49,9 @@ def _grade(trials: list[Trial]) -> Trial:
         told = f"{rule} {ended}: {told}"
         reasons = [trial.error for trial in trials if trial.error]
         error = f"{told} ({reasons[-1]})" if reasons else told
-        return last._replace(outcome=verdict or Outcome.ERROR, verdicts=(), error=error, evidence=False)
+        return last._replace(outcome=verdict or Outcome.ERROR, verdicts=(), error=error, counts_for_schedule=False)
     one = [trial for trial in trials if trial.outcome is verdict][-1]
-    return one._replace(evidence=all(trial.evidence for trial in trials))
+    return one._replace(counts_for_schedule=all(trial.counts_for_schedule for trial in trials))
 
 
 class Repeats(NamedTuple):

@@ -299,7 +299,7 @@ class Trial(NamedTuple):
     `reason` says why the case was run ("due", "new", …); `row` is the state that the run
     started from; `seconds` is the agent's own time; `error` explains an outcome that is
     no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`), and
-    `calls` which upstream calls it took. `evidence` is False for a verdict on a replayed
+    `calls` which upstream calls it took. `counts_for_schedule` is False for a verdict on a replayed
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
     `unproven` says why the outcome counts for nothing: a judge falls short of the kappa that the
@@ -328,7 +328,7 @@ class Trial(NamedTuple):
     model: str | None = None
     row: Row | None = None
     calls: tuple[Call, ...] = ()
-    evidence: bool = True
+    counts_for_schedule: bool = True
     repeat: int = 1
     rule: str = ""
     unproven: str = ""
@@ -370,7 +370,7 @@ class Trial(NamedTuple):
             plain["row"] = self.row.to_json()
         if self.calls:
             plain["calls"] = [call.to_json() for call in self.calls]
-        if not self.evidence:
+        if not self.counts_for_schedule:
             plain["evidence"] = False
         if self.measures is not None:
             plain["measures"] = dict(self.measures)
@@ -400,11 +400,18 @@ class Trial(NamedTuple):
                 by=typed(Answer, answer).get("by", ""),
             ),
             row=Row.from_json(plain["row"]) if "row" in plain else None,
+            counts_for_schedule=_flag(plain.get("evidence", True)),
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
             measures=None if "measures" not in plain else _measures(plain["measures"]),
             checkpoint=AtCheckpoint(**typed(AtCheckpoint, plain["checkpoint"])) if "checkpoint" in plain else None,
             steps=tuple(TrialStep(str(one["kind"]), dict(one["data"])) for one in plain.get("steps", ())),
         )
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"evidence: {value!r} is not a bool")
+    return value
 
 
 def note_of(verdicts: Iterable[Verdict], error: str) -> str:
@@ -414,7 +421,18 @@ def note_of(verdicts: Iterable[Verdict], error: str) -> str:
 
 
 _STRUCTURED = frozenset(
-    {"outcome", "verdicts", "answer", "row", "calls", "evidence", "repeat", "measures", "checkpoint", "steps"}
+    {
+        "outcome",
+        "verdicts",
+        "answer",
+        "row",
+        "calls",
+        "counts_for_schedule",
+        "repeat",
+        "measures",
+        "checkpoint",
+        "steps",
+    }
 )
 _PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")

@@ -13,7 +13,7 @@ from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.day import SessionHistory, briefs, day_text, entry_of, plan_day
 from pytest_recall.horizon.passes.days import WantedDays, create_persona, create_story, write_persona, write_story
 from pytest_recall.horizon.passes.offline_days import OfflineAuthor
-from pytest_recall.horizon.passes.work import Dice, Wish, seed_of
+from pytest_recall.horizon.passes.work import Dice, StoryRequest, seed_of
 from pytest_recall.horizon.persona import Arc, Calendar, Story, sessions_in
 from tests.helpers.stories import EPOCH, persona, stories
 
@@ -64,7 +64,7 @@ def test_whatever_the_story_an_entry_is_written_that_stays_as_it_is(told: Story,
 
 @pytest.mark.parametrize("seed", ["0", "1", "two"])
 def test_a_whole_offline_corpus_is_consistent(tmp_path: Path, seed: str) -> None:
-    author, wish = OfflineAuthor(seed), Wish("", EPOCH, 45)
+    author, wish = OfflineAuthor(seed), StoryRequest("", EPOCH, 45)
     who = create_persona(author, wish)
     write_persona(tmp_path / "persona.yaml", who)
     write_story(tmp_path / "arcs-45d.yaml", create_story(author, wish, who))
@@ -75,6 +75,6 @@ def test_a_whole_offline_corpus_is_consistent(tmp_path: Path, seed: str) -> None
 
 
 def test_another_seed_is_another_story_of_other_people() -> None:
-    wish = Wish("", EPOCH, 60)
+    wish = StoryRequest("", EPOCH, 60)
     texts = [OfflineAuthor(seed).persona(wish, None) for seed in ("0", "1")]
     assert texts[0] == OfflineAuthor("0").persona(wish, None) != texts[1]

@@ -40,7 +40,7 @@ from pytest_recall.horizon.commands.options import (
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.passes.days import WantedDays
-    from pytest_recall.horizon.passes.work import Wish
+    from pytest_recall.horizon.passes.work import StoryRequest
     from pytest_recall.horizon.persona import Persona
     from pytest_recall.horizon.profile import Profile
 
@@ -101,7 +101,7 @@ def run_create_persona(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.consistency import SHORTEST
     from pytest_recall.horizon.corpus import PERSONA, Corpus
-    from pytest_recall.horizon.passes.work import Wish, seed_of
+    from pytest_recall.horizon.passes.work import StoryRequest, seed_of
     from pytest_recall.horizon.persona import DEFAULT_EPOCH
 
     profile = profile_of(args)
@@ -125,13 +125,13 @@ def run_create_persona(args: argparse.Namespace) -> int:
     if there.exists() and not args.arcs_only:
         raise RecallError(f"{there}: is there already; name another --persona, or add a story with --arcs-only")
     known = corpus.persona if args.arcs_only else None
-    wish = Wish(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
+    wanted = StoryRequest(args.prompt or "", args.epoch or (known and known.epoch) or DEFAULT_EPOCH, days)
     asked = AskOptions(model, args.temperature, args.max_tokens, args.timeout)
     if args.dry_run:
-        return _need_create_persona(args, wish, known, asked)
+        return _need_create_persona(args, wanted, known, asked)
     with writing(asked, args.persona, root_of(args)) as writer:
         try:
-            code = _create(args, corpus.arcs_path, wish, known, writer)
+            code = _create(args, corpus.arcs_path, wanted, known, writer)
         except KeyboardInterrupt:
             raise StoppedError("stopped; nothing is written, replies are kept, and the same command goes on") from None
     if profile is not None and profile.persona.id != (id := corpus.persona.id):
@@ -152,7 +152,9 @@ def _story(args: argparse.Namespace, profile: Profile | None) -> tuple[str, int]
     return args.arcs or named or f"arcs-{days}d.yaml", days
 
 
-def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | None, writer: AuthorOptions) -> int:
+def _create(
+    args: argparse.Namespace, arcs: Path, wanted: StoryRequest, known: Persona | None, writer: AuthorOptions
+) -> int:
     from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import PERSONA
     from pytest_recall.horizon.passes.days import create_persona, create_story, write_persona, write_story
@@ -160,26 +162,28 @@ def _create(args: argparse.Namespace, arcs: Path, wish: Wish, known: Persona | N
     persona = known
     if persona is None:
         say("inventing the persona")
-        persona = create_persona(writer.author, wish)
+        persona = create_persona(writer.author, wanted)
     say("inventing the story")
-    story = create_story(writer.author, wish, persona)
+    story = create_story(writer.author, wanted, persona)
     # The persona comes last: where it is, all of it is.
     write_story(arcs, story)
     if known is None:
         write_persona(args.persona / PERSONA, persona)
     if args.json:
         plain = {"version": 1, "persona": str(args.persona / PERSONA), "id": persona.id, "arcs": str(arcs)}
-        plain |= {"days": wish.days, "epoch": wish.epoch.isoformat(), "count": len(story.arcs)}
+        plain |= {"days": wanted.days, "epoch": wanted.epoch.isoformat(), "count": len(story.arcs)}
         print(json.dumps({**plain, **spent(writer.work)}, indent=2, ensure_ascii=False))
         return 0
     isolated = sum(one.isolated for one in persona.sessions)
     print(f"{args.persona / PERSONA}: {persona.name}, {plural(len(persona.sessions), 'session')}, {isolated} isolated")
-    print(f"{arcs}: {plural(len(story.arcs), 'arc')} over {plural(wish.days, 'day')} from {wish.epoch} on")
+    print(f"{arcs}: {plural(len(story.arcs), 'arc')} over {plural(wanted.days, 'day')} from {wanted.epoch} on")
     say(spent_line(writer.work))
     return 0
 
 
-def _need_create_persona(args: argparse.Namespace, wish: Wish, known: Persona | None, asked: AskOptions) -> int:
+def _need_create_persona(
+    args: argparse.Namespace, wanted: StoryRequest, known: Persona | None, asked: AskOptions
+) -> int:
     """Say what it would take if the first replies can be taken. What the story's prompt has is not there yet."""
     from pytest_recall.horizon.passes.prompts import PERSONA, STORY, persona, story
     from pytest_recall.horizon.passes.work import sentence
@@ -188,10 +192,10 @@ def _need_create_persona(args: argparse.Namespace, wish: Wish, known: Persona | 
     most = asked.max_tokens
     # A story is told the persona, which is as long as its reply may be, and may be twice as long itself.
     if known is None:
-        asking = persona(*wish)
+        asking = persona(*wanted)
         sizes = [(estimated_tokens([PERSONA, asking]), most), (estimated_tokens([STORY, asking]) + most, 2 * most)]
     else:
-        sizes = [(estimated_tokens([STORY, story(*wish, known)]), 2 * most)]
+        sizes = [(estimated_tokens([STORY, story(*wanted, known)]), 2 * most)]
     estimate = estimate_of(asked, root_of(args), sizes)
     if args.json:
         print(json.dumps({"version": 1, **estimate._asdict()}, indent=2))

@@ -219,14 +219,14 @@ def _check_models(args: argparse.Namespace) -> None:
 
 def _calls(args: argparse.Namespace) -> RunModels:
     """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
-    from pytest_recall.cases.settings_file import read_rubric
+    from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import find_place
     from pytest_recall.horizon.calls import RunModels
 
     root = Path.cwd()
     place = find_place(root, root, [root])
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     mode: Mode = "off"
     given = args.replay
     if args.replay is not None:

@@ -20,7 +20,7 @@ from pytest_recall.horizon.consistency import persona_problems, story_findings, 
 from pytest_recall.horizon.corpus import PERSONA, Corpus
 from pytest_recall.horizon.day import Brief, DayPlan, SessionHistory, briefs, day_text, entry_of, plan_day
 from pytest_recall.horizon.passes import prompts
-from pytest_recall.horizon.passes.work import Attempt, Author, Wish
+from pytest_recall.horizon.passes.work import Attempt, Author, StoryRequest
 from pytest_recall.horizon.persona import Persona, Story, day_of, sessions_in
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import ModelError
@@ -153,12 +153,12 @@ _FENCE = re.compile(r"```[A-Za-z]*\n(.*?)\n?```", re.DOTALL)
 Made = TypeVar("Made", bound=BaseModel)
 
 
-def create_persona(author: Author, wish: Wish) -> Persona:
+def create_persona(author: Author, wish: StoryRequest) -> Persona:
     """Return a persona that can be taken. Raises RecallError if none is among the attempts."""
     return _until("the persona", Persona, lambda last: author.persona(wish, last), persona_problems)
 
 
-def create_story(author: Author, wish: Wish, persona: Persona) -> Story:
+def create_story(author: Author, wish: StoryRequest, persona: Persona) -> Story:
     """Return a story for a persona, on the dates of the wish. Raises RecallError if none is among the attempts."""
     story = _until(
         "the story",

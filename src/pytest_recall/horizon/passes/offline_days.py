@@ -15,7 +15,7 @@ from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.day import Brief, Correction, PastEntry, Phase, Strand, Touch, entry_of, people_known
 from pytest_recall.horizon.day_forms import DialogueTurn, SavedCall
 from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
-from pytest_recall.horizon.passes.work import Attempt, Dice, Done, Job, Wish
+from pytest_recall.horizon.passes.work import Attempt, Dice, Done, Job, StoryRequest
 from pytest_recall.horizon.persona import PRINCIPAL, Arc, ArcType, Persona, sessions_in
 from pytest_recall.models.model import ModelError
 
@@ -324,11 +324,11 @@ class OfflineAuthor:
     def __init__(self, seed: str = "0") -> None:
         self._dice = Dice(seed)
 
-    def persona(self, wish: Wish, last: Attempt | None) -> str:
+    def persona(self, wish: StoryRequest, last: Attempt | None) -> str:
         """Return the persona of the ferry office."""
         return block(offline_persona(self._dice))
 
-    def story(self, wish: Wish, persona: Persona, last: Attempt | None) -> str:
+    def story(self, wish: StoryRequest, persona: Persona, last: Attempt | None) -> str:
         """Return the story of the ferry office, spread over the days that are wanted."""
         return block(offline_story(self._dice, wish.days, wish.epoch))
 

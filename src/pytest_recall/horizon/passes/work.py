@@ -112,7 +112,7 @@ OFFLINE = "offline"
 """The selector of the author who asks no model; `offline:SEED` takes another seed than 0."""
 
 
-class Wish(NamedTuple):
+class StoryRequest(NamedTuple):
     """What kind of persona is wanted, and for how long: day 1 is `epoch`, the last one is `days`."""
 
     prompt: str
@@ -131,11 +131,11 @@ class Attempt(NamedTuple):
 class Author(Protocol):
     """Who writes. All of it may raise ModelError."""
 
-    def persona(self, wish: Wish, last: Attempt | None) -> str:
+    def persona(self, wish: StoryRequest, last: Attempt | None) -> str:
         """Return a persona as YAML; `last` is what was wrong with the one before."""
         ...
 
-    def story(self, wish: Wish, persona: Persona, last: Attempt | None) -> str:
+    def story(self, wish: StoryRequest, persona: Persona, last: Attempt | None) -> str:
         """Return a story's arcs and sessions as YAML; `last` is what was wrong with the one before."""
         ...
 
@@ -162,11 +162,11 @@ class ModelAuthor:
     max_tokens: int
     temperature: float | None
 
-    def persona(self, wish: Wish, last: Attempt | None) -> str:
+    def persona(self, wish: StoryRequest, last: Attempt | None) -> str:
         """Return a persona as YAML."""
         return self._ask(prompts.PERSONA, _again(prompts.persona(*wish), last), self.max_tokens)
 
-    def story(self, wish: Wish, persona: Persona, last: Attempt | None) -> str:
+    def story(self, wish: StoryRequest, persona: Persona, last: Attempt | None) -> str:
         """Return a story as YAML."""
         asked = prompts.story(wish.prompt, wish.epoch, wish.days, persona)
         return self._ask(prompts.STORY, _again(asked, last), 2 * self.max_tokens)

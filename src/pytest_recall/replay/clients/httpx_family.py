@@ -13,10 +13,10 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
 from pytest_recall.replay.headers import patient
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tap import CallStep, Tap
 
 
 class LazyContext(ssl.SSLContext):
@@ -94,24 +94,24 @@ def _without_tls(module: Any) -> list[Undo]:
 
 def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
     class Tee(module.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, inner: Any, tap: Tap) -> None:
-            self._inner, self._tap = inner, tap
+        def __init__(self, inner: Any, recorder: CallRecorder) -> None:
+            self._inner, self._recorder = inner, recorder
 
         def __iter__(self) -> Iterator[bytes]:
             try:
-                self._tap.reading = True
+                self._recorder.reading = True
                 for chunk in self._inner:
-                    self._tap.reading = False
-                    self._tap.chunk(chunk)
+                    self._recorder.reading = False
+                    self._recorder.chunk(chunk)
                     yield chunk
-                    self._tap.reading = True
+                    self._recorder.reading = True
             except Exception as error:
-                self._tap.failed(type(error).__name__, str(error))
+                self._recorder.failed(type(error).__name__, str(error))
                 raise
-            self._tap.ended()
+            self._recorder.ended()
 
         def close(self) -> None:
-            self._tap.closed()
+            self._recorder.closed()
             self._inner.close()
 
     class Played(module.SyncByteStream):  # type: ignore[misc]
@@ -132,16 +132,16 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
         if step.held is not None:
             return _played(module, step.held.wait(), request, Played)
         step.begin()
-        if step.tap is None:
+        if step.recorder is None:
             return original(self, request)
         _as_it_is(request, step)
         try:
             response = original(self, request)
         except Exception as error:
-            step.tap.failed(type(error).__name__, str(error))
+            step.recorder.failed(type(error).__name__, str(error))
             raise
-        _started(step.tap, response)
-        response.stream = Tee(response.stream, step.tap)
+        _started(step.recorder, response)
+        response.stream = Tee(response.stream, step.recorder)
         return response
 
     return handle_request
@@ -149,25 +149,25 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
 
 def _async(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
     class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, inner: Any, tap: Tap) -> None:
-            self._inner, self._tap = inner, tap
+        def __init__(self, inner: Any, recorder: CallRecorder) -> None:
+            self._inner, self._recorder = inner, recorder
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             try:
-                self._tap.reading = True
+                self._recorder.reading = True
                 async for chunk in self._inner:
-                    self._tap.reading = False
-                    self._tap.chunk(chunk)
+                    self._recorder.reading = False
+                    self._recorder.chunk(chunk)
                     yield chunk
-                    self._tap.reading = True
+                    self._recorder.reading = True
             except BaseException as error:
                 if _is_an_end(error):
-                    self._tap.failed(type(error).__name__, str(error))
+                    self._recorder.failed(type(error).__name__, str(error))
                 raise
-            self._tap.ended()
+            self._recorder.ended()
 
         async def aclose(self) -> None:
-            self._tap.closed()
+            self._recorder.closed()
             await self._inner.aclose()
 
     class AsyncPlayed(module.AsyncByteStream):  # type: ignore[misc]
@@ -192,7 +192,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             return _played(module, step.served, request, AsyncPlayed)
         if step.held is not None:
             return _played(module, await step.held.waited(), request, AsyncPlayed)
-        if step.tap is None:
+        if step.recorder is None:
             await step.begin_async()
             return await original(self, request)
         _as_it_is(request, step)
@@ -201,10 +201,10 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             response = await original(self, request)
         except BaseException as error:
             if _is_an_end(error):
-                step.tap.failed(type(error).__name__, str(error))
+                step.recorder.failed(type(error).__name__, str(error))
             raise
-        _started(step.tap, response)
-        response.stream = AsyncTee(response.stream, step.tap)
+        _started(step.recorder, response)
+        response.stream = AsyncTee(response.stream, step.recorder)
         return response
 
     return handle_async_request
@@ -245,9 +245,9 @@ def _as_it_is(request: Any, step: CallStep) -> None:
         request.headers["accept-encoding"] = "identity"
 
 
-def _started(tap: Tap, response: Any) -> None:
+def _started(recorder: CallRecorder, response: Any) -> None:
     extensions = response.extensions
-    tap.started(
+    recorder.started(
         response.status_code,
         extensions.get("reason_phrase", b"").decode("ascii", "replace"),
         _decoded(response.headers.raw),

@@ -38,16 +38,16 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Exchange, Failure, Headers
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 from pytest_recall.replay.headers import asks_to_wait, patient
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tap import CallStep
 from pytest_recall.replay.tape import directly
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.tap import Held
+    from pytest_recall.replay.call_recorder import PendingBatchCall
 
 
 _PLACES = ("socket", "ssl", "urllib3.exceptions", "aiohttp", "http.client", "httplib2")
@@ -308,7 +308,7 @@ def _watched_coroutine(request: Any) -> Any:
 class _WaitError(BaseException):
     """Out of the stub and up to where a coroutine can wait."""
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: PendingBatchCall) -> None:
         super().__init__()
         self.held = held
 
@@ -319,9 +319,9 @@ def _in_a_loop() -> bool:
 
 
 def _failed(step: CallStep | None, error: Exception) -> None:
-    # After its end a tap does not listen any more: a status that is raised as an error is none.
-    if step is not None and step.tap is not None:
-        step.tap.failed(type(error).__name__, str(error))
+    # After its end a recorder does not listen any more: a status that is raised as an error is none.
+    if step is not None and step.recorder is not None:
+        step.recorder.failed(type(error).__name__, str(error))
 
 
 class Standin:
@@ -373,8 +373,8 @@ class Standin:
         # What follows a redirect was not asked for before.
         step = getattr(request, "recall", None) or _ASKED.get() or self._decide(request)
         _ASKED.set(None)
-        if step.tap is not None:
-            tell(step.tap, response, is_raw(request))
+        if step.recorder is not None:
+            tell(step.recorder, response, is_raw(request))
 
     def _step(self, request: Any) -> CallStep:
         step: CallStep | None = getattr(request, "recall", None)

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.files.errors import RecallError, nearest, one_line
 from pytest_recall.files.eval_directory import Place
@@ -46,7 +46,7 @@ that a run is writing now. Files of others are never touched.
 DAY = 24 * 60 * 60
 
 
-class Doomed(NamedTuple):
+class PrunedFile(NamedTuple):
     """A file that prune deletes, and why."""
 
     path: Path
@@ -71,11 +71,11 @@ def run_prune(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     library = library_of(place, args)
-    doomed, kept = _cassettes(library, place, args)
-    doomed += _drafts(library, place, args.drafts)
+    pruned, kept = _cassettes(library, place, args)
+    pruned += _drafts(library, place, args.drafts)
     verb = "would delete" if args.dry_run else "deleted"
     freed = 0
-    for one in doomed:
+    for one in pruned:
         freed += one.path.stat().st_size
         if not args.dry_run:
             one.path.unlink(missing_ok=True)
@@ -85,18 +85,18 @@ def run_prune(args: argparse.Namespace) -> int:
         print(f"{verb}  {place.name(one.path)}  {one.why}")
     for line in kept:
         print(f"kept  {line}")
-    drafts = sum(one.is_draft for one in doomed)
-    counted = f"{plural(len(doomed) - drafts, 'cassette')} and {plural(drafts, 'draft')}, {size(freed)}"
-    print(f"{verb} {counted}" if doomed else "nothing to delete")
+    drafts = sum(one.is_draft for one in pruned)
+    counted = f"{plural(len(pruned) - drafts, 'cassette')} and {plural(drafts, 'draft')}, {size(freed)}"
+    print(f"{verb} {counted}" if pruned else "nothing to delete")
     return 0
 
 
-def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tuple[list[Doomed], list[str]]:
+def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tuple[list[PrunedFile], list[str]]:
     """Return the cassettes of cases that are gone, and what to say of others that no case file knows."""
     scenarios = scenarios_of(place, args)
     rows = current(place).rows
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
-    doomed: list[Doomed] = []
+    rubric = read_settings(place.rubric, place.name(place.rubric))
+    pruned: list[PrunedFile] = []
     kept: list[str] = []
     for path in library.files():
         name = place.name(path)
@@ -113,25 +113,25 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
         case = one_line(str(header.get("case")))
         match standing(header, scenarios, rows):
             case "gone":
-                doomed.append(Doomed(path, f"no case `{case}`"))
+                pruned.append(PrunedFile(path, f"no case `{case}`"))
             case "moved":
                 kept.append(f"{name}  `{case}` is in the scenario {scenarios[header['case']]} now; record it there")
             case "row":
                 kept.append(f"{name}  `{case}` is in no case file, and has a row in {place.name(place.state)}")
-    if doomed and not case_paths(place, args):
+    if pruned and not case_paths(place, args):
         raise RecallError(
             f"{place.name(place.eval_dir)}: no case files, so that every case would be gone; give --dir or --files"
         )
-    return doomed, kept
+    return pruned, kept
 
 
-def _drafts(library: Library, place: Place, which: str) -> list[Doomed]:
+def _drafts(library: Library, place: Place, which: str) -> list[PrunedFile]:
     now = time.time()
     found = []
     for path in library.drafts() if which != "none" else ():
         age = now - path.stat().st_mtime
         if (which == "all" or age > DAY) and _is_ours(path, place):
-            found.append(Doomed(path, f"draft, {plural(max(0, int(age // DAY)), 'day')} old", is_draft=True))
+            found.append(PrunedFile(path, f"draft, {plural(max(0, int(age // DAY)), 'day')} old", is_draft=True))
     return found
 
 
@@ -178,7 +178,7 @@ class _Importer:
     """What is the same for all files of one import: where they go, and what must not be written."""
 
     def __init__(self, place: Place, args: argparse.Namespace) -> None:
-        rubric = read_rubric(place.rubric, place.name(place.rubric))
+        rubric = read_settings(place.rubric, place.name(place.rubric))
         self._place, self._args = place, args
         self._library = library_of(place, args, makes=True)
         self._rules = rubric.rules()

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
@@ -76,7 +76,7 @@ def add_scan(commands: Commands) -> None:
 def run_scan(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     library = library_of(place, args)
     secrets = secret_names(os.environ, rubric.secrets)
     detector = Detector(secrets)

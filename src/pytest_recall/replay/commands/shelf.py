@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_recall.cases.case import ID_PATTERN, NAME_PATTERN
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.settings_file import read_rubric
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, nearest, one_line
 from pytest_recall.files.eval_directory import Place
@@ -306,7 +306,7 @@ def _plain(entry: ShelfEntry) -> dict[str, Any]:
 def run_verify(args: argparse.Namespace) -> int:
     """Run `recall cassettes verify`."""
     place = place_of(args)
-    rubric = read_rubric(place.rubric, place.name(place.rubric))
+    rubric = read_settings(place.rubric, place.name(place.rubric))
     library, rules = library_of(place, args), rubric.rules()
     paths = library.files()
     problems: list[str] = []

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pytest_recall.replay.call_recorder import CallRecorder
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import Exchange, Headers, Request, Response
-from pytest_recall.replay.tap import Tap
 
 
 def request_of(given: Any) -> Request:
@@ -92,21 +92,21 @@ def is_raw(request: Any) -> bool:
     return getattr(request, "recall_is_raw", False)
 
 
-def tell(tap: Tap, response: Any, raw: bool) -> None:
+def tell(recorder: CallRecorder, response: Any, raw: bool) -> None:
     """Take in a whole response as a stub hands it out; `raw` if its body is as it came."""
     status = int(response["status"]["code"])
     body = response["body"].get("string")
     if body is None and not 300 <= status < 400:
-        tap.failed("ClientConnectionError", "the connection was lost before the end of the response")
+        recorder.failed("ClientConnectionError", "the connection was lost before the end of the response")
         return
     headers = headers_of(response["headers"])
     if body and not raw and decoded(headers, (body,)) is None:
         # urllib3 and aiohttp hand out a body without the encoding that the headers still name.
         headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
-    tap.started(status, response["status"]["message"] or "", headers)
+    recorder.started(status, response["status"]["message"] or "", headers)
     if body:
-        tap.chunk(body)
-    tap.ended()
+        recorder.chunk(body)
+    recorder.ended()
 
 
 def as_handed_out(exchange: Exchange, request: Any) -> tuple[Headers, bytes]:

@@ -21,7 +21,7 @@ from pytest_recall.replay.wire_formats import usage_of
 _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")
 
 
-class Tap:
+class CallRecorder:
     """Listens to one live call, and hands it to the tape when it ends.
 
     `reading` is whether someone waits for the next piece of the body right now; `batched` whether
@@ -117,21 +117,21 @@ def _used(exchange: Exchange, call: Call | None) -> int | None:
 
 
 class CallStep(NamedTuple):
-    """What is to be done with a call: hand out `served`, or let it through, with a `tap` on it if there is one.
+    """What is to be done with a call: hand out `served`, or let it through, with a `recorder` on it if there is one.
 
     What is let through has to wait for its `turn`, if it has one. One that is `held` is not let
     through: it waits for its batch.
     """
 
     served: Exchange | None = None
-    tap: Tap | None = None
+    recorder: CallRecorder | None = None
     turn: CallTurn | None = None
-    held: Held | None = None
+    held: PendingBatchCall | None = None
 
     @property
     def record(self) -> bool:
         """Whether the call is going to be written down."""
-        return self.tap is not None and self.tap.record
+        return self.recorder is not None and self.recorder.record
 
     def begin(self) -> None:
         """Wait until the call may be made. Raises MissError if that is not going to be."""
@@ -146,8 +146,8 @@ class CallStep(NamedTuple):
             self._begins()
 
     def _begins(self) -> None:
-        if self.tap is not None:
-            self.tap.begins()
+        if self.recorder is not None:
+            self.recorder.begins()
 
 
 class HeldError(Exception):
@@ -159,7 +159,7 @@ class HeldError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PendingBatchCall:
     """One such call, on the side of the caller. No timeout of its client ends the wait: it has sent nothing.
 
     `refuse` makes what is raised where there is no answer, and whether the case has to answer for
@@ -168,7 +168,7 @@ class Held:
 
     request: Request
     future: Future[Response]
-    tap: Tap
+    recorder: CallRecorder
     refuse: Callable[[str, bool], BaseException]
     reached: Callable[[], None]
 
@@ -190,7 +190,7 @@ class Held:
         except HeldError as error:
             raise self._refused(error) from None
         except asyncio.CancelledError as error:
-            self.tap.failed(type(error).__name__, str(error))
+            self.recorder.failed(type(error).__name__, str(error))
             raise
         return self._answered(response)
 
@@ -199,10 +199,10 @@ class Held:
 
     def _answered(self, response: Response) -> Exchange:
         self.reached()
-        self.tap.started(response.status, response.reason, response.headers, response.http_version)
+        self.recorder.started(response.status, response.reason, response.headers, response.http_version)
         for chunk in response.chunks:
-            self.tap.chunk(chunk)
-        self.tap.ended()
+            self.recorder.chunk(chunk)
+        self.recorder.ended()
         return Exchange("", 0, "", self.request, response)
 
 
@@ -249,8 +249,13 @@ class Sender(Protocol):
     problems: list[str]
 
     def hold(
-        self, request: Request, case: object, tape: object, tap: Tap, refuse: Callable[[str, bool], BaseException]
-    ) -> Held | None:
+        self,
+        request: Request,
+        case: object,
+        tape: object,
+        recorder: CallRecorder,
+        refuse: Callable[[str, bool], BaseException],
+    ) -> PendingBatchCall | None:
         """Let a call of this case wait for a batch; None if it has to be made directly."""
 
     def direct(self, reason: str) -> None:
