@@ -80,7 +80,7 @@ OUTSIDE = {
 
 def room_of(parts: tuple[str, ...]) -> str:
     """Return the room of a module by its path within the package; the commands of each room belong to the shell."""
-    shell = any(part in ("commands", "policy_commands", "report_commands") for part in parts)
+    shell = any(part in ("commands", "policy_commands", "report_commands", "view_commands") for part in parts)
     return "cli" if shell else parts[0]
 
 

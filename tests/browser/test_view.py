@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.results.report_commands import Server
+from pytest_recall.results.view_commands import Server
 from pytest_recall.trials.journal import write_journal
 from pytest_recall.trials.record import Record
 from tests.helpers.reports import sample

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.results.report_commands import HOST, Server
+from pytest_recall.results.view_commands import HOST, Server
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE
 from tests.cli.test_report import artifacts_names

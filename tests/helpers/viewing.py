@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pytest_recall.results.report_commands import Server
+from pytest_recall.results.view_commands import Server
 
 
 @contextmanager

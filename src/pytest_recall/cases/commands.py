@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.importers.carry import ImportOptions, word
-from pytest_recall.cases.importers.run import ENDINGS, TOOLS, as_json, bring_in, judge_of, lines, put, text_of
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL, Settings
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless
@@ -23,16 +21,11 @@ from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_case_files, find_files
 from pytest_recall.files.wording import plural
-from pytest_recall.judges.calibration_file import read_calibrations
-from pytest_recall.runs.collection import collection_problems, pytest_ini
 from pytest_recall.runs.context import today_in
-from pytest_recall.schedule.merge_file import teach
-from pytest_recall.schedule.selection import unmatched
-from pytest_recall.schedule.simulate import World
-from pytest_recall.schedule.simulated import parts
-from pytest_recall.schedule.sizing import LEAST, Proposal, block, proposal, settings
-from pytest_recall.schedule.state import check_dates, current
 from pytest_recall.trials.trial import Row
+
+if TYPE_CHECKING:
+    from pytest_recall.schedule.sizing import Proposal
 
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {
@@ -122,17 +115,26 @@ def _cases(folder: Path) -> list[Case]:
 
 def _schedule(cases: list[Case]) -> str:
     """Return the part of a rubric that says what runs, with sizes for `cases`, or for a first set."""
+    from pytest_recall.schedule.simulated import parts
+    from pytest_recall.schedule.sizing import block
+
     tags, _ = parts(cases)
     return block(_sizes(cases), len(cases), tags)
 
 
 def _sizes(cases: list[Case]) -> Proposal:
+    from pytest_recall.schedule.simulate import World
+    from pytest_recall.schedule.simulated import parts
+    from pytest_recall.schedule.sizing import LEAST, proposal
+
     tags, _ = parts(cases)
     return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, DEFAULT_SETTINGS.near_share)
 
 
 def _recommend(folder: Path, cases: list[Case]) -> None:
     """Print the settings that a rubric which is there lacks, with sizes for its cases."""
+    from pytest_recall.schedule.sizing import settings
+
     path = folder / "rubric.yaml"
     if not path.exists() or not cases:
         return
@@ -171,6 +173,8 @@ def _check_cases(folder: Path) -> None:
 
 def _propose_testpaths() -> None:
     """Print the lines that keep `pytest` without arguments to the tests, where there are some and nothing says so."""
+    from pytest_recall.runs.collection import pytest_ini
+
     ini = pytest_ini(Path.cwd())
     tests = next((name for name in ("tests", "test") if Path(name).is_dir()), None)
     if ini.sets_testpaths or (ini.file is None and tests is None):
@@ -185,6 +189,8 @@ def _propose_testpaths() -> None:
 
 
 def _tell_git(folder: Path, *, write: bool) -> int:
+    from pytest_recall.schedule.merge_file import teach
+
     done = teach(Path.cwd() / folder, write=write)
     for name, changed in done.items():
         told = ("wrote   " if write else "would write   ") if changed else "kept    "
@@ -205,6 +211,8 @@ carried over, with 1 if something was left out, which the report names, and with
 
 def add_import(commands: Commands) -> None:
     """Add the command."""
+    from pytest_recall.cases.importers.run import TOOLS
+
     parser = placeless(
         commands,
         "import",
@@ -233,6 +241,9 @@ def add_import(commands: Commands) -> None:
 
 def run_import(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.cases.importers.carry import ImportOptions
+    from pytest_recall.cases.importers.run import ENDINGS, as_json, bring_in, judge_of, lines, put, text_of
+
     output: Path | None = args.out
     if output is not None and output.suffix not in ENDINGS:
         raise RecallError(f"{output}: a case file ends in .yaml, .yml or .jsonl; give such a name")
@@ -261,6 +272,8 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def _word(option: str, text: str | None) -> str | None:
+    from pytest_recall.cases.importers.carry import word
+
     if text is None:
         return None
     if word(text) != text.lower():
@@ -286,6 +299,9 @@ def add_check(commands: Commands) -> None:
 
 def run_check(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.judges.calibration_file import read_calibrations
+    from pytest_recall.runs.collection import collection_problems
+
     if args.schema is not None:
         print_schema(args.schema)
         return 0
@@ -346,6 +362,8 @@ def run_check(args: argparse.Namespace) -> int:
 
 def _rows(place: Place) -> Mapping[str, Row]:
     """Return the rows of the state. Raises RecallError, also for one of a day that is still to come."""
+    from pytest_recall.schedule.state import check_dates, current
+
     state = current(place)
     today = datetime.now(UTC).date()
     check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
@@ -354,6 +372,8 @@ def _rows(place: Place) -> Mapping[str, Row]:
 
 def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
     """Say which paths of the rubric's `near` fit no file. Raises RecallError for tags that no case has."""
+    from pytest_recall.schedule.selection import unmatched
+
     if not rubric.near:
         return
     name = f"{place.name(place.rubric)}: near"

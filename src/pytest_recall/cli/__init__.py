@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, str | Group] = {
     "score": "results.commands:add_score",
     "compare": "results.commands:add_compare",
     "report": "results.report_commands:add_report",
-    "view": "results.report_commands:add_view",
+    "view": "results.view_commands:add_view",
     "state": Group(
         "the state of the schedule: show it, change it, fold runs into it, merge it, set cases apart",
         (

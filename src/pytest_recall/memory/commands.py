@@ -6,15 +6,16 @@ import argparse
 import json
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.memory_part import Fact, MemoryPart
 from pytest_recall.cli.common import Commands, placeless, print_forms
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.selector import FORMS, OPTIONS
-from pytest_recall.memory.session import Memory, Readback
 from pytest_recall.trials.concurrency import Loop
+
+if TYPE_CHECKING:
+    from pytest_recall.memory.session import Readback
 
 CHECK = """\
 Resets the memory, stores three facts, asks each of them back by its own words, and resets it
@@ -73,6 +74,8 @@ def _options(form: str) -> str:
 
 
 def _missing(form: str) -> str:
+    from pytest_recall.memory.resolve import resolve
+
     if form not in _SAMPLES:
         return ""
     try:
@@ -86,6 +89,9 @@ def _missing(form: str) -> str:
 
 def run_check(args: argparse.Namespace) -> int:
     """Run `recall memory check`."""
+    from pytest_recall.memory.resolve import resolve
+    from pytest_recall.memory.session import Memory
+
     client = resolve(args.selector)
     if not client.private and not args.yes:
         raise RecallError(

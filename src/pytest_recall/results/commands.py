@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.gate import Gate
@@ -16,20 +17,15 @@ from pytest_recall.cli.common import Commands, add_files, case_paths, command, c
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
-from pytest_recall.results import gates_text, scorecard_text
 from pytest_recall.results.comparison import ALPHA, Comparison, compare
-from pytest_recall.results.comparison_text import as_json, markdown, terminal
-from pytest_recall.results.gates import RUNS, GateStep, gate_to_add, gates_of, steps, write_gates
-from pytest_recall.results.scorecard import blocking
-from pytest_recall.results.standing import Standing
-from pytest_recall.runs import finish
-from pytest_recall.runs.ci import links
+from pytest_recall.results.gates import RUNS
 from pytest_recall.runs.context import CommandLine, Context
-from pytest_recall.runs.plan import read_cases
-from pytest_recall.schedule.policy_commands import count, journals
-from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
+
+if TYPE_CHECKING:
+    from pytest_recall.results.gates import GateStep
+    from pytest_recall.results.standing import Standing
 
 SCORE_DETAILS = """\
 --fail-on says what ends it with 1, in place of `blocks` in the rubric:
@@ -75,6 +71,11 @@ def add_score(commands: Commands) -> None:
 
 def run_score(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.results import scorecard_text
+    from pytest_recall.results.scorecard import blocking
+    from pytest_recall.runs import finish
+    from pytest_recall.runs.ci import links
+
     place = place_of(args, args.run_name)
     if args.observed:
         return _observed(place, args)
@@ -100,6 +101,10 @@ def run_score(args: argparse.Namespace) -> int:
 
 def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Settings) -> tuple[Standing, ...]:
     """Return how the rubric's gates stand, over all case files and the state as they are now."""
+    from pytest_recall.results.gates import gates_of
+    from pytest_recall.runs.plan import read_cases
+    from pytest_recall.schedule.state import current
+
     if not rubric.gates or not record.header.scheduled:
         return ()
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
@@ -111,6 +116,7 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
     """Print what the slices would have missed and saved."""
     from pytest_recall.results import observed as told
     from pytest_recall.results.observed import observed, together
+    from pytest_recall.runs import finish
 
     if args.fail_on is not None or args.run_name != "latest" or args.markdown:
         raise RecallError("--observed is about all runs, as text or JSON; leave out RUN, --fail-on and --markdown")
@@ -201,6 +207,8 @@ def add_compare(commands: Commands) -> None:
 
 def run_compare(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.results.comparison_text import as_json, markdown, terminal
+
     if (code := _benches(args)) is not None:
         return code
     artifacts = place_of(args, args.base, args.head).artifacts
@@ -310,6 +318,8 @@ or where it was missed. No gate is ever lowered.
 
 def add_ratchet(commands: Commands) -> None:
     """Add the command."""
+    from pytest_recall.schedule.policy_commands import count
+
     parser = command(
         commands, "ratchet", "raise gates of rubric.yaml to what has held, and lower none", run_ratchet, RATCHET_DETAILS
     )
@@ -336,6 +346,12 @@ def add_ratchet(commands: Commands) -> None:
 
 def run_ratchet(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.results import gates_text
+    from pytest_recall.results.gates import gate_to_add, steps
+    from pytest_recall.runs.plan import read_cases
+    from pytest_recall.schedule.policy_commands import journals
+    from pytest_recall.schedule.state import current
+
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, pr=args.pr))
     name = place.name(place.rubric)
@@ -362,6 +378,8 @@ def run_ratchet(args: argparse.Namespace) -> int:
 
 def _write(place: Place, context: Context, found: list[GateStep], *, dry: bool) -> None:
     """Write the gates that are raised, with the day and the pull request of this. Raises RecallError or OSError."""
+    from pytest_recall.results.gates import write_gates
+
     since = context.date.isoformat()
     gates = [
         step.gate.model_copy(update={"at_least": step.to, "since": since, "pr": context.pr})

@@ -1,4 +1,4 @@
-"""The commands `recall report` and `recall view`: the page of a run, as a file or served while the run goes on."""
+"""The command `recall report`: the page of a run, or of two side by side, as a file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
-from pytest_recall.horizon.run_file import FILES, QUESTIONS, run_folder
 from pytest_recall.replay.commands.shelf import add_folder, library_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.trials.journal import NAME as JOURNAL
@@ -109,119 +107,6 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
     return text, folder, plural(len(found.entries), "case")
 
 
-VIEW_DETAILS = """\
-Serves the page of `recall report` on 127.0.0.1, to no one but this machine, until Ctrl+C. While the run goes on the
-page shows what has come; `latest` is whatever run is the newest then.
-
-  recall view --open
-
-RUN may also be the folder of a long-horizon run, from its first checkpoint on.
-"""
-HOST = "127.0.0.1"
-
-
-def add_view(commands: Commands) -> None:
-    """Add the command."""
-    parser = command(
-        commands, "view", "serve the page of a run, which follows it while it goes on", run_view, VIEW_DETAILS
-    )
-    add_runs(parser)
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
-    parser.add_argument("--open", action="store_true", help="open the page in the browser")
-
-
-def _port(text: str) -> int:
-    if not text.isdigit() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-    return int(text)
-
-
-def run_view(args: argparse.Namespace) -> int:
-    """Run the command."""
-    check_runs(args.runs)
-    made(args)  # What is wrong with the arguments is said here, and not in a browser.
-    try:
-        server = Server(args)
-    except OSError as error:
-        raise RecallError(f"port {args.port}: {error.strerror}; give another --port, or none") from None
-    with server:
-        print(f"{server.address}  (Ctrl+C ends it)", flush=True)
-        if args.open:
-            import webbrowser
-
-            webbrowser.open(server.address)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print()
-    return 0
-
-
-class Server(ThreadingHTTPServer):
-    """Serves one page, and the stamp that tells whether there is a newer one."""
-
-    daemon_threads = True
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        super().__init__((HOST, args.port), _Handler)
-        self.args = args
-
-    @property
-    def address(self) -> str:
-        """Where the page is."""
-        return f"http://{HOST}:{self.server_port}/"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Tell of what went wrong here, and not of a reader who left before the page was there."""
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
-
-    def stamp(self) -> str:
-        """Return what changes with the journals behind the page. Raises RecallError or OSError."""
-        if not (journals := horizon_files(self.args.runs)):
-            find = place_of(self.args).artifacts.find
-            journals = [find(name) / JOURNAL for name in self.args.runs or ["latest"]]
-        return "-".join(f"{path.parent.name}:{path.stat().st_size}" for path in journals)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        """Answer with the page or its stamp."""
-        # A page from elsewhere may have a name that leads here: it would be let in under that name.
-        if self.headers.get("Host") not in {f"{name}:{self.server.server_port}" for name in (HOST, "localhost")}:
-            self._send(403, "text/plain", "only for this machine")
-            return
-        try:
-            if self.path == "/stamp":
-                self._send(200, "text/plain", self.server.stamp())
-            elif self.path == "/":
-                stamp = self.server.stamp()
-                self._send(200, "text/html", made(self.server.args, stamp)[0])
-            else:
-                self._send(404, "text/plain", "there is only one page here: /")
-        except (RecallError, OSError) as error:
-            # A journal may be there whose first line is still being written.
-            self._send(503, "text/plain", f"recall: {error}")
-
-    def _send(self, status: int, kind: str, text: str) -> None:
-        body = text.encode("utf-8", "replace")
-        self.send_response(status)
-        for name, value in (
-            ("Content-Type", f"{kind}; charset=utf-8"),
-            ("Content-Length", str(len(body))),
-            ("Cache-Control", "no-store"),
-            ("X-Content-Type-Options", "nosniff"),
-        ):
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a line every two seconds helps no reader."""
-
-
 class Page(NamedTuple):
     """The text of a page, the folder of its run, and how many questions it has."""
 
@@ -232,12 +117,16 @@ class Page(NamedTuple):
 
 def horizon_files(names: Sequence[str]) -> list[Path]:
     """Return the files behind the page of the long-horizon runs among `names`, as far as they are there."""
+    from pytest_recall.horizon.run_file import FILES, run_folder
+
     folders = [found for name in names if (found := run_folder(name)) is not None]
     return [folder / name for folder in folders for name in FILES if (folder / name).is_file()]
 
 
 def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
     """Return the page of the long-horizon runs that are named; None if none of them is one. Raises RecallError."""
+    from pytest_recall.horizon.run_file import QUESTIONS, run_folder
+
     names: Sequence[str] = args.runs
     folders = [found for name in names if (found := run_folder(name)) is not None]
     if not folders:

@@ -28,13 +28,9 @@ from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
-from pytest_recall.runs import finish
 from pytest_recall.runs.context import LONGEST, CommandLine, parse_date, today_in
 from pytest_recall.schedule.boxes import released
-from pytest_recall.schedule.events import Apart, Events
 from pytest_recall.schedule.forecast import forecast
-from pytest_recall.schedule.merge_file import drive, resolve
-from pytest_recall.schedule.schedule_text import terminal
 from pytest_recall.schedule.state import (
     KEEP_DAYS,
     check_layout,
@@ -47,8 +43,6 @@ from pytest_recall.schedule.state import (
     unfolded,
     write_events,
 )
-from pytest_recall.schedule.state_file import read_state, write_state
-from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 
 
@@ -65,6 +59,8 @@ def add_status(commands: Commands) -> None:
 
 def run_status(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.schedule.schedule_text import terminal
+
     place = place_of(args)
     context, _ = context_of(place, CommandLine(date=args.date))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
@@ -153,6 +149,8 @@ def run_forget(args: argparse.Namespace) -> int:
 
 
 def _show(place: Place) -> int:
+    from pytest_recall.schedule.state_file import read_state
+
     layout = read_settings(place.rubric, place.name(place.rubric)).state
     state = read_state(place.state, place.name(place.state))
     waiting = unfolded(place, state)
@@ -195,6 +193,8 @@ def add_apply(commands: Commands) -> None:
 
 def run_apply(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.trials.journal import read_journal
+
     place = place_of(args)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
@@ -217,6 +217,8 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
 
 def fold(place: Place, folder: Path, record: Record) -> None:
     """Fold the run into the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
+    from pytest_recall.runs import finish
+
     changed = finish.apply(place, folder, record)
     name = finish.target(place, read_settings(place.rubric, place.name(place.rubric)).state)
     if changed is None:
@@ -288,6 +290,9 @@ def _list(place: Place) -> int:
 
 
 def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
+    from pytest_recall.schedule.events import Apart, Events
+    from pytest_recall.schedule.state_file import write_state
+
     name = place.name(place.state)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     state = current(place)
@@ -380,6 +385,8 @@ def add_resolve(commands: Commands) -> None:
 
 def run_resolve(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.schedule.merge_file import resolve
+
     if args.file is not None and args.dir is not None:
         raise RecallError("--dir has no effect with FILE; give one of them")
     if args.file is None:
@@ -431,6 +438,8 @@ def add_merge_driver(commands: Commands) -> None:
 
 def run_merge_driver(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.schedule.merge_file import drive
+
     try:
         drive(args.base, args.ours, args.theirs, args.name, datetime.now(UTC).date())
     except RecallError as error:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import pairwise
 from math import fsum, isfinite
-from statistics import median
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -264,6 +263,8 @@ def _pulls(pulls: Mapping[str, list[str]], days: set[date], runs: int) -> Habit:
 
 
 def _open_days(pulls: Mapping[str, list[str]]) -> Habit:
+    from statistics import median
+
     spans = []
     for started in pulls.values():
         times = sorted(datetime.fromisoformat(time) for time in started if time)
