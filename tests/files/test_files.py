@@ -141,6 +141,16 @@ def test_permissions_of_a_new_file_are_those_of_any_other(tmp_path: Path, mask: 
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells it without setting it")
+def test_the_mask_is_not_set_for_other_threads_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks: list[int] = []
+    monkeypatch.setattr(os, "umask", masks.append)
+    write_text(tmp_path / "file", "new")
+    assert masks == []
+
+
 def test_a_link_out_of_its_folder_is_not_followed(tmp_path: Path) -> None:
     """A pull request may have planted it."""
     (tmp_path / "in").mkdir()

@@ -27,7 +27,7 @@ STOPPED = 130
 
 
 class CaseError(RecallError):
-    """A trial that ended without a verdict: no verdict, which moves no box.
+    """A trial that ended without a verdict, which moves no box.
 
     `stage` names what broke ("agent", "judge contains"); the exception that broke it, if
     there was one, is the `__cause__`.
