@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryPart, key_of
+from pytest_recall.datasets import membench_run
 from pytest_recall.datasets.cases import DatasetCases, dataset_of
 from pytest_recall.datasets.file import Reader, open_dataset
 from pytest_recall.datasets.membench_run import arguments_of, go_on
@@ -108,3 +109,12 @@ def test_a_large_file_is_never_held(tmp_path: Path) -> None:
     assert ended.summary.everything.means["evidence_all_at_k"].value == 1
     assert ended.summary.ingests == ROWS
     assert peak < whole / 3, f"{peak:,} of {whole:,} bytes"
+
+
+def test_how_far_it_has_come_is_told_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membench_run, "EVERY", 0)
+    found, client, told = bench(dataset="dmr"), resolve("last-2"), list[str]()
+    go_on(found, client, tmp_path, arguments_of(found, client), allowed=False, tell=told.append)
+    total = len(found.entries)
+    assert total > 1
+    assert told == [f"{count} of {total} questions" for count in range(1, total + 1)]
