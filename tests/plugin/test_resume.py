@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from pytest_recall.replay.call import Call
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.kept import after
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
@@ -456,9 +457,13 @@ class TestRefused:
     def test_a_run_that_still_runs(self, checkout: Checkout) -> None:
         folder = checkout.artifacts.runs()[-1]
         pytest.importorskip("fcntl")
-        with Journal.continued(folder):
-            result = checkout.run("eval", "--recall-resume")
+        before = sorted(checkout.artifacts.folder.rglob("*"))
+        with Journal.continued(folder) as journal:
+            journal.spent([Call("agent", "live", cost=0.5)])
+            result = checkout.run("eval", "--recall-resume", "--budget=9")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
+        # The calls that it has paid for are written down for the one who resumes it, and that is no one yet.
+        assert sorted(checkout.artifacts.folder.rglob("*")) == before
         assert any("still runs, or a process that it has begun does" in line for line in result.errlines)
         assert checkout.asked() == ["a"]
 

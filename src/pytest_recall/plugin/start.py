@@ -106,12 +106,12 @@ def wake(
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
-    taken, rest = portion.carried(asked or recording(config), kept, plan)
-    plan = replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early)
-    run = make_run(config, plan)
-    if kept is not None:
-        with usage_errors():
+        run = make_run(config, plan)
+        if kept is not None:
             run.resume(kept.folder, kept.record)
+    # What is carried over is written beside the journal, so that the lock on that comes first.
+    taken, rest = portion.carried(asked or recording(config), kept, plan)
+    run.plan = replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early)
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)
     return run
