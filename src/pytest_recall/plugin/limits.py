@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from pytest_recall.files.disk import write_text
 from pytest_recall.plugin.cassettes import CassetteManager
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED, UNPAID
-from pytest_recall.runs.outage import Streak
+from pytest_recall.runs.outage import Streak, outage_of
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -68,6 +69,18 @@ class Breaker:
             item.stash[UNASKED] = why
             item.stash[OUTCOME] = Outcome.SKIPPED
             pytest.skip(f"not run: {why}")
+
+    @contextmanager
+    def counted(self, item: pytest.Item) -> Iterator[None]:
+        """Count how asking a case ends, inside; it is skipped if the provider is down by then."""
+        self.leave_out(item)
+        arm = getattr(item, "arm", "")
+        try:
+            yield
+        except Exception as error:
+            self.take(arm, outage_of(error))
+            raise
+        self.take(arm, None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

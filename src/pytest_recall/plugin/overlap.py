@@ -30,7 +30,6 @@ from pytest_recall.plugin.pytest_internals import is_known, renew_request, stead
 from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
 from pytest_recall.plugin.trials import trial_of
 from pytest_recall.replay.player import CARRIED, CURRENT_CASE, CaseContext
-from pytest_recall.runs.outage import outage_of
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.execution import Result
 
@@ -201,17 +200,8 @@ class Overlap:
     def _asked(self, item: CaseItem) -> Result:
         """Ask the case, and write down what came of it: its turn may be long in coming, and the process be killed."""
         # The provider may have failed others while this one waited for a thread.
-        breaker = self._breaker
-        if breaker is not None:
-            breaker.leave_out(item)
-        try:
+        with nullcontext() if self._breaker is None else self._breaker.counted(item):
             result: Result = item.ask()
-        except Exception as error:
-            if breaker is not None:
-                breaker.take(item.arm, outage_of(error))
-            raise
-        if breaker is not None:
-            breaker.take(item.arm, None)
         recording = self._run.recording
         if recording is not None and recording.early and item.rule is None and item.kept is None:
             # What cannot be kept is asked again, and what is left behind at the end has no one to tell.
