@@ -35,7 +35,7 @@ from pytest_recall.results.standing import informs
 from pytest_recall.runs.outage import Outage, outage_of
 from pytest_recall.trials.conditions import conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
@@ -248,7 +248,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
         repeat=1 if rule is None else len(item.stash.get(OUTCOMES, ())) + 1,
         rule="" if rule is None else str(rule),
         arm=getattr(item, "arm", ""),
-        unproven=judging.unproven(item.config, result) if any(one.judgement for one in result.verdicts) else "",
+        unproven=judging.unproven(item.config, result) if judged_by_models(result.verdicts) else "",
     )
 
 

@@ -18,7 +18,7 @@ from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
 from pytest_recall.trials.series import Repeats, RepeatSummary, Rule, graded, repeats, series, summarize_repeats
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -257,7 +257,7 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
 def _panels(
     counting: list[Trial], calibrations: Mapping[JudgeKey, Calibration], others: Iterable[Trial]
 ) -> Panels | None:
-    if not any(verdict.judgement for trial in counting for verdict in trial.verdicts):
+    if not any(judged_by_models(trial.verdicts) for trial in counting):
         return None
     return panels(counting, calibrations, others)
 

@@ -25,7 +25,7 @@ from pytest_recall.schedule.state_file import digest, write_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Row
+from pytest_recall.trials.trial import Row, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -43,7 +43,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     With its folder `run` also as re-graded. Raises RecallError if those cannot be read.
     """
     header = record.header
-    judged = any(verdict.judgement for trial in record.trials for verdict in trial.verdicts)
+    judged = any(judged_by_models(trial.verdicts) for trial in record.trials)
     known = _calibrations(place) if judged else {}
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)

@@ -414,6 +414,11 @@ def _flag(value: Any) -> bool:
     return value
 
 
+def judged_by_models(verdicts: Iterable[Verdict]) -> bool:
+    """Whether a model gave one of the verdicts."""
+    return any(verdict.judgement is not None for verdict in verdicts)
+
+
 def note_of(verdicts: Iterable[Verdict], error: str) -> str:
     """Return what went wrong, in words: the reasons of the judges that failed an answer, or the error."""
     failing = [f"{v.judge}: {v.reason}" if v.judge else v.reason for v in verdicts if not v.passed]
