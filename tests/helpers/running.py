@@ -1,22 +1,16 @@
-"""Runs in a process of their own that go on while the test does, and the collections that commands start."""
+"""Runs in a process of their own that go on while the test does."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from pytest_recall.runs import collection
-from tests.helpers import command
 from tests.helpers.project import Project
 
 SAYS_WHO_IT_IS = """
@@ -59,14 +53,3 @@ class Running:
         """Send a signal to the run that was begun last, and wait for its end."""
         os.kill(int((self.checkout.path / "pid").read_text()), number)
         return begun.result(timeout=60)
-
-
-@pytest.fixture
-def quick_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the processes in which commands collect the tests have all imported that they need."""
-
-    def run(given: list[str], *, cwd: Path, env: dict[str, str], **rest: Any) -> subprocess.CompletedProcess[str]:
-        done = command.apart(Path(cwd), *given[2:], env=env)
-        return subprocess.CompletedProcess(given, done.code, done.out, done.err)
-
-    monkeypatch.setattr(collection, "subprocess", SimpleNamespace(run=run, DEVNULL=subprocess.DEVNULL))

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.helpers import programs
 from tests.helpers.batching import Service, serving
-from tests.helpers.running import quick_collections
 from tests.helpers.upstream import Upstream, running
-
-__all__ = ["quick_collections"]
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +32,13 @@ def switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs load the plugin without using it, beside all that is installed."""
     for name in ("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_PLUGINS"):
         monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def quick_collections() -> Iterator[None]:
+    """Let the pytest that commands ask, in a process of its own, start at once."""
+    with programs.collecting():
+        yield
 
 
 @pytest.fixture
