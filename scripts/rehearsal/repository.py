@@ -135,6 +135,7 @@ class Repository:
             return None
         record = read_journal(runs[-1])
         shutil.rmtree(self._place.artifacts.folder)
+        runs[-1].mkdir(parents=True)  # Keeps the name: a run in the same second gets another, which sorts after it.
         outcomes = {case_id: trial.outcome for case_id, trial in graded(record.trials).items()}
         is_whole = outcomes.keys() == {case_id for case_id, _ in record.header.picks}
         has_failed = Outcome.FAILED in outcomes.values()
