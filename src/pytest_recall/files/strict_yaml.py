@@ -225,7 +225,14 @@ class _Reader:
             mark = opened  # What stays open is a mistake where it begins, not where the file ends.
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
         place = f":{self.first_line + int(mark.line)}" if mark else ""
+        if is_too_deep(error):
+            raise RecallError(f"{self.name}{place}: nested more than {MAX_DEPTH} deep; flatten it") from None
         raise RecallError(f"{self.name}{place}: {problem}; correct the YAML here or just above") from None
+
+
+def is_too_deep(error: yaml.YAMLError) -> bool:
+    """Return whether libyaml's own limit of depth stopped it, which from 0.2.6 on comes before ours does."""
+    return "nesting depth" in str(getattr(error, "problem", ""))
 
 
 # What the published files leave without quotes, and every reader of YAML 1.1 and 1.2 takes for text.

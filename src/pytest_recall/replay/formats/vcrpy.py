@@ -37,6 +37,7 @@ from yaml.events import (
 
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.strict_yaml import is_too_deep
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.formats.vcr_shapes import headers_of, request_of, response_dict
 
@@ -120,6 +121,8 @@ def import_vcr(path: Path, name: str | None = None, tell: Callable[[str], None] 
         requests, responses, *_ = serialize.deserialize("", SimpleNamespace(deserialize=lambda text: data))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
+        if is_too_deep(error):
+            raise RecallError(f"{name}:{line}: nested more than {MAX_DEPTH} deep; flatten it") from None
         raise RecallError(f"{name}:{line}: not YAML ({error.problem}); {_FIX}") from None
     except json.JSONDecodeError as error:
         raise RecallError(f"{name}:{error.lineno}: not JSON ({error.msg}); {_FIX}") from None
