@@ -99,6 +99,30 @@ def pytest_configure(config: pytest.Config) -> None:
         nursery.open_one()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each worker import the tests from another place on, so that each file is rewritten by one of them only.
+
+    In the same order they would all rewrite all files, at the same time, and that is most of what collection takes.
+    """
+    given = getattr(session.config, "workerinput", None)
+    if given is None:
+        return
+    root = Path(__file__).parent
+    files = sorted(path for folder in session.config.args for path in Path(folder).rglob("test_*.py"))
+    begin = int(given["workerid"].removeprefix("gw")) * len(files) // given["workercount"]
+    for path in files[begin:] + files[:begin]:
+        # What cannot be imported is told when it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.resolve().relative_to(root).with_suffix("").parts))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of the whole project first: they are the longest, and at the end a single worker would run them."""
+    own = Path(__file__).parent / "tests"
+    items.sort(key=lambda item: item.path.parent != own)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
     """Take all that there is out of what is walked: pytest has looked, and the process gives it back as a whole."""

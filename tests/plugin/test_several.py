@@ -83,7 +83,7 @@ def assert_each_has_its_own(checkout: Checkout, lines: list[str], of_a: dict[str
     """Assert what the run came to, with the boxes that the first service has then."""
     assert boxes(checkout, "svc_a") == of_a
     assert boxes(checkout, "svc_b") == {"one": 1, "other": 1}
-    assert list(checkout.path.rglob("recall.yaml")) == [
+    assert sorted(checkout.path.rglob("recall.yaml")) == [
         checkout.path / name / "eval" / "recall.yaml" for name in ("svc_a", "svc_b")
     ]
     at = next(at for at, line in enumerate(lines) if "recall: all eval directories" in line)
