@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,16 @@ def _bytecode() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts() -> Iterator[None]:
+    """Let SIGINT end the processes that tests start; a job in the background ignores it, and they would as well."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)
