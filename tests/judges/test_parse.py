@@ -76,7 +76,7 @@ def test_braces_and_quotes_in_strings_are_no_structure() -> None:
         ('{"reasoning":' * 7_000, "has no JSON object"),
         ("[" * 100_001, "has more than 100,000 characters"),
         ("[" * 90_000, "has no JSON object"),
-        ('{"a":' * 9_000 + "1" + "}" * 9_000, "nested too deeply"),
+        ('{"a":' * 9_000 + "1" + "}" * 9_000, "nested more than 500 deep"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else None,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -92,8 +93,31 @@ def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
+MAX_DEPTH = 500
+"""How deep a value may be nested: to show or to write it takes frames of the stack for each level.
+
+Python's reader has a limit of its own, which differs from version to version: at 3.11 it is some hundreds, and at
+3.13 it is beyond what any other code gets through."""
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+def check_depth(text: str) -> None:
+    """Raise ValueError if JSON is nested more than `MAX_DEPTH` deep."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(text):
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested more than {MAX_DEPTH} deep")
+
+
 def strict_json(text: str) -> Any:
-    """Return the JSON value in `text`. Raises ValueError, also for a key twice, or a number that is none."""
+    """Return the JSON value in `text`.
+
+    Raises ValueError, also for a key twice, for a number that is none, and for what is nested too deep.
+    """
+    check_depth(text)
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
 
 

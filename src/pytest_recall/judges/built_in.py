@@ -244,6 +244,8 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
         from referencing.exceptions import Unresolvable
     except ModuleNotFoundError:
         raise ArgumentError("needs the jsonschema package; install `pytest-recall[jsonschema]`") from None
+    from pytest_recall.files.json_lines import check_depth
+
     wanted = schema if schema is not None else expected
     if not isinstance(wanted, dict | bool):
         raise ArgumentError("needs a JSON Schema; give a mapping as `expected` or `schema`")
@@ -254,7 +256,9 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
         raise ArgumentError(f"the schema is not valid: {error.message}") from None
     fenced = _FENCE.match(answer)
     try:
-        value = json.loads(fenced[1] if fenced else answer)
+        text = fenced[1] if fenced else answer
+        check_depth(text)
+        value = json.loads(text)
     except (ValueError, RecursionError) as error:
         return Verdict(passed=False, score=0.0, reason=f"not JSON ({error}): “{one_line(answer, 120)}”")
     try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.json_lines import check_depth
 from pytest_recall.models.model import Ask, Message, Model, Reply
 from pytest_recall.trials.trial import Vote
 
@@ -106,10 +107,8 @@ def _objects(text: str) -> list[str]:
 
 
 def _load(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    check_depth(text)
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
@@ -116,6 +117,7 @@ class SqliteFts(Client):
             connection.close()
             raise self._fault(error) from error
         self._connection = connection
+        weakref.finalize(self, connection.close)  # One that is dropped without `close` is closed too.
         return connection
 
     def _fault(self, error: sqlite3.Error) -> MemoryFault:
