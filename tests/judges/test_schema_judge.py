@@ -114,3 +114,11 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ValueError, match=r"install `pytest-recall\[jsonschema\]`"):
         json_schema("3", PERSON)
+
+
+@pytest.mark.parametrize("depth", [900, 9_000])
+def test_an_answer_that_is_nested_too_deep_fails(depth: int) -> None:
+    lists = {"type": "array", "items": {"$ref": "#"}}
+    verdict = json_schema("[" * depth + "]" * depth, lists)
+    assert verdict.passed is False
+    assert "nested too deep" in verdict.reason or "not JSON" in verdict.reason
