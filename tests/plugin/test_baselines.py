@@ -247,7 +247,7 @@ def agent_flips():
     )
     result = checkout.run("eval", "--recall-mode=all", "--baselines=flips")
     assert result.ret == 0
-    assert ends(result) == "8 asked again, 2 baseline failed, 1 baseline passed, 3 passed"
+    assert ends(result) == "2 baseline failed, 1 baseline passed, 3 passed, 8 rerun"
     arms = [(trial.case_id, trial.repeat, trial.rule) for trial in checkout.journal().trials if trial.arm]
     assert [one for one in arms if one[0] == "a"] == [("a", n, "pass 2of4") for n in (1, 2, 3, 4)]
     assert [one for one in arms if one[0] == "b"] == [("b", 1, "")]

@@ -123,7 +123,7 @@ def test_a_series_ends_where_nothing_is_asked(pytester: pytest.Pytester, argumen
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     count = len(checkout.asked())
     assert 3 <= count <= 4
-    assert result.parseoutcomes()["asked"] == count  # "3 asked again"
+    assert result.parseoutcomes()["rerun"] == count
     result.stdout.fnmatch_lines(["no verdict after * (pass 5of5): 3 trials in a row ended alike: 127.0.0.1:*"])
 
 

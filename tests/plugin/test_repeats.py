@@ -76,7 +76,7 @@ class TestTrials:
     def test_what_pytest_says_of_them(self, pytester: pytest.Pytester) -> None:
         checkout = project(spelled("few", "pff", trials="2of3"), spelled("last", "ffp", trials="2of3")).at(pytester)
         result = checkout.run("eval", "--junitxml=out.xml", "-v")
-        result.stdout.fnmatch_lines(["*cases.yaml::few ASKED AGAIN*", "*2 failed, 4 asked again*"])
+        result.stdout.fnmatch_lines(["*cases.yaml::few RERUN*", "*2 failed, 4 rerun*"])
         text = result.stdout.str()
         assert "1 of 3 trials passed (pass 2of3)" in text
         suite = ET.parse(checkout.path / "out.xml").getroot()[0]

@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.plugin import switch
-from pytest_recall.plugin.stash import AHEAD, CALLED, CASE_ID, CASSETTES, RUN, SUBTESTS, TAPE
+from pytest_recall.plugin.stash import (
+    AHEAD,
+    CALLED,
+    CASE_ID,
+    CASSETTES,
+    CURRENT,
+    REPORTED,
+    RUN,
+    SUBTESTS,
+    TAPE,
+    UNREPORTED,
+)
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -211,6 +222,12 @@ class Hooks:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Open the cassette of a case, for each attempt at it."""
         manager = self.config.stash.get(CASSETTES, None)
+        if CASE_ID in item.stash:
+            self.config.stash[CURRENT] = item
+            if UNREPORTED in item.stash:
+                from pytest_recall.plugin import trials
+
+                trials.note_unreported(item)
         if manager is None or CASE_ID not in item.stash:
             return (yield)
         ahead = item.stash.get(AHEAD, None)
@@ -225,12 +242,17 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Fail a test that asked for what is not recorded, or left some of it unasked; tell subtests from the test."""
-        if CASE_ID in item.stash:
-            item.stash[SUBTESTS], item.stash[CALLED] = [], True
+        if CASE_ID not in item.stash:
+            return (yield)
+        item.stash[SUBTESTS], item.stash[CALLED] = [], True
+        raised = None
         try:
             return (yield from self._called(item))
+        except BaseException as error:
+            raised = error
+            raise
         finally:
-            item.stash[CALLED] = False
+            item.stash[CALLED], item.stash[UNREPORTED] = False, raised
 
     def _called(self, item: pytest.Item) -> Generator[None, object, object]:
         manager = self.config.stash.get(CASSETTES, None)
@@ -256,7 +278,11 @@ class Hooks:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the trial to the report, which is how it reaches the controller."""
+        from pytest_recall.files.errors import MissError
+
         report = yield
+        if report.failed and call.excinfo is not None and isinstance(call.excinfo.value, MissError):
+            report.longrepr = str(call.excinfo.value)
         if CASE_ID in item.stash:
             from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest
 
@@ -268,12 +294,20 @@ class Hooks:
                     from pytest_recall.plugin import dry
 
                     dry.mark(item, call, report)
+            if call.when == "call" and not item.stash.get(CALLED, False):
+                item.stash[REPORTED] = report.outcome
         return report
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
         from pytest_recall.plugin import options
 
+        item = self.config.stash.get(CURRENT, None)
+        if item is not None and item.nodeid == report.nodeid and hasattr(report, "recall"):
+            from pytest_recall.plugin import trials
+
+            trials.settle(item, report)
         if self.run:
             self.run.beside.take(report)
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
@@ -298,7 +332,7 @@ class Hooks:
 
             reporting.as_error(self.config, report)
 
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
         from pytest_recall.plugin import options
 
@@ -308,8 +342,8 @@ class Hooks:
             from pytest_recall.plugin import dry
 
             return dry.status(report)
-        if report.outcome == options.AGAIN:
-            return "asked again", "a", "ASKED AGAIN"
+        if report.outcome == options.RERUN and hasattr(report, "recall"):
+            return "rerun", "R", ("RERUN", {"yellow": True})
         if hasattr(report, "recall_arm"):
             from pytest_recall.plugin import baselines
 

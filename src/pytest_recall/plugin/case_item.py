@@ -28,8 +28,11 @@ SHOWN = 4000
 """Characters of an answer that are printed; the journal has all of it."""
 
 
-class CaseFailed(Exception):  # noqa: N818 - pytest knows it as a failure, not as an error
-    """The judges' verdict on a case that failed; shown without a traceback."""
+class CaseFailed(AssertionError):  # noqa: N818 - pytest knows it as a failure, not as an error
+    """The judges' verdict on a case that failed; shown without a traceback.
+
+    Plugins that tell failures from errors, such as allure-pytest, do so by the class of an exception.
+    """
 
 
 class CaseItem(pytest.Function):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -35,22 +35,8 @@ if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
 
 
-class Missed(MissError, pytest.fail.Exception):  # type: ignore[misc,name-defined]  # noqa: N818
-    """A miss as pytest knows it: its sentence, without a traceback, wherever it was raised."""
-
-    def __init__(self, message: str) -> None:
-        pytest.fail.Exception.__init__(self, message, pytrace=False)
-
-    def __reduce__(self) -> tuple[Callable[[str], Missed], tuple[str]]:
-        # A child process sends it by pickle, which looks for classes where they say that they are.
-        return _missed, (str(self),)
-
-
-def _missed(message: str) -> Missed:
-    return Missed(message)
-
-
-Missed.__module__ = "builtins"  # pytest's summary names it by its last name then
+class Missed(MissError):  # noqa: N818
+    """A miss as pytest shows it: one sentence, wherever it was raised. It is no verdict, so no failure either."""
 
 
 class CassetteManager:

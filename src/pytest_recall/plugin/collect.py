@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,9 +55,18 @@ def _read_bench(config: pytest.Config, path: Path) -> None:
 class CaseModule(pytest.Module):
     """A case file. It is a module to pytest, so that fixtures of every scope work."""
 
-    obj = None
     provided: Mapping[str, Any] = {}
     """Judges that the file brings along, by name; all others are fixtures."""
+
+    @property  # type: ignore[misc]  # pytest could set it; it does not set that of a module
+    def obj(self) -> ModuleType:
+        """An empty module: the `module` of the items, by which other plugins and conftest files sort and choose."""
+        if self._module is None:
+            self._module = ModuleType(".".join(Path(self.nodeid).with_suffix("").parts), f"The cases of {self.nodeid}.")
+            self._module.__file__ = str(self.path)
+        return self._module
+
+    _module: ModuleType | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield an item for each case of the file that the run has chosen."""
@@ -90,7 +100,7 @@ class CaseModule(pytest.Module):
         key = (baseline.name if baseline else "", *names)
         shared = functions.get(key)
         if shared is None:
-            shared = functions[key] = {"callobj": _function(names)}
+            shared = functions[key] = {"callobj": _function(names, self.obj)}
         name = case.id if baseline is None else item_name(case.id, baseline.name)
         item: CaseItem = CaseItem.from_parent(self, name=name, case=case, line=line, baseline=baseline, **shared)
         if "fixtureinfo" not in shared:
@@ -120,14 +130,15 @@ class CaseModule(pytest.Module):
         return file.cases(plan.items), file.lines
 
 
-def _function(names: tuple[str, ...]) -> Any:
-    """Return a function whose signature asks pytest for these fixtures."""
+def _function(names: tuple[str, ...], module: ModuleType) -> Any:
+    """Return a function of `module` whose signature asks pytest for these fixtures."""
 
     def case(**fixtures: Any) -> None:
         raise NotImplementedError("CaseItem.runtest runs the case")
 
     kind = inspect.Parameter.KEYWORD_ONLY
     case.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])  # type: ignore[attr-defined]
+    case.__module__, case.__qualname__ = module.__name__, case.__name__
     return case
 
 

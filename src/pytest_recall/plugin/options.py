@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pytest_recall.runs.context import CommandLine, Filters
 
 TITLE = "eval cases on a schedule (pytest-recall)"
-AGAIN = "again"
-"""The outcome, to pytest, of a trial that is not the last one of its series."""
+RERUN: str = "rerun"
+"""The outcome, to pytest, of a trial that is not the last of its series: the one that report plugins know."""
 CRASHED = "???"
 """When, by the report that xdist makes up, an item ended whose worker died."""
 BATCHED = 200

@@ -20,7 +20,7 @@ from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop
-from pytest_recall.plugin.options import AGAIN, CRASHED, is_worker
+from pytest_recall.plugin.options import CRASHED, RERUN, is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.stash import RUN
 from pytest_recall.results.sentences import slice_line
@@ -55,7 +55,7 @@ class Failures:
         expected = hasattr(report, "wasxfail") and trial.outcome is not Outcome.SKIPPED
         if report.when != "teardown":
             self._reports.pop(trial.case_id, None)
-        if report.outcome != AGAIN and (report.failed or expected):
+        if report.outcome != RERUN and (report.failed or expected):
             self._reports.setdefault(trial.case_id, []).append(report)
 
     @contextmanager
@@ -378,11 +378,17 @@ class Run:
             self.money.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)
         if given is not None:
-            trial: Trial = Trial.from_json(json.loads(given)) if isinstance(given, str) else given
-            if isinstance(given, str) and self.breaker is not None and trial.outcome is not Outcome.SKIPPED:
-                self.breaker.take_in(trial.arm, *getattr(report, "recall_outage", ("", "")))
+            *earlier, trial = map(Trial.from_json, json.loads(given))
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
+            for one in earlier:
+                self._append(one, where)
+            if (
+                self.breaker is not None
+                and getattr(report, "recall_process", None) != os.getpid()  # Its own process has counted it.
+                and trial.outcome is not Outcome.SKIPPED
+            ):
+                self.breaker.take_in(trial.arm, *getattr(report, "recall_outage", ("", "")))
             if not trial.arm:
                 self.failures.take(trial, report)
             self._append(trial, where, getattr(report, "recall_dry", ""))

@@ -38,6 +38,14 @@ CALLED: pytest.StashKey[bool] = pytest.StashKey()
 """On an item: whether it is being called, so that what is reported of it is a subtest."""
 OUTCOMES: pytest.StashKey[list[Outcome]] = pytest.StashKey()
 """On an item whose case is asked several times: what its trials came to so far."""
+UNTOLD: pytest.StashKey[list[str]] = pytest.StashKey()
+"""On an item: its trials, as JSON, that are on no report yet that pytest has shown."""
+UNREPORTED: pytest.StashKey[BaseException | None] = pytest.StashKey()
+"""On an item whose call has ended, until a report is made of it: what it raised, None if nothing."""
+REPORTED: pytest.StashKey[str] = pytest.StashKey()
+"""On an item: the outcome on the report of its call when the trial was put there; absent without a trial."""
+CURRENT: pytest.StashKey[pytest.Item] = pytest.StashKey()
+"""On the config: the case that is run in this process, or that was run last."""
 UNPROVEN: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why its last fail counts for nothing, empty if it counts."""
 WATCH: pytest.StashKey[Watch] = pytest.StashKey()

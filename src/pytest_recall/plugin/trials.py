@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError, one_li
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
-from pytest_recall.plugin.options import AGAIN
+from pytest_recall.plugin.options import RERUN
 from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     AHEAD,
@@ -22,6 +24,7 @@ from pytest_recall.plugin.stash import (
     MISSED,
     OUTCOME,
     OUTCOMES,
+    REPORTED,
     RESULT,
     RUN,
     SUBTESTS,
@@ -29,6 +32,8 @@ from pytest_recall.plugin.stash import (
     UNASKED,
     UNPAID,
     UNPROVEN,
+    UNREPORTED,
+    UNTOLD,
 )
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.results.standing import informs
@@ -46,7 +51,13 @@ _TIMEOUT = "Timeout (>"
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Set `report.recall`: the trial, or its JSON text where the report travels between processes."""
+    """Set `report.recall` to the JSON text of the trial, after those that were on no report that pytest has shown.
+
+    A report has plain data only: plugins send it to other processes and write it to files.
+    """
+    if call.when == "call":
+        item.stash.setdefault(UNREPORTED, None)
+        del item.stash[UNREPORTED]
     if UNASKED in item.stash:
         return
     if item.stash.get(UNPAID, ""):
@@ -85,7 +96,10 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         item.stash[UNPROVEN] = trial.unproven
     if run.follows and (found := run.found_out()):
         setattr(report, "recall_found", found)  # noqa: B010
-    setattr(report, "recall", json.dumps(trial.to_json()) if run.follows else trial)  # noqa: B010
+    untold = item.stash.setdefault(UNTOLD, [])
+    untold.append(json.dumps(trial.to_json()))
+    setattr(report, "recall", f"[{', '.join(untold)}]")  # noqa: B010
+    setattr(report, "recall_process", os.getpid())  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
         from pytest_recall.plugin import reporting
@@ -97,6 +111,51 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         baselines.told(item, call, report)
     elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
         set_apart(item, report)
+
+
+def note_unreported(item: pytest.Item) -> None:
+    """Keep the trial of a call that a plugin repeats without a report of it, such as pytest-retry does."""
+    if UNREPORTED in item.stash:
+        report = pytest.TestReport.from_item_and_call(item, call := _last_call(item))
+        attach(item, call, report)
+
+
+def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
+    """Return the call of which there is no report yet."""
+    raised = item.stash[UNREPORTED]
+
+    def again() -> None:
+        if raised is not None:
+            raise raised
+
+    return pytest.CallInfo.from_call(again, when="call")
+
+
+def settle(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Have the trial on a report say what the report says, which other plugins may have changed since it was made."""
+    if report.when == "call" and REPORTED in item.stash:
+        if UNREPORTED in item.stash:
+            attach(item, _last_call(item), report)
+        elif report.outcome in _OUTCOMES and report.outcome != item.stash[REPORTED]:
+            _rewrite(item, report)
+    item.stash[UNTOLD] = []
+
+
+_OUTCOMES = {"passed": Outcome.PASSED, "failed": Outcome.FAILED, "skipped": Outcome.SKIPPED}
+
+
+def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Give the trial the outcome that another plugin gave the report."""
+    *earlier, trial = json.loads(report.recall)
+    outcome = _OUTCOMES[report.outcome]
+    expected = getattr(report, "wasxfail", None)
+    why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"
+    result = item.stash.get(RESULT, None) or Result(outcome)
+    result = result._replace(outcome=outcome, error="" if report.passed else one_line(why))
+    trial = trial_of(item, result)
+    item.stash[OUTCOME] = outcome
+    report.recall = json.dumps([*earlier, trial.to_json()])  # type: ignore[attr-defined]
+    report.recall_error = False  # type: ignore[attr-defined]
 
 
 def _outage(call: pytest.CallInfo[None]) -> Outage | None:
@@ -217,7 +276,7 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    if isinstance(error, RecallError | pytest.fail.Exception):
+    if isinstance(error, RecallError | MissError | pytest.fail.Exception):
         return str(error)
     return f"{type(error).__name__}: {error}"
 
@@ -322,8 +381,10 @@ def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
     fails: list[Any] = []
     item.stash[OUTCOMES] = outcomes
     item.stash[MISSED] = False
+    reruns = _reruns(item)
     try:
-        while _once(item, nextitem, outcomes, fails) is None:
+        while not _once(item, nextitem, outcomes, fails, reruns=reruns):
+            reruns -= item.stash[OUTCOME] is Outcome.ERROR
             renew_request(item)
         item.config.stash[CASSETTES].forget(item, len(outcomes))
     finally:
@@ -332,35 +393,63 @@ def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
     return True
 
 
-def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fails: list[Any]) -> Outcome | None:
-    """Run one trial and tell pytest of it; return the verdict, or None if the case has to be asked again."""
-    reports = [_phase(item, "setup")]
-    if reports[0].passed:
-        reports.append(_phase(item, "call"))
+def _reruns(item: pytest.Item) -> int:
+    """Return how often `--reruns` of pytest-rerunfailures has a trial repeated that came to no verdict."""
+    return int(getattr(item.config.option, "reruns", None) or 0)
+
+
+def _is_rerun(item: pytest.Item, raised: BaseException | None) -> bool:
+    """Return whether `--only-rerun` and `--rerun-except` leave an exception to `--reruns`."""
+    option = item.config.option
+    only, but = (getattr(option, name, None) or () for name in ("only_rerun", "rerun_except"))
+    told = f"{type(raised).__name__}: {raised}"
+    return not isinstance(raised, MissError) and bool(
+        (not only or any(re.search(one, told) for one in only)) and not any(re.search(one, told) for one in but)
+    )
+
+
+def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fails: list[Any], *, reruns: int) -> bool:
+    """Run one trial and tell pytest of it; return whether it was the last: False if the case has to be asked again.
+
+    While there are `reruns`, one without a verdict does not count as one of the trials of the rule.
+    """
+    call, report = _phase(item, "setup")
+    reports = [report]
+    if report.passed:
+        call, report = _phase(item, "call")
+        reports.append(report)
     judged = item.stash[OUTCOME]
     stops = bool(item.session.shouldstop or item.session.shouldfail)
-    verdict: Outcome | None = item.rule.decided([*outcomes, judged])
-    if verdict is None and stops:
-        verdict = Outcome.ERROR
-    elif verdict is None and UNASKED in item.stash:
-        verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
-    # What is torn down is what the next one does not need: the item's own, if it is the same item again.
-    reports.append(_phase(item, "teardown", nextitem=nextitem if verdict is not None else item.parent))
+    raised = call.excinfo.value if call.excinfo is not None else None
+    repeats = reruns > 0 and judged is Outcome.ERROR and not stops and UNASKED not in item.stash
+    verdict: Outcome | None = None
+    if not (repeats := repeats and _is_rerun(item, raised)):
+        verdict = item.rule.decided([*outcomes, judged])
+        if verdict is None and stops:
+            verdict = Outcome.ERROR
+        elif verdict is None and UNASKED in item.stash:
+            verdict = Outcome.ERROR if outcomes else Outcome.SKIPPED
     if judged is Outcome.FAILED:
-        fails.append(reports[-2].longrepr)
-    _tell(item, reports[-2], verdict, [*outcomes, judged], fails)
-    for report in reports:
+        fails.append(report.longrepr)
+    _tell(item, report, verdict, [*outcomes, judged], fails)
+    if verdict is not None:
+        _interact(item, call, report)
+    # What is torn down is what the next one does not need: the item's own, if it is the same item again.
+    ended, end = _phase(item, "teardown", nextitem=nextitem if verdict is not None else item.parent)
+    _interact(item, ended, end)
+    for one in (*reports, end):
         # Who counts tests, such as JUnit's XML, is not to hear of the ends of trials that are nothing yet.
-        if verdict is not None or report is reports[-2] or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    outcomes.append(judged)
-    return verdict
+        if verdict is not None or one is report or not one.passed:
+            item.ihook.pytest_runtest_logreport(report=one)
+    if not repeats:
+        outcomes.append(judged)
+    return verdict is not None
 
 
 def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcome], fails: list[Any]) -> None:
     """Make of the report of a trial what pytest is to know: nothing yet, or what the series came to."""
     if verdict is None:
-        report.outcome = AGAIN
+        report.outcome = item.stash[REPORTED] = RERUN
         return
     told = f"{outcomes.count(Outcome.PASSED)} of {len(outcomes)} trials passed ({item.rule})"
     if verdict is Outcome.PASSED:
@@ -382,10 +471,11 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.longrepr = f"no verdict: {told}"
     if item.arm:
         baselines.settle_series(item, report, verdict)
+    item.stash[REPORTED] = report.outcome
 
 
-def _phase(item: Any, when: Any, **more: Any) -> Any:
-    """Run one phase of the item and return its report, as pytest does."""
+def _phase(item: Any, when: Any, **more: Any) -> tuple[pytest.CallInfo[None], Any]:
+    """Run one phase of the item as pytest does; return the call and its report."""
     hooks: dict[str, Callable[..., Any]] = {
         "setup": item.ihook.pytest_runtest_setup,
         "call": item.ihook.pytest_runtest_call,
@@ -395,7 +485,11 @@ def _phase(item: Any, when: Any, **more: Any) -> Any:
     if not item.config.option.usepdb:
         ends = (*ends, KeyboardInterrupt)
     call = pytest.CallInfo.from_call(lambda: hooks[when](item=item, **more), when=when, reraise=ends)
-    report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    return call, item.ihook.pytest_runtest_makereport(item=item, call=call)
+
+
+def _interact(item: Any, call: pytest.CallInfo[None], report: Any) -> None:
+    """Tell debuggers and editors of an exception, as pytest does: of a trial that is repeated they hear nothing."""
     expected = (
         hasattr(report, "wasxfail")
         or hasattr(report, "recall_arm")
@@ -403,4 +497,3 @@ def _phase(item: Any, when: Any, **more: Any) -> Any:
     )
     if call.excinfo is not None and not expected:
         item.ihook.pytest_exception_interact(node=item, call=call, report=report)
-    return report
