@@ -272,3 +272,47 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "unproven": [],
         "regraded": None,
     }
+
+
+LATE = """
+import sys
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session):
+    session.config.loaded = set(sys.modules)
+
+
+def pytest_unconfigure(config):
+    late = sorted(name for name in set(sys.modules) - config.loaded if name.startswith("pytest_recall."))
+    print("late:", *late)
+"""
+
+
+def test_what_writes_the_state_is_imported_before_a_case_runs(pytester: pytest.Pytester) -> None:
+    made = ECHOING.with_cases(case("a"), failing("b"))
+    checkout = made.with_files({"conftest.py": f"import pytest\n{LATE}"}).at(pytester)
+    result = checkout.run_apart("eval", "-s")
+    (line,) = [line for line in result.outlines if line.startswith("late:")]
+    assert set(line.split()[1:]) <= {"pytest_recall.results.last_pass"}  # It is for the page alone.
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("pytest_recall.runs.finish.scorecard", "the scorecard: not complete"),
+        ("pytest_recall.plugin.ending.Ending._tell_how_to_go_on", "the notes of the run: not complete"),
+        ("pytest_recall.plugin.ending.Ending._look_for_moved", "cases that were renamed: not complete"),
+    ],
+)
+def test_the_state_is_written_whatever_a_report_meets(pytester: pytest.Pytester, broken: str, told: str) -> None:
+    where, _, name = broken.rpartition(".")
+    breaks = (
+        "import pkgutil\n\n\ndef pytest_collection_finish():\n    def fails(*args):\n"
+        f"        raise SystemError('no frames')\n\n    setattr(pkgutil.resolve_name({where!r}), {name!r}, fails)\n"
+    )
+    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": breaks}).at(pytester)
+    result = checkout.run_apart("eval")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.boxes() == {"a": 1}
+    result.stdout.fnmatch_lines([f"*{told} (SystemError: no frames)*"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import CASSETTES
@@ -56,11 +56,12 @@ class Ending:
             session.exitstatus = pytest.ExitCode.OK
         if run.log.refused or run.log.halted:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-        self._tell_of_the_budget(session)
-        self._tell_how_to_go_on(session)
-        option = run.config.option
-        if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
-            run.log.note(judging.idle_line(run.config))
+        with self._guarded("the notes of the run"):
+            self._tell_of_the_budget(session)
+            self._tell_how_to_go_on(session)
+            option = run.config.option
+            if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
+                run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
         run.log.problems += dict.fromkeys(self._manager_problems())
         run.money.calls += self._manager_calls()
@@ -72,10 +73,13 @@ class Ending:
         if run.journal is None:
             return
         folder = run.journal.folder
-        self._look_for_moved()
+        with self._guarded("cases that were renamed"):
+            self._look_for_moved()
         header = run.plan.header(folder.name, "")
         why = self._why(session)
-        gates = self._gates(Record(header, tuple(run.trials)))
+        gates: tuple[Standing, ...] = ()
+        with self._guarded("the gates"):
+            gates = self._gates(Record(header, tuple(run.trials)))
         missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
@@ -96,7 +100,8 @@ class Ending:
             header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, tuple(run.beside.failed())
         )
         self._write_state(folder, self._record)
-        self._write_scorecard(folder, self._record, gates)
+        with self._guarded("the scorecard"):
+            self._write_scorecard(folder, self._record, gates)
         if self._card is not None and not self._card.not_run and run.plan.early:
             (run.plan.place.artifacts.folder / run.plan.early).unlink(missing_ok=True)
         if self._card is not None and self._card.datasets:
@@ -105,6 +110,17 @@ class Ending:
             run.log.notes += missing_metrics(run.plan.files.values(), self._card.datasets)
         if run.log.problems and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """Note an unexpected error in a report of the run: the state is written all the same."""
+        try:
+            yield
+        except Exception as error:
+            told = one_line(f"{type(error).__name__}: {error}")
+            self._run.log.problems.append(
+                f"{what}: not complete ({told}); this is a mistake in pytest-recall: report it"
+            )
 
     def _look_for_moved(self) -> None:
         """Find the rows whose case has another id now."""
@@ -239,7 +255,10 @@ class Ending:
             reporter.line(f"ERROR: {error}", red=True)
         if self._run.dry is not None and not self._run.log.refused and not self._run.config.option.collectonly:
             self._summary_of_dry_run(reporter)
-        if self._record is None or self._card is None or self._run.log.refused:
+        if self._record is None or self._run.log.refused:
+            return
+        if self._card is None:
+            self._tell_problems(reporter)
             return
         verbosity = reporter.config.get_verbosity()
         reporter.section("recall scorecard")
@@ -259,6 +278,9 @@ class Ending:
                 reporter.line(line)
         for note in self._run.log.notes:
             reporter.line(note)
+        self._tell_problems(reporter)
+
+    def _tell_problems(self, reporter: pytest.TerminalReporter) -> None:
         for problem in self._run.log.problems:
             reporter.line(problem, red=True)
 

@@ -144,8 +144,6 @@ class Overlap:
                 continue
             if len(self._begun) >= self._most or not self._begin(upcoming):
                 break
-        if self._begun:
-            self._run.prepare_ending()
         need = self._need(item)
         if need is not None:
             self._run.money.alone[need] += 1

@@ -179,14 +179,8 @@ class Run:
 
     @cached_property
     def ending(self) -> Ends:
-        """What happens at its end; made when it is needed, since it takes long to import."""
+        """What happens at its end; made when cases are to run, since it takes long to import."""
         return self._make_ending(self)
-
-    def prepare_ending(self) -> None:
-        """Import what the end needs, once, while cases wait for their answers."""
-        if "ending" not in vars(self):
-            prepare_lock()
-            _ = self.ending
 
     @property
     def waits(self) -> bool:
@@ -312,6 +306,9 @@ class Run:
         if not self.runs:
             return
         expected = set(case_ids)
+        # What writes the state is imported before a case runs, which may change what an import relies on.
+        prepare_lock()
+        _ = self.ending
         if not self.plan.scheduled:
             self.plan = self.plan.restricted(expected)
         self.amended = False
