@@ -256,3 +256,8 @@ def pytest_runtest_makereport(item, call):
     made = SET.with_cases(failing("wrong"), case("crashes", input="crashes"))
     result = with_plugin(made, tells).at(pytester).run("eval", "-s")
     result.stdout.fnmatch_lines(["*raised: wrong True*", "*raised: crashes False*"])
+
+
+def test_a_keyword_is_looked_for_in_nothing_of_ours(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("one"), case("two")).at(pytester)
+    assert checkout.run("eval", "-k", "signature").parseoutcomes() == {"deselected": 2}

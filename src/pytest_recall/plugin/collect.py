@@ -106,6 +106,7 @@ class CaseModule(pytest.Module):
         if "fixtureinfo" not in shared:
             # What a fixture closure is made of is the same for the same agent and judges.
             shared["fixtureinfo"] = closure_of(item)
+            del shared["callobj"].__signature__  # `-k` looks among the attributes of a function as well.
         return item
 
     def _asked(self, case: Case, baseline: Baseline | None) -> tuple[str, ...]:

@@ -302,5 +302,4 @@ class Ending:
         reporter.section("recall dry run")
         for line in self._run.dry.lines(self._run.plan):
             reporter.line(line)
-        for problem in self._run.log.problems:
-            reporter.line(problem, red=True)
+        self._tell_problems(reporter)
