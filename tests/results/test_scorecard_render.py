@@ -84,7 +84,7 @@ def test_a_run_that_writes_nothing_moves_nothing(render: Any) -> None:
 
 def test_terminal_lists_have_an_end() -> None:
     fails = [graded(f"fail-{number:03}", FAILED, "due", failing()) for number in range(MAX_TERMINAL + 3)]
-    crashes = [graded(f"crash-{number:03}", ERROR, "due") for number in range(MAX_TERMINAL + 4)]
+    crashes = [graded(f"crash-{n:03}", ERROR, "due", error=f"broke at {n}") for n in range(MAX_TERMINAL + 4)]
     left = [(f"left-{number:03}", "due") for number in range(15)]
     lines = [*terminal(*run(fails), 1), *terminal(*run(crashes, left=left))]
     assert f"known failures ({MAX_TERMINAL + 3}):" in lines
@@ -93,6 +93,19 @@ def test_terminal_lists_have_an_end() -> None:
     assert sum(line.startswith("  error: crash-") for line in lines) == MAX_TERMINAL
     assert "  and 4 more in scorecard.md" in lines
     assert "chosen but not run (15): " + ", ".join(f"left-{n:03}" for n in range(10)) + " and 5 more" in lines
+
+
+def test_cases_with_one_cause_are_told_once() -> None:
+    missed = "eval/cassettes/s/{0}.ndjson: POST http://h/ is not recorded; `pytest '::{0}' --record` records it"
+    crashes = [graded(f"miss-{n}", ERROR, "due", error=missed.format(f"miss-{n}")) for n in range(8)]
+    other = graded("a", ERROR, "due", error="broke")
+    lines = list(terminal(*run([*crashes, other])))
+    begin = lines.index("no verdict (9), no box moved:")
+    last, first, more = lines[begin + 1 : begin + 4]
+    assert first.startswith("  error: miss-0: eval/cassettes/s/miss-0.ndjson: POST")
+    assert more == "      the same of 7 more: " + ", ".join(f"miss-{n}" for n in range(1, 8))
+    assert last == "  error: a: broke"
+    assert sum(line.startswith("  error: miss-") for line in terminal(*run(crashes), 1)) == 8
 
 
 def test_terminal_lists_of_just_the_limit_are_whole() -> None:

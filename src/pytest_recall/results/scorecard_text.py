@@ -5,6 +5,7 @@ https://docs.github.com/en/actions/reference/workflow-commands-for-github-action
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from textwrap import indent
 from types import MappingProxyType
@@ -68,17 +69,39 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
         return
     yield f"no verdict ({len(results)}), no box moved:"
     most = 0 if verbosity < -1 else len(results) if verbosity > 0 else MAX_WHOLE
-    for number, result in enumerate(results[: max(most, MAX_TERMINAL)]):
+    alike: dict[object, list[Trial]] = {}
+    for result in results:
         trial = result.trial
-        text = shown.get(trial.case_id, "") if trial.outcome is Outcome.ERROR and number < most else ""
-        first, _, rest = text.partition("\n")
-        if not first or trial.error[:40] not in first:  # A traceback says last what it is about.
-            why = one_line(trial.error, 140)
-            first, rest = _placed(trial, why) if trial.outcome is Outcome.ERROR else why, text
+        kind = (trial.outcome, _without_names(trial, "\n".join(_said(trial, shown))))
+        alike.setdefault(trial.case_id if verbosity > 0 else kind, []).append(trial)
+    for number, (trial, *more) in enumerate(alike.values()):
+        if number == max(most, MAX_TERMINAL):
+            break
+        first, rest = _said(trial, shown if number < most else {})
         yield f"  {trial.outcome}: {trial.case_id}: {first}"
         yield from indent(rest, "      ").splitlines()
-    if (more := len(results) - max(most, MAX_TERMINAL)) > 0:
-        yield f"  and {more} more in scorecard.md"
+        if more:
+            yield f"      the same of {len(more)} more: {listed(one.case_id for one in more)}"
+    if (left := len(alike) - max(most, MAX_TERMINAL)) > 0:
+        yield f"  and {left} more in scorecard.md"
+
+
+def _said(trial: Trial, shown: Mapping[str, str]) -> tuple[str, str]:
+    """Return why a case came to no verdict: the line beside its id, and the lines below."""
+    text = shown.get(trial.case_id, "") if trial.outcome is Outcome.ERROR else ""
+    first, _, rest = text.partition("\n")
+    if first and trial.error[:40] in first:
+        return first, rest
+    # A traceback says last what it is about.
+    why = one_line(trial.error, 140)
+    return (_placed(trial, why), text) if trial.outcome is Outcome.ERROR else (why, text)
+
+
+def _without_names(trial: Trial, text: str) -> str:
+    """Return what is said of a case without its id and its place: many cases have one cause."""
+    if trial.where:
+        text = text.replace(trial.where, "")
+    return re.sub(rf"(?<![\w-]){re.escape(trial.case_id)}(?![\w-])", "", text)
 
 
 def _whole(header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str]) -> Iterator[str]:
