@@ -263,4 +263,7 @@ def _arguments(args: tuple[str, ...], day: str | None) -> list[str]:
         nursery.open_one()
     # Off unless asked for: the one opens a socket in every run, the other is imported again in every run.
     reruns = () if any(arg.startswith("--reruns") for arg in args) else ("-p", "no:rerunfailures")
-    return [*reruns, "-p", "no:hypothesispytest", *(("--recall-date", day) if day else ()), *args]
+    # pytest-asyncio warns where this is not chosen, and warnings are errors.
+    every = "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ
+    chosen = ("-o", "asyncio_default_fixture_loop_scope=function") if every else ()
+    return [*reruns, *chosen, "-p", "no:hypothesispytest", *(("--recall-date", day) if day else ()), *args]

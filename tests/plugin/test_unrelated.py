@@ -105,7 +105,7 @@ class TestOff:
         script = (
             "import sys, pytest\n"
             "code = pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', '-p', 'no:rerunfailures',"
-            " '-p', 'no:hypothesispytest'])\n"
+            " '-p', 'no:hypothesispytest', '-p', 'no:asyncio'])\n"
             "print(sorted(name for name in sys.modules if name.startswith(('pytest_recall', 'pydantic', 'yaml'))))\n"
             "sys.exit(code)\n"
         )

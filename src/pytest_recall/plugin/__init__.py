@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import nullcontext
+from inspect import isasyncgenfunction, iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from pytest_recall.plugin.stash import (
     CASE_ID,
     CASSETTES,
     CURRENT,
+    LOOPS,
     REPORTED,
     RUN,
     SUBTESTS,
@@ -207,11 +209,23 @@ class Hooks:
 
         return trials.run_series(item, nextitem)
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
-        """Open a cassette for a fixture that several tests share."""
+        """Open a cassette for a fixture that several tests share, and note the event loop of an async one."""
+        if self.run is None or (not iscoroutinefunction(fixturedef.func) and not isasyncgenfunction(fixturedef.func)):
+            return (yield from self._shared(fixturedef, request))
+        from pytest_recall.plugin.loops import FixtureLoops
+
+        if LOOPS not in self.config.stash:
+            self.config.stash[LOOPS] = FixtureLoops()
+        with self.config.stash[LOOPS].noted(fixturedef):
+            return (yield from self._shared(fixturedef, request))
+
+    def _shared(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, object, object]:
         manager = self.config.stash.get(CASSETTES, None)
         if manager is None or fixturedef.scope == "function":
             return (yield)

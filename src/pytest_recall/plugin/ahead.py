@@ -19,6 +19,7 @@ from pytest_recall.plugin.pytest_internals import (
     definitions,
     fixtures_of,
     fresh_copy,
+    is_async,
     set_closure,
     setup_state,
 )
@@ -91,7 +92,7 @@ class _Own(dict[str, Sequence[Any]]):
             found = definitions(self._item, name)
             if not found:
                 return default
-            if name in GLOBAL and self.is_early:
+            if needs_alone(name, found) and self.is_early:
                 raise NeedsAlone(name)
             self[name] = _copies(found)
         return self[name]
@@ -99,6 +100,14 @@ class _Own(dict[str, Sequence[Any]]):
     def copy(self) -> _Own:
         """Return itself: releases of pytest before 8.1 would take a dictionary that is none of these."""
         return self
+
+
+def needs_alone(name: str, found: Sequence[Any]) -> bool:
+    """Whether only a case on its own may have a fixture, whose definitions were `found`.
+
+    The event loop of an async fixture is run by whichever case waits, one at a time.
+    """
+    return name in GLOBAL or (bool(found) and is_async(found[-1]))
 
 
 def _copies(definitions: Sequence[Any]) -> Sequence[Any]:

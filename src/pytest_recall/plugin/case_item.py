@@ -14,10 +14,10 @@ from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories, portion
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, RESULT, RUN, TAPE
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
 from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.baselines import Baseline
-from pytest_recall.trials.execution import PREFLIGHT, Result, run_case
+from pytest_recall.trials.execution import PREFLIGHT, Result, Wait, run_case
 from pytest_recall.trials.series import rule_of
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -104,7 +104,9 @@ class CaseItem(pytest.Function):
         if self.baseline is not None:
             agent = baselines.agent_of(self.config, self.baseline, fixtures)
         if self.case.memory is not None:
-            agent = memories.agent_of(self.config, self.path, self.case, fixtures.get("memory"), agent, self.baseline)
+            given = fixtures.get("memory")
+            wait = self.wait_for("memory")
+            agent = memories.agent_of(self.config, self.path, self.case, given, agent, self.baseline, wait=wait)
         if run.dry is not None:
             return run.dry.asked(self, agent)
         result = run_case(
@@ -112,7 +114,7 @@ class CaseItem(pytest.Function):
             agent,
             {call.name: self._judge(call.name) for call in self.case.judges},
             thresholds=run.plan.rubric.thresholds,
-            wait=run.loop.wait,
+            wait=self.wait_for(self.asked_fixture),
             clock=time.perf_counter,
             ends=(pytest.exit.Exception, MissError),
             asking=self.config.stash[CASSETTES].player.asking,
@@ -125,13 +127,27 @@ class CaseItem(pytest.Function):
         return result._replace(measures=memories.measures(file, self.case.id, result, fixtures.get("memory")))
 
     @property
+    def asked_fixture(self) -> str:
+        """The fixture that gives whom the case is put to; empty where none is needed."""
+        return self.baseline.fixture if self.baseline is not None else "agent"
+
+    def wait_for(self, name: str) -> Wait:
+        """Return what awaits the calls of what the fixture `name` gave: on the loop of its plugin, or on ours."""
+        loops = self.config.stash.get(LOOPS, None)
+        own: Wait = self.config.stash[RUN].loop.wait
+        return own if loops is None else loops.wait_for(self, name) or own
+
+    @property
     def _provided(self) -> Any:
         """The judges that the case's file brings along, by name."""
         return self.parent.provided  # type: ignore[union-attr]
 
     def _judge(self, name: str) -> Any:
         provided = self._provided
-        return provided[name] if name in provided else self.funcargs[f"judge_{name}"]
+        if name in provided:
+            return provided[name]
+        judge, loops = self.funcargs[f"judge_{name}"], self.config.stash.get(LOOPS, None)
+        return judge if loops is None else loops.awaited(judge, self.wait_for(f"judge_{name}"))
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the row's place: file, line counted from 0, id."""

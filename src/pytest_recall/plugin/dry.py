@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.plugin.stash import CASSETTES, OUTCOME, RUN, TAPE
+from pytest_recall.plugin.stash import CASSETTES, OUTCOME, TAPE
 from pytest_recall.trials.execution import Result, ask
 from pytest_recall.trials.trial import Outcome
 
@@ -60,7 +60,7 @@ class DryRun:
         """Ask the agent as a run would, and no judge; that it has passed says nothing. Raises CaseError."""
         config, case = item.config, item.case
         with config.stash[CASSETTES].player.asking("agent"):
-            answer = ask(case, agent, config.stash[RUN].loop.wait, (pytest.exit.Exception, MissError))
+            answer = ask(case, agent, item.wait_for(item.asked_fixture), (pytest.exit.Exception, MissError))
         return Result(Outcome.PASSED, answer)
 
     def take(self, case_id: str, state: str, why: str) -> None:

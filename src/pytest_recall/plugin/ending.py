@@ -21,7 +21,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
-from pytest_recall.results.sentences import alone_line
+from pytest_recall.results.sentences import alone_line, looped_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.plan import read_cases
@@ -146,6 +146,7 @@ class Ending:
             "halted": run.log.halted,
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
+            "looped": run.money.looped,
             "judged": sorted(run.judged),
         }
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
@@ -271,6 +272,8 @@ class Ending:
             reporter.line(self._state_line)
         if verbosity >= 0 and self._run.money.alone:
             reporter.line(alone_line(self._run.money.alone))
+        if verbosity >= 0 and self._run.money.looped:
+            reporter.line(looped_line(self._run.money.looped))
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         if os.environ.get("GITHUB_ACTIONS") == "true":

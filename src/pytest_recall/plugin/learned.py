@@ -70,13 +70,15 @@ class Money:
     """What the calls of a session come to beside its trials.
 
     `calls` belong to no trial. `unpaid` are the node ids that the budget has left out, by baseline, or under an empty
-    name of the agent under test. `alone` counts why calls did not go into a batch.
+    name of the agent under test. `alone` and `looped` count the cases that did not run beside others, by the fixture
+    that belongs to the whole process, or is async.
     """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.unpaid: dict[str, set[str]] = {}
         self.alone: Counter[str] = Counter()
+        self.looped: Counter[str] = Counter()
 
 
 class SessionLoop:

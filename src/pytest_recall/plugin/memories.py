@@ -13,7 +13,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import CASSETTES, MODELS_OF_FILES, RUN
-from pytest_recall.trials.execution import Result
+from pytest_recall.trials.execution import Result, Wait
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
@@ -158,11 +158,14 @@ def without_effect(config: pytest.Config, definitions: Sequence[Any]) -> str:
     return "--memory has no effect, since a fixture `memory` of your own takes its place; remove one of the two"
 
 
-def agent_of(config: pytest.Config, path: Path, case: Case, given: Any, agent: Any, baseline: Baseline | None) -> Any:
+def agent_of(
+    config: pytest.Config, path: Path, case: Case, given: Any, agent: Any, baseline: Baseline | None, *, wait: Wait
+) -> Any:
     """Return who answers a case with `memory` in the file at `path`: the memory, or an agent that asks it, once filled.
 
-    `given` is what the fixture `memory` gave, None for a baseline that does not ask for it. Those that are shipped
-    send what would be stored as a conversation, each unit a message, and the question as its last.
+    `given` is what the fixture `memory` gave, None for a baseline that does not ask for it; a client of the user's own
+    is awaited by `wait`. Those that are shipped send what would be stored as a conversation, each unit a message, and
+    the question as its last.
     """
     part = case.memory
     assert part is not None
@@ -175,7 +178,7 @@ def agent_of(config: pytest.Config, path: Path, case: Case, given: Any, agent: A
         ]
         messages = [{"role": "user", "content": text} for text in (*said, str(case.input))]
         return lambda question: agent(messages)
-    memory = _memory_of(config, given)
+    memory = _memory_of(config, given, wait)
     if agent is None and (asked := profile_agent(config, path, case, memory)) is not None:
         return asked
     if agent is None:
@@ -227,7 +230,7 @@ def missing_metrics(files: Iterable[Source], datasets: Mapping[str, MembenchSumm
     return [f"{file.name}: {why}" for file in asked if (why := metrics_of(file.dataset.format, False)[1])]
 
 
-def _memory_of(config: pytest.Config, given: Any) -> Memory:
+def _memory_of(config: pytest.Config, given: Any, wait: Wait) -> Memory:
     """Return what the fixture `memory` gave: ours, or a client of the user's own."""
     from pytest_recall.memory.python_memory import Own, checked
     from pytest_recall.memory.session import Memory
@@ -240,7 +243,7 @@ def _memory_of(config: pytest.Config, given: Any) -> Memory:
         raise CaseError("memory setup", f"the fixture `memory`: {error}") from None
     run = config.stash[RUN]
     client = Own("the fixture `memory`", given)
-    return Memory(client, wait=run.loop.wait, ends=ENDS, probed=run.plan.rubric.memory_probe)
+    return Memory(client, wait=wait, ends=ENDS, probed=run.plan.rubric.memory_probe)
 
 
 def read_source(config: pytest.Config, path: Path, name: str) -> Source:

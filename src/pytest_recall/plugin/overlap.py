@@ -23,10 +23,10 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
-from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, put_back, set_up, tear_down
+from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, needs_alone, put_back, set_up, tear_down
 from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.output import SINK, Output, Sink
-from pytest_recall.plugin.pytest_internals import is_known, renew_request, steady_environment
+from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
 from pytest_recall.plugin.trials import trial_of
 from pytest_recall.replay.player import CARRIED, CURRENT_CASE, CaseContext
@@ -146,7 +146,7 @@ class Overlap:
                 break
         need = self._need(item)
         if need is not None:
-            self._run.money.alone[need] += 1
+            (self._run.money.alone if need in GLOBAL else self._run.money.looped)[need] += 1
 
     def _upcoming(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[pytest.Item]:
         """Yield the items in the order of their turns, as far as it is known."""
@@ -164,7 +164,9 @@ class Overlap:
 
     def _need(self, item: CaseItem) -> str | None:
         """Return the fixture for which the case has to be alone in the process; None if there is none."""
-        return next((name for name in item.fixturenames if name in GLOBAL), self._needs.get(item.nodeid))
+        known = fixtures_of(item)
+        found = (name for name in item.fixturenames if needs_alone(name, known.get(name, ())))
+        return next(found, self._needs.get(item.nodeid))
 
     def _begin(self, item: CaseItem) -> bool:
         """Set up the fixtures of a case and start its trial; return whether the next one may be begun as well."""

@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -77,6 +78,41 @@ def renew_request(item: pytest.Function) -> None:
 def value_of(item: pytest.Function, name: str) -> Any:
     """Return the value of a fixture of an item, which is set up for that if it is not yet."""
     return item._request.getfixturevalue(name)
+
+
+def active_fixtures(item: pytest.Function) -> dict[str, Any]:
+    """Return the definitions of the fixtures that are set up for an item, those that others asked for by name as well.
+
+    Without the latter where a release of pytest does not keep them with the request.
+    """
+    found = {name: known[-1] for name, known in fixtures_of(item).items() if known}
+    return {**found, **getattr(item._request, "_fixture_defs", {})}
+
+
+def is_async(definition: Any) -> bool:
+    """Whether a fixture is a coroutine function or an async generator, which a plugin has to run."""
+    function = definition.func
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def set_function(definition: Any, function: Callable[..., Any]) -> None:
+    """Let a fixture be another function while it is set up, as plugins for async fixtures do."""
+    definition.func = function
+
+
+def anyio_runner(config: pytest.Config, backend: Any) -> AbstractContextManager[Any] | None:
+    """Return the test runner of anyio on which its fixtures of a backend are; None where a release has none.
+
+    `anyio.abc.TestRunner` is documented, and what hands it out is not.
+    """
+    # By its entry point, or by `-p`.
+    plugin = config.pluginmanager.get_plugin("anyio") or config.pluginmanager.get_plugin("anyio.pytest_plugin")
+    names = ("extract_backend_and_options", "get_runner")
+    options, runner = (getattr(plugin, name, None) for name in names)
+    if not callable(options) or not callable(runner):
+        return None
+    found: AbstractContextManager[Any] = runner(*options(backend))
+    return found
 
 
 def setup_state(session: pytest.Session) -> Any:

@@ -52,6 +52,8 @@ WATCH: pytest.StashKey[Watch] = pytest.StashKey()
 """On the config: what stands before the clients of a replay, from before the conftest files on."""
 CASSETTES: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
+LOOPS: pytest.StashKey[Any] = pytest.StashKey()
+"""On the config: the event loops of other plugins, as soon as there is an async fixture."""
 PANEL: pytest.StashKey[Panel] = pytest.StashKey()
 """On the config: the models that judge, as soon as a judge asks one."""
 MODELS: pytest.StashKey[dict[str, PlainModel]] = pytest.StashKey()

@@ -122,6 +122,7 @@ def debrief(node: Any, run: Run) -> None:
     run.log.halt(found["halted"])
     run.money.calls += map(Call.from_json, found["calls"])
     run.money.alone.update(found["alone"])
+    run.money.looped.update(found["looped"])
     run.judged.update(found["judged"])
     run.take_in(found)
     if found["late"] or found["cases"]:

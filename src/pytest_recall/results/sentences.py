@@ -110,6 +110,13 @@ def alone_line(alone: Mapping[str, int]) -> str:
     return f"{count} ran alone, since what {names} gives or changes belongs to the whole process"
 
 
+def looped_line(looped: Mapping[str, int]) -> str:
+    """Return how many cases ran alone though others ran at once, for the sake of which async fixtures."""
+    names = ", ".join(f"`{name}`" for name in sorted(looped))
+    count = plural(sum(looped.values()), "case")
+    return f"{count} ran alone, since the event loop of an async fixture ({names}) runs one case at a time"
+
+
 def title(header: Header) -> str:
     """Return what kind of run it was, when, and over how much."""
     pr = f" for #{header.pr}" if header.pr else ""

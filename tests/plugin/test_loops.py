@@ -1,0 +1,286 @@
+"""Async fixtures of other plugins: what they give is awaited on the event loop on which it was made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import BARE, WORKERS, Checkout, Project, case
+from tests.helpers.upstream import Upstream
+
+ASYNCIO = ("-p", "pytest_asyncio.plugin")
+ANYIO = ("-p", "anyio.pytest_plugin")
+PASSED = {"a": "passed", "b": "passed"}
+
+TOOLS = """
+import asyncio
+import pytest_asyncio
+
+
+class Loop:
+    # Like the connections of a client, which are of use on the loop that they were made on, while it is open.
+
+    def __init__(self):
+        self.made = asyncio.get_running_loop()
+
+    async def answer(self, question):
+        await asyncio.sleep(0)
+        here = asyncio.get_running_loop()
+        return question if here is self.made else f"made on {self.made}, asked on {here}"
+
+    async def judge(self, answer, case):
+        return await self.answer("") == "", "asked on the loop that it was made on"
+
+"""
+AGENT = """
+@FIXTURE
+async def agent():
+    yield Loop().answer
+    await asyncio.sleep(0)
+"""
+BOTH = (case("a"), case("b"))
+
+
+def project(source: str, *more: str, scope: str = "function", mode: str = "strict") -> Project:
+    """Return a project with these fixtures beside pytest-asyncio."""
+    settings = f"asyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = {scope}\n"
+    judged = [{**one, "judges": ["exact", *more]} for one in BOTH]
+    ini = BARE.files["pytest.ini"] + settings
+    return BARE.with_files({"pytest.ini": ini}).with_agent(TOOLS + source).with_cases(*judged)
+
+
+def passes(checkout: Checkout, *args: str) -> pytest.RunResult:
+    """Run the cases, all of which pass."""
+    result = checkout.run("eval", "--recall-mode=all", *args)
+    assert checkout.outcomes() == PASSED, result.stdout.str()
+    return result
+
+
+@WORKERS
+@pytest.mark.parametrize("scope", ["function", "module", "session"])
+@pytest.mark.parametrize(
+    ("mode", "decorator"), [("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pytest.fixture(scope=SCOPE)")]
+)
+def test_an_agent_is_asked_on_the_loop_of_its_fixture(
+    pytester: pytest.Pytester, mode: str, decorator: str, scope: str, workers: tuple[str, ...]
+) -> None:
+    source = AGENT.replace("FIXTURE", decorator.replace("SCOPE", repr(scope)))
+    passes(project(source, scope=scope, mode=mode).at(pytester), *ASYNCIO, *workers)
+
+
+@pytest.mark.parametrize("loop_scope", ["function", "session"])
+def test_the_loop_may_live_longer_than_the_fixture(pytester: pytest.Pytester, loop_scope: str) -> None:
+    source = AGENT.replace("FIXTURE", f"pytest_asyncio.fixture(loop_scope={loop_scope!r})")
+    passes(project(source).at(pytester), *ASYNCIO)
+
+
+CLIENT = """
+@pytest_asyncio.fixture
+async def client():
+    return Loop()
+
+"""
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "@pytest.fixture\ndef agent(client):\n    return client.answer\n",
+        "@pytest.fixture\ndef agent(request):\n    return request.getfixturevalue('client').answer\n",
+        "@pytest.fixture\ndef middle(client):\n    return client\n\n"
+        "@pytest.fixture\ndef agent(middle):\n    return middle.answer\n",
+        "@pytest.fixture\ndef agent(client):\n    return lambda question: client.answer(question)\n",
+    ],
+    ids=["by name", "by getfixturevalue", "by another fixture", "in a function"],
+)
+@pytest.mark.parametrize("more", [(), ("--recall-concurrency=4",)], ids=["one by one", "at once"])
+def test_a_plain_agent_is_asked_on_the_loop_of_what_it_uses(
+    pytester: pytest.Pytester, agent: str, more: tuple[str, ...]
+) -> None:
+    passes(project(CLIENT + agent).at(pytester), *ASYNCIO, *more)
+
+
+JUDGE = """
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def judge_loop():
+    return Loop().judge
+"""
+
+
+def test_a_judge_is_asked_on_the_loop_of_its_own_fixture(pytester: pytest.Pytester) -> None:
+    source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture") + JUDGE
+    passes(project(source, "loop").at(pytester), *ASYNCIO)
+
+
+def test_a_plain_judge_shares_the_loop_of_the_agent(pytester: pytest.Pytester) -> None:
+    plain = """
+@pytest.fixture
+def judge_same(client):
+    return lambda answer, case: client.judge(answer, case)
+"""
+    agent = "@pytest.fixture\ndef agent(client):\n    return client.answer\n"
+    passes(project(CLIENT + agent + plain, "same").at(pytester), *ASYNCIO)
+
+
+OUTLIVING = """
+class Steady:
+    def __init__(self):
+        self.loops = set()
+
+    async def answer(self, question):
+        self.loops.add(asyncio.get_running_loop())
+        return question if len(self.loops) == 1 else "the loop has changed"
+
+    async def judge(self, answer, case):
+        return await self.answer("") == "", "asked on one loop"
+
+
+@pytest.fixture(scope="session")
+def agent():
+    return Steady().answer
+
+
+@pytest.fixture(scope="session")
+def judge_steady():
+    return Steady().judge
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def client():
+    return Loop()
+"""
+
+
+@pytest.mark.parametrize("agent", ["", "\n\n@pytest.fixture\ndef agent(client):\n    return client.answer\n"])
+def test_what_outlives_an_async_fixture_keeps_our_loop(pytester: pytest.Pytester, agent: str) -> None:
+    passes(project(OUTLIVING + agent, "steady").at(pytester), *ASYNCIO)
+
+
+def test_each_trial_of_a_case_has_its_loop(pytester: pytest.Pytester) -> None:
+    source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture")
+    checkout = project(source).with_cases(case("a", trials=3)).at(pytester)
+    checkout.run("eval", *ASYNCIO).assert_outcomes(passed=1)
+    assert [trial.outcome.value for trial in checkout.journal().trials] == ["passed"] * 3
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "n2"])
+def test_cases_on_a_loop_of_a_plugin_run_one_by_one(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture")
+    result = passes(project(source).at(pytester), *ASYNCIO, *workers, "--recall-concurrency=4")
+    told = "2 cases ran alone, since the event loop of an async fixture (`agent`) runs one case at a time"
+    assert told in result.outlines
+
+
+MARKED = """
+import asyncio
+import pytest
+
+pytestmark = pytest.mark.asyncio
+
+@pytest.mark.recall("marked", scenario="one", dimension="facts")
+async def test_marked(agent):
+    assert await agent("hello") == "hello"
+
+class TestClass:
+    @pytest.mark.recall("method", scenario="one", dimension="facts")
+    async def test_method(self, agent, own):
+        assert await agent("hello") == "hello"
+        assert own is self
+"""
+
+
+def test_marked_tests_have_the_loop_of_their_plugin(pytester: pytest.Pytester) -> None:
+    own = "    @pytest.fixture\n    async def own(self):\n        return self\n"
+    marked = MARKED.replace("class TestClass:\n", f"class TestClass:\n{own}\n")
+    source = AGENT.replace("FIXTURE", "pytest.fixture")
+    checkout = project(source, mode="auto").with_files({"eval/test_marked.py": marked}).at(pytester)
+    checkout.run("eval", *ASYNCIO).assert_outcomes(passed=4)
+    assert checkout.outcomes() == {"a": "passed", "b": "passed", "marked": "passed", "method": "passed"}
+
+
+RECORDED = """
+import httpx
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def agent():
+    async with httpx.AsyncClient() as client:
+        made = asyncio.get_running_loop()
+
+        async def answer(question):
+            assert asyncio.get_running_loop() is made
+            body = {"model": "m", "messages": [{"role": "user", "content": f"echo {question}"}]}
+            said = (await client.post("URL/v1/chat/completions", json=body)).json()
+            return said["choices"][0]["message"]["content"]
+
+        yield answer
+"""
+
+
+def test_a_recording_is_replayed_there(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    judged = [{**one, "judges": ["contains"]} for one in BOTH]
+    checkout = project(RECORDED.replace("URL", upstream.url)).with_cases(*judged).at(pytester)
+    passes(checkout, *ASYNCIO, "--record")
+    asked = upstream.count
+    passes(checkout, *ASYNCIO, "--replay")
+    assert (asked, upstream.count) == (2, 2)
+
+
+SHOWN = """
+import sys
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return BACKEND
+
+
+@pytest.fixture
+async def agent(anyio_backend):
+    if anyio_backend == "asyncio":
+        import asyncio
+
+        here = asyncio.get_running_loop
+    else:
+        import trio
+
+        here = trio.lowlevel.current_trio_token
+    made = here()
+
+    async def answer(question):
+        return question if here() is made else "another loop"
+
+    yield answer
+"""
+WITHOUT = """
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    import anyio.pytest_plugin as plugin
+
+    kept = plugin.get_runner
+    del plugin.get_runner
+    try:
+        return (yield)
+    finally:
+        plugin.get_runner = kept
+"""
+NO_TRIO = "trio is not installed; with it, an import of hypothesis is a warning"
+
+
+@WORKERS
+def test_fixtures_of_anyio_share_their_loop(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    passes(BARE.with_agent(SHOWN.replace("BACKEND", "'asyncio'")).with_cases(*BOTH).at(pytester), *ANYIO, *workers)
+
+
+def test_trio_runs_the_calls_of_its_fixtures(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("trio", reason=NO_TRIO)
+    passes(BARE.with_agent(SHOWN.replace("BACKEND", "'trio'")).with_cases(*BOTH).at(pytester), *ANYIO)
+
+
+def test_a_release_of_anyio_without_its_runner_is_one_sentence(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("trio", reason=NO_TRIO)
+    source = SHOWN.replace("BACKEND", "'trio'") + WITHOUT
+    checkout = BARE.with_agent(source).with_cases(case("a")).at(pytester)
+    checkout.run("eval", *ANYIO)
+    (trial,) = checkout.journal().trials
+    assert trial.error == (
+        "agent: its async fixtures are not on a loop of asyncio, and this release of anyio has no runner that"
+        " pytest-recall knows; let the fixture `anyio_backend` return 'asyncio'"
+    )
