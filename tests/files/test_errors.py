@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.files.errors import CaseError, RecallError, nearest, one_line
+from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest, one_line, single_errors
 from tests.helpers.samples import unhurried
 
 
@@ -14,6 +14,15 @@ def test_several_mistakes_are_said_at_once() -> None:
     error = RecallError("one is wrong; do this", "two is wrong; do that")
     assert error.messages == ("one is wrong; do this", "two is wrong; do that")
     assert str(error) == "one is wrong; do this\ntwo is wrong; do that"
+
+
+def test_a_group_says_what_is_in_it() -> None:
+    first, second = ValueError("one\ntwo"), KeyError()
+    group = ExceptionGroup("tasks", [first, ExceptionGroup("more", [second, ValueError("one\ntwo")])])
+    assert list(single_errors(group))[:2] == [first, second]
+    assert message_of(group) == "ValueError: one two; KeyError: no message"
+    assert message_of(first) == "ValueError: one two"
+    assert message_of(first, named=False) == "one\ntwo"
 
 
 def test_a_case_error_names_its_stage() -> None:

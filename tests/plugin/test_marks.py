@@ -124,6 +124,72 @@ def test_the_failure_note_is_the_assertion(pytester: pytest.Pytester) -> None:
     assert (checkout.state()["a"].failure_note or "").startswith("wrong time")
 
 
+GROUPS = """
+import asyncio
+
+
+async def asserts(said):
+    assert False, said
+
+
+async def fails(said):
+    pytest.fail(said)
+
+
+async def breaks(said):
+    raise ValueError(said)
+
+
+def together(*begun):
+    async def all_of_them():
+        async with asyncio.TaskGroup() as group:
+            for one in begun:
+                group.create_task(one)
+
+    asyncio.run(all_of_them())
+
+
+def nested():
+    try:
+        together(asserts("deep"))
+    except ExceptionGroup as group:
+        raise ExceptionGroup("outer", [group, AssertionError("near")]) from None
+
+"""
+
+
+@WORKERS
+def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester, workers: Workers) -> None:
+    bodies = {
+        "one": 'together(asserts("alone"))',
+        "two": 'together(asserts("first"), fails("second"))',
+        "nested": "nested()",
+        "mixed": 'together(asserts("wrong"), breaks("broken"))',
+        "broken": 'together(breaks("broken"))',
+        "timeout": 'together(fails("Timeout (>1.0s) from pytest-timeout."))',
+    }
+    source = (
+        HEAD
+        + GROUPS
+        + "".join(f'\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    {body}\n' for name, body in bodies.items())
+    )
+    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
+    checkout.run("--recall-mode=all", *workers)
+    assert checkout.outcomes() == {
+        **dict.fromkeys(("one", "two", "nested"), "failed"),
+        **dict.fromkeys(("mixed", "broken", "timeout"), "error"),
+    }
+    errors = {trial.case_id: trial.error for trial in checkout.journal().trials}
+    assert errors["one"].startswith("alone")
+    assert errors["two"].startswith("first")
+    assert errors["two"].endswith("; second")
+    assert errors["nested"].startswith("deep")
+    assert errors["nested"].endswith("; near")
+    assert errors["mixed"].startswith("AssertionError: wrong")
+    assert errors["mixed"].endswith("; ValueError: broken")
+    assert errors["broken"] == "ValueError: broken"
+
+
 def test_each_set_of_parameters_is_a_case(pytester: pytest.Pytester) -> None:
     source = HEAD + (
         '\n@pytest.mark.parametrize("n", [1, 2], ids=["one", "two"])\n@pytest.mark.recall("sum")\n'

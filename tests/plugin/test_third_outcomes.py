@@ -70,6 +70,22 @@ def test_an_error_moves_no_box_and_is_counted_and_shown(
     assert (told["box_before"], told["box_after"]) == (3, 3)
 
 
+def test_asserts_that_fail_in_a_group_say_so(pytester: pytest.Pytester) -> None:
+    judge = """
+
+@pytest.fixture
+def judge_grouped():
+    def judge(answer, case):
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [AssertionError("first"), ValueError("second")])
+
+    return judge
+"""
+    checkout = extended(judge).with_cases(case("a", judges=["grouped"])).at(pytester)
+    checkout.run("eval").assert_outcomes(errors=1)
+    [told] = checkout.scorecard()["no_verdict"]
+    assert told["note"] == "judge grouped: AssertionError: first; ValueError: second"
+
+
 def test_an_error_on_a_worker_is_one_on_the_controller(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(crashing("a"), case("b")).with_state(a=row(3, 3), b=row(3, 3)).at(pytester)
     checkout.run("eval", "-n2").assert_outcomes(passed=1, errors=1)

@@ -107,6 +107,17 @@ def test_what_an_exception_tells_of(error: Exception, expected: str | None) -> N
         assert "AIza" not in found
 
 
+def test_a_group_is_an_outage_if_all_in_it_are() -> None:
+    down, slow = OSError(errno.ECONNREFUSED, "refused"), StatusError(status_code=500)
+    told = said(down)
+    assert told is not None
+    assert said(ExceptionGroup("tasks", [down, ExceptionGroup("more", [slow])])) == told
+    assert said(ExceptionGroup("tasks", [down, ValueError("wrong")])) is None
+    assert said(raised(StatusError(status_code=401), ExceptionGroup("tries", [down]))) == said(
+        StatusError(status_code=401)
+    )
+
+
 def test_it_is_looked_for_in_what_an_exception_came_from() -> None:
     sdk = APIConnectionError("Connection error.")
     sdk.__cause__ = ConnectionRefusedError(errno.ECONNREFUSED, "refused")

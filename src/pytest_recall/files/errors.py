@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 
@@ -75,3 +75,20 @@ def one_line(text: str, limit: int = 200) -> str:
     printable = "".join(c if c.isprintable() else " " for c in text)
     line = " ".join(printable.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def single_errors(error: BaseException) -> Iterator[BaseException]:
+    """Yield the exceptions of a group, such as that of a TaskGroup, and of groups in it; any other one by itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from single_errors(one)
+    else:
+        yield error
+
+
+def message_of(error: BaseException, *, named: bool = True) -> str:
+    """Return what an exception says, with its class if it is to be `named`; of a group, what each one in it says."""
+    told = (str(one) for one in single_errors(error))
+    if named:
+        told = (f"{type(one).__name__}: {one_line(str(one)) or 'no message'}" for one in single_errors(error))
+    return "; ".join(dict.fromkeys(told))

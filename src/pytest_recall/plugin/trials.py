@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.files.errors import CaseError, MissError, RecallError, one_line
+from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, one_line, single_errors
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
@@ -259,7 +259,7 @@ def _outcome(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.Test
         return Outcome.FAILED, one_line(str(report.longrepr))
     error = call.excinfo.value
     if call.when == "call" and _is_verdict(item, error):
-        return Outcome.FAILED, one_line(str(error))
+        return Outcome.FAILED, one_line(message_of(error, named=False))
     stage = "" if call.when == "call" else f"{call.when}: "
     return Outcome.ERROR, one_line(f"{stage}{_said(error)}")
 
@@ -268,8 +268,10 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
     """Whether the exception is a judgement: of the judges, or of an ordinary test's asserts."""
     if isinstance(item, CaseItem):
         return isinstance(error, CaseFailed)
-    if isinstance(error, MissError):
-        return False
+    return all(map(_is_judgement, single_errors(error)))
+
+
+def _is_judgement(error: BaseException) -> bool:
     if isinstance(error, pytest.fail.Exception):
         return not str(error).startswith(_TIMEOUT)
     return isinstance(error, AssertionError)
@@ -278,7 +280,7 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
 def _said(error: BaseException) -> str:
     if isinstance(error, RecallError | MissError | pytest.fail.Exception):
         return str(error)
-    return f"{type(error).__name__}: {error}"
+    return message_of(error) if isinstance(error, BaseExceptionGroup) else f"{type(error).__name__}: {error}"
 
 
 def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> Trial:

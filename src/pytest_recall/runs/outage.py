@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from pytest_recall.files.errors import CaseError, one_line
+from pytest_recall.files.errors import CaseError, one_line, single_errors
 from pytest_recall.models.rate import SPENT
 
 Kind = Literal["unreachable", "silent", "refused", "spent", "limited", "failing", "absent"]
@@ -64,7 +64,8 @@ class Outage(NamedTuple):
 def outage_of(error: BaseException) -> Outage | None:
     """Return the outage that an exception, or one that it was raised from, tells of; None if it tells of none.
 
-    What an agent raises by itself is none, and neither is a status like 400, which may be due to the question.
+    A group, such as that of a TaskGroup, tells of one if each exception in it does. What an agent raises by itself is
+    none, and neither is a status like 400, which may be due to the question.
     """
     chain = list(_chain(error))
     host = next((host for one in chain if (host := _host(one))), "")
@@ -82,7 +83,10 @@ def outage_of(error: BaseException) -> Outage | None:
             told = (one_line(_QUERY.sub("", str(last)), 120) for last in reversed(chain))
             deepest = next(filter(None, told), type(one).__name__)
             return _outage("silent" if silent else "unreachable", host, deepest)
-    return None
+    # After the others: what a client raises may come from a group of its attempts, and knows the host.
+    group = next((one for one in chain if isinstance(one, BaseExceptionGroup)), None)
+    found = [] if group is None else [outage_of(one) for one in single_errors(group)]
+    return found[0] if found and all(found) else None
 
 
 def _outage(kind: Kind, host: str, why: str) -> Outage:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.coerce import field_of, number_of, well_formed
-from pytest_recall.files.errors import CaseError, RecallError, nearest, one_line
+from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest, one_line
 from pytest_recall.replay.call import Call
 from pytest_recall.trials.trial import (
     Answer,
@@ -298,7 +298,7 @@ def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
     except ModuleNotFoundError as error:
         raise CaseError(stage, f"needs the module `{error.name}`, which is not installed; install it") from None
     except Exception as error:
-        raise CaseError(stage, f"{type(error).__name__}: {one_line(str(error)) or 'no message'}") from error
+        raise CaseError(stage, message_of(error)) from error
 
 
 def check_callable(fixture: str, value: object) -> None:
