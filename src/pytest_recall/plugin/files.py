@@ -10,6 +10,7 @@ import pytest
 from pytest_recall.files import eval_directory
 from pytest_recall.files.eval_directory import DATASET_FILES, PROFILE_FILES, find_case_files, find_files, meant_for
 from pytest_recall.plugin import options
+from pytest_recall.plugin.pytest_internals import setting
 from pytest_recall.plugin.stash import FOREIGN
 from pytest_recall.plugin.switch import RUBRIC
 
@@ -74,7 +75,7 @@ def is_own(config: pytest.Config, path: Path) -> bool:
     given = options.given_dir(config)
     if given is not None and given in folders:
         return True
-    if any(path.match(pattern) for pattern in config.getini("recall_files")):
+    if any(path.match(pattern) for pattern in setting(config, "recall_files")):
         return True
     if config.args_source is not pytest.Config.ArgsSource.INVOCATION_DIR:
         named = {options.argument_path(config, argument) for argument in config.args}
@@ -102,7 +103,7 @@ def foreign_line(config: pytest.Config) -> str:
 
 def dataset_files(config: pytest.Config) -> Iterator[Path]:
     """Yield the files that name datasets and that this run is about: those given by name, or by the ini file."""
-    patterns = tuple(config.getini("recall_datasets"))
+    patterns = tuple(setting(config, "recall_datasets"))
     seen: set[Path] = set()
     for argument in config.args:
         root = options.argument_path(config, argument)
@@ -118,7 +119,7 @@ def names_dataset(config: pytest.Config, path: Path) -> bool:
     """Whether the file at `path` names a dataset that this run is about, or is a profile that was given by name."""
     if path.suffix not in (".yaml", ".yml"):
         return False
-    if any(path.match(pattern) for pattern in config.getini("recall_datasets")):
+    if any(path.match(pattern) for pattern in setting(config, "recall_datasets")):
         return True
     given = (options.argument_path(config, argument) for argument in config.args)
     return any(path.match(pattern) for pattern in (*DATASET_FILES, *PROFILE_FILES)) and path in given

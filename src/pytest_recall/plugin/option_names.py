@@ -13,6 +13,7 @@ import pytest
 
 from pytest_recall.files.errors import nearest
 from pytest_recall.plugin import options, recording, switch
+from pytest_recall.plugin.pytest_internals import setting
 
 SETTING = "recall_short_options"
 
@@ -24,9 +25,9 @@ def added(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Iter
     The options are added after those of all plugins, so that a name which one of them has is known to be taken.
     A conftest file that adds one of the names comes later, and fails.
     """
-    free = _free(parser) if config.getini(SETTING) else frozenset()
+    free = _free(parser) if setting(config, SETTING) else frozenset()
     given = {argument.partition("=")[0] for argument in args if isinstance(argument, str)}
-    if config.getini(SETTING) and (taken := sorted(switch.SHORT & given - free)):
+    if setting(config, SETTING) and (taken := sorted(switch.SHORT & given - free)):
         raise pytest.UsageError(_clash(taken[0], "another plugin", f"write {_long(taken[0])}"))
     add(parser, free)
     _parse_again(config, parser, args)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.plugin.pytest_internals import number_setting, setting
 
 if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
@@ -190,7 +191,7 @@ def concurrency(config: pytest.Config) -> int:
     given, name = config.option.recall_concurrency, "--recall-concurrency"
     if given is None:
         default = str(BATCHED if config.option.recall_batch else 1)
-        given, name = config.getini("recall_concurrency") or default, "recall_concurrency"
+        given, name = number_setting(config, "recall_concurrency") or default, "recall_concurrency"
     if not (given.isascii() and given.isdigit() and int(given) > 0):
         raise pytest.UsageError(f"{name}: {given!r} is not a number of cases; give 1 or more")
     if config.option.recall_batch and int(given) == 1:
@@ -200,7 +201,7 @@ def concurrency(config: pytest.Config) -> int:
 
 def progress(config: pytest.Config) -> float:
     """Return the seconds between two lines of progress; 0 is none at all. Raises pytest.UsageError."""
-    given = config.getini("recall_progress") or "60"
+    given = number_setting(config, "recall_progress") or "60"
     try:
         seconds = float(given)
     except ValueError:
@@ -217,14 +218,14 @@ def patterns(config: pytest.Config) -> tuple[str, ...]:
     folder = given_dir(config) or settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
     # The eval directory may have any name, and its own cases.yaml is always a case file.
     own = (f"{folder.name}/cases.yaml", f"{folder.name}/cases.jsonl") if folder is not None and folder.name else ()
-    return (*DEFAULT_PATTERNS, *own, *config.getini("recall_files"))
+    return (*DEFAULT_PATTERNS, *own, *setting(config, "recall_files"))
 
 
 def given_dir(config: pytest.Config) -> Path | None:
     """Return the eval directory that the command line or the ini file names, if one does."""
     base, given = config.invocation_params.dir, config.option.recall_dir
     if not given:
-        base, given = config.rootpath, config.getini("recall_dir")
+        base, given = config.rootpath, setting(config, "recall_dir")
     return base / given if given else None
 
 

@@ -22,6 +22,29 @@ REPLACED = ("tmpfile", "_old")
 """What a capture of pytest puts in the place of a stream while a phase runs, and what it puts back after it."""
 
 
+def setting(config: pytest.Config, name: str) -> Any:
+    """Return an ini setting. Raises pytest.UsageError for one of another type, as pytest itself does from 9.2 on."""
+    try:
+        return config.getini(name)
+    except TypeError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def number_setting(config: pytest.Config, name: str) -> str:
+    """Return the text of an ini setting that is a number, whether a TOML file has it as a text or as a number.
+
+    pytest takes a setting as text or as a number, and as both from 9.2 on only. Of any other type the text is returned,
+    too, which is no number. Raises pytest.UsageError where a release keeps what it has read in another way.
+    """
+    try:
+        return str(setting(config, name) or "")
+    except pytest.UsageError:
+        read = getattr(config, "_inicfg", None) or getattr(config, "inicfg", {})
+        if not hasattr(read.get(name), "value"):
+            raise
+        return str(read[name].value)
+
+
 def is_known(session: pytest.Session) -> bool:
     """Whether this pytest has what setting up an item before its turn takes; without it nothing is set up early."""
     state, manager = getattr(session, "_setupstate", None), getattr(session, "_fixturemanager", None)

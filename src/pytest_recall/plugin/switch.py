@@ -64,9 +64,14 @@ def add_settings(parser: pytest.Parser) -> None:
 
 
 def is_on(config: pytest.Config) -> bool:
-    """Whether the plugin is switched on. It can be asked from `pytest_addoption` on."""
+    """Whether the plugin is switched on. It can be asked from `pytest_addoption` on. Raises pytest.UsageError."""
     given = (*config.known_args_namespace.plugins, *os.environ.get("PYTEST_PLUGINS", "").split(","))
-    return not NAMES.isdisjoint(name.strip() for name in given) or bool(config.getini("recall"))
+    if not NAMES.isdisjoint(name.strip() for name in given):
+        return True
+    try:
+        return bool(config.getini("recall"))
+    except TypeError as error:  # pytest before 9.2, for what a TOML file has that is neither true nor false.
+        raise pytest.UsageError(str(error)) from None
 
 
 def is_option(argument: object) -> bool:
