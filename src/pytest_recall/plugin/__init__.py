@@ -6,7 +6,7 @@ adds ini settings, a mark and fixtures, and nothing else happens: no file is rea
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from inspect import isasyncgenfunction, iscoroutinefunction
 from pathlib import Path
@@ -176,6 +176,12 @@ class Hooks:
             from pytest_recall.plugin import collect
 
             collect.join(self.config, items)
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Note the cases that are left out, by us or by another plugin."""
+        if self.run:
+            own = (item for item in items if CASE_ID in item.stash and not getattr(item, "arm", ""))
+            self.run.found.deselected.update(item.stash[CASE_ID] for item in own)
 
     def pytest_report_collectionfinish(self) -> str | None:
         """Say the choice here if it could not be made before."""

@@ -21,7 +21,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
-from pytest_recall.results.sentences import alone_line, looped_line
+from pytest_recall.results.sentences import alone_line, looped_line, unasked
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.plan import read_cases
@@ -76,7 +76,9 @@ class Ending:
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
         header = run.plan.header(folder.name, "")
-        why = self._why(session)
+        asked = {one.case_id for one in run.trials if not one.arm}
+        left = {case_id for case_id, _ in header.picks if case_id not in asked}
+        why = unasked(left, run.found.deselected, self._why(session))
         gates: tuple[Standing, ...] = ()
         with self._guarded("the gates"):
             gates = self._gates(Record(header, tuple(run.trials)))
@@ -147,6 +149,7 @@ class Ending:
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
+            "deselected": sorted(run.found.deselected & {pick.case_id for pick in run.plan.picks}),
             "judged": sorted(run.judged),
         }
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]

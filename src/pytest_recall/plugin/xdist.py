@@ -124,6 +124,7 @@ def debrief(node: Any, run: Run) -> None:
     run.money.alone.update(found["alone"])
     run.money.looped.update(found["looped"])
     run.judged.update(found["judged"])
+    run.found.deselected.update(found["deselected"])
     run.take_in(found)
     if found["late"] or found["cases"]:
         run.collected([])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
@@ -25,6 +25,9 @@ _MODES = {
     "observe": "all cases, to observe the slice",
     "explicit": "explicit choice",
 }
+
+ENDED_EARLY = "the run ended before their turn"
+"""Why chosen cases were not run, where nothing else is known."""
 
 
 def slice_line(header: Header) -> str:
@@ -54,10 +57,20 @@ def partial(record: Record, card: Scorecard) -> str:
         return ""
     why = "; ".join(header.lost) or record.why
     if not why:
-        why = "it was cut off before its end" if record.exit_code is None else "the run ended before their turn"
+        why = "it was cut off before its end" if record.exit_code is None else ENDED_EARLY
     if not card.not_run:
         return f"partial: {why}"
     return f"partial: {len(card.not_run):,} of {plural(len(header.picks), 'chosen case')} not run: {why}"
+
+
+def unasked(left: Set[str], deselected: Set[str], why: str) -> str:
+    """Return why chosen cases that are `left` were not run: some were `deselected`, others may be left for `why`."""
+    count = len(left & deselected)
+    if not count:
+        return why
+    if count == len(left):
+        return f"deselected; {why}" if why else "deselected"
+    return f"{count:,} deselected; the others: {why or ENDED_EARLY}"
 
 
 def not_run(header: Header) -> str:
