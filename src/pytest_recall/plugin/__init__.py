@@ -27,6 +27,7 @@ from pytest_recall.plugin.stash import (
     SUBTESTS,
     TAPE,
     UNREPORTED,
+    UNTOLD,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +92,13 @@ def _sentence(error: BaseException) -> str:
     from pytest_recall.plugin.option_names import clash_with_conftest
 
     return str(error) if isinstance(error, MissError) else clash_with_conftest(error)
+
+
+def _was_changed(item: pytest.Item, report: pytest.TestReport) -> bool:
+    """Return whether another plugin has called an item again, or has rewritten its report, since its trial was made."""
+    from pytest_recall.plugin import options
+
+    return UNREPORTED in item.stash or report.outcome not in (item.stash[REPORTED], options.RERUN)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -245,9 +253,9 @@ class Hooks:
         if CASE_ID in item.stash:
             self.config.stash[CURRENT] = item
             if UNREPORTED in item.stash:
-                from pytest_recall.plugin import trials
+                from pytest_recall.plugin import attempts
 
-                trials.note_unreported(item)
+                attempts.note_unreported(item)
         if manager is None or CASE_ID not in item.stash:
             return (yield)
         ahead = item.stash.get(AHEAD, None)
@@ -325,9 +333,11 @@ class Hooks:
 
         item = self.config.stash.get(CURRENT, None)
         if item is not None and item.nodeid == report.nodeid and hasattr(report, "recall"):
-            from pytest_recall.plugin import trials
+            if report.when == "call" and REPORTED in item.stash and _was_changed(item, report):
+                from pytest_recall.plugin import attempts
 
-            trials.settle(item, report)
+                attempts.settle(item, report)
+            item.stash[UNTOLD] = []
         if self.run:
             self.run.beside.take(report)
         if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:

@@ -113,51 +113,6 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         set_apart(item, report)
 
 
-def note_unreported(item: pytest.Item) -> None:
-    """Keep the trial of a call that a plugin repeats without a report of it, such as pytest-retry does."""
-    if UNREPORTED in item.stash:
-        report = pytest.TestReport.from_item_and_call(item, call := _last_call(item))
-        attach(item, call, report)
-
-
-def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
-    """Return the call of which there is no report yet."""
-    raised = item.stash[UNREPORTED]
-
-    def again() -> None:
-        if raised is not None:
-            raise raised
-
-    return pytest.CallInfo.from_call(again, when="call")
-
-
-def settle(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Have the trial on a report say what the report says, which other plugins may have changed since it was made."""
-    if report.when == "call" and REPORTED in item.stash:
-        if UNREPORTED in item.stash:
-            attach(item, _last_call(item), report)
-        elif report.outcome in _OUTCOMES and report.outcome != item.stash[REPORTED]:
-            _rewrite(item, report)
-    item.stash[UNTOLD] = []
-
-
-_OUTCOMES = {"passed": Outcome.PASSED, "failed": Outcome.FAILED, "skipped": Outcome.SKIPPED}
-
-
-def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Give the trial the outcome that another plugin gave the report."""
-    *earlier, trial = json.loads(report.recall)
-    outcome = _OUTCOMES[report.outcome]
-    expected = getattr(report, "wasxfail", None)
-    why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"
-    result = item.stash.get(RESULT, None) or Result(outcome)
-    result = result._replace(outcome=outcome, error="" if report.passed else one_line(why))
-    trial = trial_of(item, result)
-    item.stash[OUTCOME] = outcome
-    report.recall = json.dumps([*earlier, trial.to_json()])  # type: ignore[attr-defined]
-    report.recall_error = False  # type: ignore[attr-defined]
-
-
 def _outage(call: pytest.CallInfo[None]) -> Outage | None:
     raised = call.excinfo.value if call.excinfo is not None else None
     return None if raised is None or isinstance(raised, MissError) else outage_of(raised)

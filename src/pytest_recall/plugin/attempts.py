@@ -1,0 +1,56 @@
+"""Keep the trials of a case in step with plugins that call it again without a report, or rewrite its report."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_recall.files.errors import one_line
+from pytest_recall.plugin.stash import OUTCOME, RESULT, UNREPORTED
+from pytest_recall.plugin.trials import attach, trial_of
+from pytest_recall.trials.execution import Result
+from pytest_recall.trials.trial import Outcome
+
+
+def note_unreported(item: pytest.Item) -> None:
+    """Keep the trial of a call that a plugin repeats without a report of it, such as pytest-retry does."""
+    if UNREPORTED in item.stash:
+        report = pytest.TestReport.from_item_and_call(item, call := _last_call(item))
+        attach(item, call, report)
+
+
+def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
+    """Return the call of which there is no report yet."""
+    raised = item.stash[UNREPORTED]
+
+    def again() -> None:
+        if raised is not None:
+            raise raised
+
+    return pytest.CallInfo.from_call(again, when="call")
+
+
+def settle(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Give a report the trial of its last call, or the trial the outcome that another plugin gave the report."""
+    if UNREPORTED in item.stash:
+        attach(item, _last_call(item), report)
+    elif report.outcome in _OUTCOMES:
+        _rewrite(item, report)
+
+
+_OUTCOMES = {"passed": Outcome.PASSED, "failed": Outcome.FAILED, "skipped": Outcome.SKIPPED}
+
+
+def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Give the trial the outcome that another plugin gave the report."""
+    *earlier, trial = json.loads(report.recall)
+    outcome = _OUTCOMES[report.outcome]
+    expected = getattr(report, "wasxfail", None)
+    why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"
+    result = item.stash.get(RESULT, None) or Result(outcome)
+    result = result._replace(outcome=outcome, error="" if report.passed else one_line(why))
+    trial = trial_of(item, result)
+    item.stash[OUTCOME] = outcome
+    report.recall = json.dumps([*earlier, trial.to_json()])  # type: ignore[attr-defined]
+    report.recall_error = False  # type: ignore[attr-defined]
