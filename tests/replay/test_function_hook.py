@@ -1,0 +1,126 @@
+"""A hook beneath what replaces a method: its order does not matter, and nothing of it stays."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pytest_recall.replay.function_hook import defined, put_beneath
+
+
+class Base:
+    def send(self, text: str) -> str:
+        return f"base {text}"
+
+
+class Client(Base):
+    """A library's client."""
+
+    def get(self, text: str, /, *, times: int = 1) -> str:
+        return f"sent {text * times}"
+
+    async def fetch(self, text: str = "a") -> str:
+        return f"fetched {text}"
+
+    def send(self, text: str) -> str:
+        return super().send(text)
+
+    is_empty = str.isspace
+
+
+def counting(seen: list[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+            seen.append(args)
+            return original(self, *args, **kwargs)
+
+        return hook
+
+    return wrap
+
+
+def mocked(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Answer `mine`, and pass all else through, without saying what was there."""
+    real = getattr(Client, name)
+    monkeypatch.setattr(Client, name, lambda self, text: "mocked" if text == "mine" else real(self, text))
+
+
+@pytest.mark.parametrize("first", ["mock", "hook"])
+@pytest.mark.parametrize("name", ["get", "fetch"])
+def test_a_mock_is_asked_first_and_passes_through_to_the_hook(
+    monkeypatch: pytest.MonkeyPatch, first: str, name: str
+) -> None:
+    seen: list[Any] = []
+    if first == "mock":
+        mocked(monkeypatch, name)
+    undo = put_beneath(Client, name, counting(seen))
+    if first == "hook":
+        mocked(monkeypatch, name)
+
+    def get(text: str) -> Any:
+        answer = getattr(Client(), name)(text)
+        return asyncio.run(answer) if inspect.iscoroutine(answer) else answer
+
+    assert (get("mine"), seen) == ("mocked", [])
+    assert (get("x"), seen) == ("sent x" if name == "get" else "fetched x", [("x",)])
+    monkeypatch.undo()
+    get("y")
+    assert seen == [("x",), ("y",)], "the hook outlives a mock that came first"
+    undo()
+    get("z")
+    assert seen == [("x",), ("y",)]
+
+
+def test_a_function_keeps_its_identity_and_what_is_read_of_it() -> None:
+    function = Client.get
+    before = (function.__code__, dict(vars(function)))
+    told = (inspect.signature(function), inspect.getfullargspec(function), function.__code__.co_filename)
+    undo = put_beneath(Client, "get", counting([]))
+    assert Client.get is function
+    assert function.__code__ is not before[0]
+    assert (inspect.signature(function), inspect.getfullargspec(function), function.__code__.co_filename) == told
+    assert Client().get("a", times=2) == "sent aa"
+    undo()
+    assert (function.__code__, dict(vars(function))) == before
+
+
+def test_hooks_of_a_session_in_a_session_are_both_called() -> None:
+    outer: list[Any] = []
+    inner: list[Any] = []
+    undo = [put_beneath(Client, "get", counting(outer)), put_beneath(Client, "get", counting(inner))]
+    assert Client().get("a") == "sent a"
+    assert (outer, inner) == ([("a",)], [("a",)])
+    undo.pop()()
+    Client().get("b")
+    assert (outer, inner) == ([("a",), ("b",)], [("a",)])
+    undo.pop()()
+    Client().get("c")
+    assert (outer, inner) == ([("a",), ("b",)], [("a",)])
+
+
+def test_a_coroutine_function_stays_one() -> None:
+    undo = put_beneath(Client, "fetch", counting([]))
+    assert inspect.iscoroutinefunction(Client.fetch)
+    assert asyncio.run(Client().fetch()) == "fetched a"
+    undo()
+
+
+def test_a_method_that_needs_its_closure_is_replaced() -> None:
+    before = Client.send
+    seen: list[Any] = []
+    undo = put_beneath(Client, "send", counting(seen))
+    assert Client().send("a") == "base a"
+    assert seen == [("a",)]
+    undo()
+    assert Client.send is before
+
+
+def test_what_is_not_written_in_python_has_no_function() -> None:
+    assert defined(Client, "is_empty") is None
+    assert defined(Client, "get") is Client.get
