@@ -59,7 +59,7 @@ def _checked(original: Callable[..., Any], check: Callable[[socket.socket, Any],
     return connect
 
 
-HTTPX_FAMILY = ("httpx2", "httpx")
+HTTPX_FAMILY = ("httpx2", "httpx", "httpcore2", "httpcore")
 
 
 def install(player: Player) -> list[Undo]:

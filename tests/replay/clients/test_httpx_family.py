@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import inspect
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,20 @@ def family(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     return module
 
 
+def patch(family: Any, player: Player, patched: set[type]) -> list[Callable[[], None]]:
+    """Put a player before one of the family and the httpcore that it sends by."""
+    core = importlib.import_module(family.__name__.replace("httpx", "httpcore"))
+    return [*httpx_family.patch(family, player, patched), *httpx_family.patch(core, player, patched)]
+
+
 class Replay:
-    """A player of one exchange before the transports of a module."""
+    """A player of one exchange before the pools of a module."""
 
     def __init__(self, family: Any, folder: Path) -> None:
         self.family = family
         self.folder = folder
         self.player = Player("replay")
-        self.undo = httpx_family.patch(family, self.player, set())
+        self.undo = patch(family, self.player, set())
 
     def of(self, response: Response | None, failure: Failure | None = None, seconds: float = 0.0) -> Any:
         """Put in a tape that has this answer to a GET of the URL."""
@@ -170,18 +177,21 @@ def test_a_transport_of_ones_own_that_builds_on_theirs_is_replaced(replay: Repla
     assert transport.count == 1
 
 
-def test_a_class_is_replaced_once_and_put_back(family: Any) -> None:
-    before = (family.HTTPTransport.handle_request, family.AsyncHTTPTransport.handle_async_request)
+def test_a_class_is_hooked_once_and_put_back(family: Any) -> None:
+    core = importlib.import_module(family.__name__.replace("httpx", "httpcore"))
+    functions = (core.ConnectionPool.handle_request, core.AsyncConnectionPool.handle_async_request)
+    before = [(function.__code__, dict(vars(function))) for function in functions]
     patched: set[type] = set()
     player = Player("record")
-    undo = httpx_family.patch(family, player, patched)
-    now = (family.HTTPTransport.handle_request, family.AsyncHTTPTransport.handle_async_request)
-    assert now != before
-    assert httpx_family.patch(family, player, patched) == []
-    assert (family.HTTPTransport.handle_request, family.AsyncHTTPTransport.handle_async_request) == now
+    undo = patch(family, player, patched)
+    now = [function.__code__ for function in functions]
+    assert [code for code, _ in before if code in now] == []
+    assert (core.ConnectionPool.handle_request, core.AsyncConnectionPool.handle_async_request) == functions
+    assert patch(family, player, patched) == []
+    assert [function.__code__ for function in functions] == now
     for back in reversed(undo):
         back()
-    assert (family.HTTPTransport.handle_request, family.AsyncHTTPTransport.handle_async_request) == before
+    assert [(function.__code__, dict(vars(function))) for function in functions] == before
     assert patched == set()
 
 
@@ -208,14 +218,14 @@ class TestTls:
             assert client._transport._pool._ssl_context is mine
 
     def test_outside_of_a_replay_all_is_as_it_was(self, family: Any, read: list[str]) -> None:
-        undo = httpx_family.patch(family, Player("record"), set())
+        undo = patch(family, Player("record"), set())
         family.Client().close()
         assert read
         for back in reversed(undo):
             back()
 
     def test_afterwards_as_well(self, family: Any, read: list[str]) -> None:
-        for back in reversed(httpx_family.patch(family, Player("replay"), set())):
+        for back in reversed(patch(family, Player("replay"), set())):
             back()
         family.Client().close()
         assert read

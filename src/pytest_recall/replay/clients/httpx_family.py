@@ -1,7 +1,8 @@
-"""Listen to the transports of httpx and httpx2 while recording, and replace them in a replay.
+"""Listen to the connection pools of httpx and httpx2 while recording, and replace them in a replay.
 
-The SDKs of OpenAI and Anthropic stand on httpx2, most other agents on httpx. Where one is an
-alias of the other, the classes are the same, and each class is replaced once.
+The SDKs of OpenAI and Anthropic stand on httpx2, most other agents on httpx. Both send by the pools of their httpcore,
+so that a transport or a mock that answers by itself is not seen here. Where one is an alias of the other, the classes
+are the same, and each class is hooked once.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
+from pytest_recall.replay.function_hook import put_beneath
 from pytest_recall.replay.headers import patient
 from pytest_recall.replay.player import Player
 
@@ -55,21 +57,22 @@ Undo = Callable[[], None]
 
 
 def patch(module: Any, player: Player, patched: set[type]) -> list[Undo]:
-    """Put `player` before the transports of `module`, one of the family; classes in `patched` have it already."""
+    """Put `player` before the pools of `module`, an httpcore, or spare clients of an httpx reading certificates.
+
+    Classes in `patched` have it already.
+    """
     undo: list[Undo] = []
+    if not hasattr(module, "ConnectionPool"):
+        return _without_tls(module) if player.mode == "replay" else undo
     for cls, name, wrap in (
-        (module.HTTPTransport, "handle_request", _sync),
-        (module.AsyncHTTPTransport, "handle_async_request", _async),
+        (module.ConnectionPool, "handle_request", _sync),
+        (module.AsyncConnectionPool, "handle_async_request", _async),
     ):
         if cls in patched:
             continue
         patched.add(cls)
-        original = getattr(cls, name)
-        setattr(cls, name, wrap(module, original, player))
-        undo.append(functools.partial(setattr, cls, name, original))
+        undo.append(put_beneath(cls, name, functools.partial(wrap, module, player=player)))
         undo.append(functools.partial(patched.discard, cls))
-    if player.mode == "replay":
-        undo += _without_tls(module)
     return undo
 
 
@@ -93,7 +96,7 @@ def _without_tls(module: Any) -> list[Undo]:
 
 
 def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
-    class Tee(module.SyncByteStream):  # type: ignore[misc]
+    class Tee:
         def __init__(self, inner: Any, recorder: CallRecorder) -> None:
             self._inner, self._recorder = inner, recorder
 
@@ -114,7 +117,7 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
             self._recorder.closed()
             self._inner.close()
 
-    class Played(module.SyncByteStream):  # type: ignore[misc]
+    class Played:
         def __init__(self, exchange: Exchange, request: Any) -> None:
             self._exchange, self._request = exchange, request
 
@@ -125,7 +128,8 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
 
     @functools.wraps(original)
     def handle_request(self: Any, request: Any) -> Any:
-        body = request.read()
+        body = b"".join(request.stream)
+        request.stream = _Body(body)
         step = player.ask(_asked(request, body))
         if step.served is not None:
             return _played(module, step.served, request, Played)
@@ -148,7 +152,7 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
 
 
 def _async(module: Any, original: Callable[..., Any], player: Player) -> Callable[..., Any]:
-    class AsyncTee(module.AsyncByteStream):  # type: ignore[misc]
+    class AsyncTee:
         def __init__(self, inner: Any, recorder: CallRecorder) -> None:
             self._inner, self._recorder = inner, recorder
 
@@ -170,7 +174,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             self._recorder.closed()
             await self._inner.aclose()
 
-    class AsyncPlayed(module.AsyncByteStream):  # type: ignore[misc]
+    class AsyncPlayed:
         def __init__(self, exchange: Exchange, request: Any) -> None:
             self._exchange, self._request = exchange, request
 
@@ -183,7 +187,8 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
 
     @functools.wraps(original)
     async def handle_async_request(self: Any, request: Any) -> Any:
-        body = await request.aread()
+        body = b"".join([part async for part in request.stream])
+        request.stream = _Body(body)
         step = player.ask(_asked(request, body))
         if step.served is not None:
             await _in_turn()
@@ -230,27 +235,54 @@ async def _cancelled(exchange: Exchange, request: Any, player: Player) -> None:
 
     await asyncio.sleep(exchange.seconds + 5)
     raise player.refuse(
-        f"{request.method} {request.url}: was cancelled when it was recorded, and is waited for now;"
-        " record the case again"
+        f"{_named(request)}: was cancelled when it was recorded, and is waited for now; record the case again"
     )
 
 
+class _Body:
+    """The body of a request, which was read to ask the player."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+
 def _asked(request: Any, body: bytes) -> Request:
-    return Request(request.method, str(request.url), _decoded(request.headers.raw), body)
+    return Request(request.method.decode("ascii"), _url(request), _decoded(request.headers), body)
+
+
+def _url(request: Any) -> str:
+    url = request.url
+    host = url.host.decode("ascii")
+    if ":" in host:
+        host = f"[{host}]"
+    port = "" if url.port is None else f":{url.port}"
+    return f"{url.scheme.decode('ascii')}://{host}{port}{url.target.decode('ascii')}"
+
+
+def _named(request: Any) -> str:
+    return f"{request.method.decode('ascii')} {_url(request)}"
 
 
 def _as_it_is(request: Any, step: CallStep) -> None:
     """Ask for an answer that is not compressed, if it is to be recorded: people and redaction have to read it."""
-    if step.record and "accept-encoding" in request.headers:
-        request.headers["accept-encoding"] = "identity"
+    if step.record:
+        request.headers = [
+            (name, b"identity" if name.lower() == b"accept-encoding" else value) for name, value in request.headers
+        ]
 
 
 def _started(recorder: CallRecorder, response: Any) -> None:
     extensions = response.extensions
     recorder.started(
-        response.status_code,
+        response.status,
         extensions.get("reason_phrase", b"").decode("ascii", "replace"),
-        _decoded(response.headers.raw),
+        _decoded(response.headers),
         extensions.get("http_version", b"HTTP/1.1").decode("ascii", "replace"),
     )
 
@@ -263,15 +295,14 @@ def _played(module: Any, exchange: Exchange, request: Any, stream: Callable[...,
     """Return the recorded response, or raise what the call had ended with."""
     response = exchange.response
     if response is None:
-        raise _raised(module, exchange.failure, request)
+        raise _raised(module, exchange.failure)
     return module.Response(
         response.status,
         headers=[
             (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
             for name, value in patient(response.status, response.headers)
         ],
-        stream=stream(exchange, request),
-        request=request,
+        content=stream(exchange, request),
         extensions={
             "http_version": response.http_version.encode("ascii", "replace"),
             "reason_phrase": response.reason.encode("ascii", "replace"),
@@ -282,19 +313,24 @@ def _played(module: Any, exchange: Exchange, request: Any, stream: Callable[...,
 def _end(module: Any, player: Player, exchange: Exchange, request: Any) -> None:
     """Raise what had ended the body, if it was not its end."""
     if exchange.failure is not None:
-        raise _raised(module, exchange.failure, request)
+        raise _raised(module, exchange.failure)
     assert exchange.response is not None
     if not exchange.response.complete:
         raise player.refuse(
-            f"{request.method} {request.url}: read on where the recorded client had closed the stream;"
-            " record the case again"
+            f"{_named(request)}: read on where the recorded client had closed the stream; record the case again"
         )
 
 
-def _raised(module: Any, failure: Failure | None, request: Any) -> Exception:
-    kind = failure.kind if failure else "TransportError"
+def _raised(module: Any, failure: Failure | None) -> Exception:
+    """Return the error of httpcore that a failure was, which httpx makes one of its own, or else one of httpx."""
+    kind, message = failure or Failure("TransportError", "")
     cls = getattr(module, kind, None)
-    if not (isinstance(cls, type) and issubclass(cls, module.TransportError)):
-        cls = module.TransportError
-    error: Exception = cls(failure.message if failure else "", request=request)
+    bases = ("TimeoutException", "NetworkError", "ProtocolError", "ProxyError", "UnsupportedProtocol")
+    if not (isinstance(cls, type) and issubclass(cls, tuple(getattr(module, base) for base in bases))):
+        httpx = sys.modules.get(module.__name__.replace("httpcore", "httpx"))
+        base = getattr(httpx, "TransportError", module.NetworkError)
+        cls = getattr(httpx, kind, None)
+        if not (isinstance(cls, type) and issubclass(cls, base)):
+            cls = base
+    error: Exception = cls(message)
     return error
