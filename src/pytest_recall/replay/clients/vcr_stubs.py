@@ -41,6 +41,7 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Exchange, Failure, Headers
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
+from pytest_recall.replay.function_hook import defined, put_beneath
 from pytest_recall.replay.headers import asks_to_wait, patient
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.player import Player
@@ -99,12 +100,19 @@ ENTRIES: Mapping[str, tuple[str, str]] = {
     "tornado.curl_httpclient": ("CurlAsyncHTTPClient", "fetch_impl"),
 }
 """Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
+_REAL: Mapping[str, tuple[str, str, str]] = {
+    "_AiohttpClientSessionRequest": ("aiohttp.client", "ClientSession", "_request"),
+    "_HttpxHttpTransport_handle_request": ("httpx", "HTTPTransport", "handle_request"),
+    "_HttpxAsyncHttpTransport_handle_async_request": ("httpx", "AsyncHTTPTransport", "handle_async_request"),
+    "_Httpx2HttpTransport_handle_request": ("httpx2", "HTTPTransport", "handle_request"),
+    "_Httpx2AsyncHttpTransport_handle_async_request": ("httpx2", "AsyncHTTPTransport", "handle_async_request"),
+}
+"""Names under which vcrpy keeps methods as they are when it is imported, which may be those of a mock."""
 Undo = Callable[[], None]
 
+_STDLIB = ("HTTPConnection", "HTTPSConnection")
 # Classes of connections of these packages hand out bodies without their content encoding; others as they came.
 _DECODING = ("urllib3", "requests", "botocore")
-_AIOHTTP = "_AiohttpClientSessionRequest"
-_ENTRY = "recall_entry"
 # Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
 _WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)
 # What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
@@ -148,57 +156,66 @@ class _Stubs:
             if self._state == "waiting":
                 self._state = "on"
                 self._entries.close()
-                for name, value in list(vars(patch).items()):
-                    if hasattr(value, _ENTRY):  # vcrpy was imported while it stood there.
-                        setattr(patch, name, value.__wrapped__)
                 self._apply(patch, sys.modules["vcr.stubs"], builder_class(self._cassette))
 
     def wait_for_a_call(self, module: Any) -> None:
         """Let the first call of a library load the stubs."""
         owner_name, name = ENTRIES[module.__name__]
-        owner = getattr(module, owner_name, None)
+        owner: Any = getattr(module, owner_name, None)
         if self._state != "waiting" or not hasattr(owner, name):
             return
-        original = getattr(owner, name)
+        function = defined(owner, name) or getattr(owner, name)
 
-        @functools.wraps(original)
-        def entry(*args: Any, **kwargs: Any) -> Any:
-            if self._state == "waiting":
+        def entry(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*args: Any, **kwargs: Any) -> Any:
                 self.load()
-            now = getattr(owner, name)
-            return (original if now is entry else now)(*args, **kwargs)
+                return (original if self._state == "waiting" else function)(*args, **kwargs)
 
-        setattr(entry, _ENTRY, True)
-        setattr(owner, name, entry)
-        self._entries.callback(setattr, owner, name, original)
+            return call
+
+        self._entries.callback(put_beneath(owner, name, entry))
 
     def _apply(self, patch: Any, stubs: Any, builder: Any) -> None:
-        for name, real in self._real.items():
-            # They were looked up while a door of ours stood there.
-            getattr(stubs, f"VCR{name}")._baseclass = real
-            setattr(patch, f"_{name}", real)
-            self._stubs[name] = builder._get_cassette_subclass(getattr(stubs, f"VCR{name}"))
+        for name in _STDLIB:
+            stub = getattr(stubs, f"VCR{name}")
+            if name in self._real:
+                # They were looked up while a door of ours stood there.
+                stub._baseclass = self._real[name]
+                setattr(patch, f"_{name}", self._real[name])
+            self._stubs[name] = builder._get_cassette_subclass(stub)
         # The stubs put back the real classes while they connect, for all threads at once, so that
         # calls of other threads went by unseen. We leave in place what code of a library looks up.
         self._replace(patch, "force_reset", nullcontext)
-        if hasattr(patch, _AIOHTTP):
-            self._replace(patch, _AIOHTTP, _in_turn(getattr(patch, _AIOHTTP)))
+        for name, (module, owner, method) in _REAL.items():
+            if hasattr(patch, name) and (real := defined(getattr(sys.modules[module], owner), method)) is not None:
+                setattr(patch, name, real)
         for patcher in list(builder.build()):
             if hasattr(patcher, "_connection_pool_to_connections"):
                 patcher._connection_pool_to_connections = WeakKeyDictionary()
+            elif _is_taken(patcher.getter(), patcher.attribute):
+                continue  # That cassette is asked first, and sends by ours.
             elif isinstance(patcher.new, type) and isinstance(patcher.getter(), ModuleType):
                 continue  # Pools and tables of connections name the stubs as well; who subclasses the class does not.
             elif patcher.attribute == "_request":
-                patcher.new = _watched_coroutine(patcher.new)
+                self._undo.callback(put_beneath(patcher.getter(), "_request", self._aiohttp))
+                continue
             self._undo.enter_context(patcher)
-        for stub in builder._class_to_cassette_subclass.values():
-            stub.getresponse = _watched(stub.getresponse)
+        for stub, ours in builder._class_to_cassette_subclass.items():
+            ours.getresponse = _watched(ours.getresponse)
+            # A cassette of vcrpy's own sends by what it takes for real, which so is ours.
+            ours._baseclass = stub._baseclass
+            self._replace(stub, "_baseclass", ours)
+
+    def _aiohttp(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        stub = importlib.import_module("vcr.stubs.aiohttp_stubs")
+        watched: Callable[..., Any] = _watched_coroutine(stub.vcr_request(self._cassette, _in_turn(original)))
+        return watched
 
     def stand_before(self, client: Any) -> None:
         """Let connections of http.client load the stubs when they are made."""
-        for name in ("HTTPConnection", "HTTPSConnection"):
+        for name in _STDLIB:
             real = getattr(client, name, None)
-            if isinstance(real, type):
+            if isinstance(real, type) and not _is_anothers(real):
                 self._real[name] = real
                 self._replace(client, name, _door(real, functools.partial(self._stub, name)))
         secure = self._real.get("HTTPSConnection")
@@ -220,8 +237,20 @@ class _Stubs:
         with self._lock:
             self._state = "over"
             self._stubs.clear()
-        self._entries.close()
+            self._entries.close()
         self._undo.close()
+
+
+def _is_anothers(stub: Any) -> bool:
+    """Whether `stub` is a class of connections that a cassette of vcrpy's own has put in place."""
+    cassette = getattr(stub, "cassette", None)
+    return isinstance(stub, type) and cassette is not None and not isinstance(cassette, Standin)
+
+
+def _is_taken(owner: Any, attribute: str) -> bool:
+    """Whether a cassette of vcrpy's own has put its connections where `attribute` of `owner` is."""
+    pool = getattr(owner, "HTTPConnectionPool", owner)
+    return _is_anothers(getattr(owner, attribute, None)) or _is_anothers(getattr(pool, "ConnectionCls", None))
 
 
 def _door(real: type, stub: Callable[[], Any]) -> Any:
@@ -269,11 +298,18 @@ def _in_turn(request: Any) -> Any:
     return in_turn
 
 
+def _real(base: Any) -> Any:
+    """Return the library's class beneath stubs that stand before one another, as those of a session in a session do."""
+    while hasattr(base, "_baseclass"):
+        base = base._baseclass
+    return base
+
+
 def _watched(getresponse: Any) -> Any:
     @functools.wraps(getresponse)
     def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            self._vcr_request.recall_is_raw = not self._baseclass.__module__.startswith(_DECODING)
+            self._vcr_request.recall_is_raw = not _real(self._baseclass).__module__.startswith(_DECODING)
             self.cassette.begin(self._vcr_request)
             return getresponse(self, *args, **kwargs)
         except Exception as error:
