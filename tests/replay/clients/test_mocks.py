@@ -165,12 +165,7 @@ def test_a_mock_within_a_recording(deck: Deck, upstream: Upstream, tmp_path: Pat
         assert seen(deck) == [url, url]
 
 
-@pytest.mark.parametrize(
-    ("mocked", "get"),
-    # Classes of connections that vcrpy has replaced before are left to it, and are its own until the session ends.
-    [pair for pair in PAIRS if pair not in ((cassette, by_requests), (cassette, by_stdlib))],
-    ids=lambda value: value.__name__,
-)
+@every_pair
 def test_a_mock_that_began_before_the_recording(
     deck: Deck, upstream: Upstream, tmp_path: Path, mocked: Mock, get: Get
 ) -> None:
@@ -185,17 +180,6 @@ def test_a_mock_that_began_before_the_recording(
         get(url)
         assert seen(deck) == [url, url]
     assert '"number": 3' in get(url)
-
-
-@pytest.mark.parametrize("get", [by_requests, by_stdlib])
-def test_a_cassette_of_vcrpy_that_began_before_is_asked_first(
-    deck: Deck, upstream: Upstream, tmp_path: Path, get: Get
-) -> None:
-    url = f"{upstream.url}/chat"
-    with cassette(tmp_path), deck.recording():
-        assert get(FAKE) == "mocked"
-        get(url)
-        assert seen(deck) == [url]
 
 
 @every_pair

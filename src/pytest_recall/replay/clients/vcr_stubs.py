@@ -144,6 +144,8 @@ class _Stubs:
         self._state = "waiting"
         self._real: dict[str, Any] = {}
         self._stubs: dict[str, Any] = {}
+        self._placed: set[tuple[Any, str]] = set()
+        self._taken = False
 
     def load(self, _: ModuleType | None = None) -> None:
         """Put the stubs in place, unless they are."""
@@ -189,22 +191,51 @@ class _Stubs:
         for name, (module, owner, method) in _REAL.items():
             if hasattr(patch, name) and (real := defined(getattr(sys.modules[module], owner), method)) is not None:
                 setattr(patch, name, real)
-        for patcher in list(builder.build()):
-            if hasattr(patcher, "_connection_pool_to_connections"):
-                patcher._connection_pool_to_connections = WeakKeyDictionary()
-            elif _is_taken(patcher.getter(), patcher.attribute):
-                continue  # That cassette is asked first, and sends by ours.
-            elif isinstance(patcher.new, type) and isinstance(patcher.getter(), ModuleType):
-                continue  # Pools and tables of connections name the stubs as well; who subclasses the class does not.
-            elif patcher.attribute == "_request":
-                self._undo.callback(put_beneath(patcher.getter(), "_request", self._aiohttp))
-                continue
-            self._undo.enter_context(patcher)
+        self._put_in_place(builder)
         for stub, ours in builder._class_to_cassette_subclass.items():
             ours.getresponse = _watched(ours.getresponse)
             # A cassette of vcrpy's own sends by what it takes for real, which so is ours.
             ours._baseclass = stub._baseclass
             self._replace(stub, "_baseclass", ours)
+        cassette = sys.modules["vcr.cassette"].CassetteContextDecorator
+        self._undo.callback(put_beneath(cassette, "__exit__", functools.partial(self._after, builder)))
+
+    def _put_in_place(self, builder: Any) -> None:
+        """Put the stubs where they are not yet, and where no cassette of vcrpy's own has put others."""
+        self._taken = False
+        for patcher in list(builder.build()):
+            if hasattr(patcher, "_connection_pool_to_connections"):
+                patcher._connection_pool_to_connections = WeakKeyDictionary()
+                self._undo.enter_context(patcher)
+                continue
+            owner, attribute = patcher.getter(), patcher.attribute
+            if (owner, attribute) in self._placed:
+                continue
+            if _is_taken(owner, attribute):
+                self._taken = True
+                continue  # That cassette is asked first, and sends by ours.
+            if isinstance(patcher.new, type) and isinstance(owner, ModuleType):
+                continue  # Pools and tables of connections name the stubs as well; who subclasses the class does not.
+            self._placed.add((owner, attribute))
+            if attribute == "_request":
+                self._undo.callback(put_beneath(owner, attribute, self._aiohttp))
+            else:
+                self._undo.enter_context(patcher)
+
+    def _after(self, builder: Any, leave: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the end of a cassette of vcrpy's own, behind which the stubs take its places."""
+
+        @functools.wraps(leave)
+        def left(*args: Any) -> Any:
+            try:
+                return leave(*args)
+            finally:
+                with self._lock:
+                    if self._taken and self._state == "on":
+                        self._put_in_place(builder)
+                        self.stand_before(sys.modules["http.client"])
+
+        return left
 
     def _aiohttp(self, original: Callable[..., Any]) -> Callable[..., Any]:
         stub = importlib.import_module("vcr.stubs.aiohttp_stubs")
@@ -214,14 +245,15 @@ class _Stubs:
     def stand_before(self, client: Any) -> None:
         """Let connections of http.client load the stubs when they are made."""
         for name in _STDLIB:
-            real = getattr(client, name, None)
-            if isinstance(real, type) and not _is_anothers(real):
-                self._real[name] = real
-                self._replace(client, name, _door(real, functools.partial(self._stub, name)))
-        secure = self._real.get("HTTPSConnection")
-        if secure is not None:
-            # It calls `super(HTTPSConnection, self)`, and what has that name is no class now.
-            self._replace(secure, "__init__", _knowing(secure.__init__, HTTPSConnection=secure))
+            real: Any = getattr(client, name, None)
+            if not isinstance(real, type) or _is_anothers(real):
+                continue
+            self._real[name] = real
+            self._replace(client, name, _door(real, functools.partial(self._stub, name)))
+            if name == "HTTPSConnection":
+                # It calls `super(HTTPSConnection, self)`, and what has that name is no class now.
+                secure = self._real[name]
+                self._replace(secure, "__init__", _knowing(secure.__init__, HTTPSConnection=secure))
 
     def _stub(self, name: str) -> Any:
         if self._state == "waiting":
