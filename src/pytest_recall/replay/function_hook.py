@@ -37,7 +37,8 @@ def put_beneath(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Cal
     signature = attributes.get("__signature__")
     original.__dict__.update({"__signature__": inspect.signature(function), _ORIGINAL: True})
     hook = wrap(original)
-    attributes["__signature__"] = inspect.signature(function)  # Mocks read it, and `origin` reads the file.
+    # Mocks read the signature; `origin` and tracebacks read the file and the names of the code.
+    attributes["__signature__"] = inspect.signature(function)
     template = (_call_async if inspect.iscoroutinefunction(function) else _call).__code__
     function.__code__ = template.replace(
         co_consts=tuple(hook if constant == _HOOK else constant for constant in template.co_consts),

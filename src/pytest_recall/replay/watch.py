@@ -60,6 +60,7 @@ def _checked(original: Callable[..., Any], check: Callable[[socket.socket, Any],
 
 
 HTTPX_FAMILY = ("httpx2", "httpx", "httpcore2", "httpcore")
+"""The clients, and what they send by: a client imports that late."""
 
 
 def install(player: Player) -> list[Undo]:

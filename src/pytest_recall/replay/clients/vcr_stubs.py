@@ -188,16 +188,17 @@ class _Stubs:
         # The stubs put back the real classes while they connect, for all threads at once, so that
         # calls of other threads went by unseen. We leave in place what code of a library looks up.
         self._replace(patch, "force_reset", nullcontext)
-        for name, (module, owner, method) in _REAL.items():
-            if hasattr(patch, name) and (real := defined(getattr(sys.modules[module], owner), method)) is not None:
-                setattr(patch, name, real)
+        for name, (module, class_name, method) in _REAL.items():
+            owner = getattr(sys.modules.get(module), class_name, None)
+            if hasattr(patch, name) and owner is not None:
+                setattr(patch, name, defined(owner, method) or getattr(patch, name))
         self._put_in_place(builder)
         for stub, ours in builder._class_to_cassette_subclass.items():
             ours.getresponse = _watched(ours.getresponse)
             # A cassette of vcrpy's own sends by what it takes for real, which so is ours.
             ours._baseclass = stub._baseclass
             self._replace(stub, "_baseclass", ours)
-        cassette = sys.modules["vcr.cassette"].CassetteContextDecorator
+        cassette = importlib.import_module("vcr.cassette").CassetteContextDecorator
         self._undo.callback(put_beneath(cassette, "__exit__", functools.partial(self._after, builder)))
 
     def _put_in_place(self, builder: Any) -> None:
