@@ -92,6 +92,42 @@ def test_an_ignored_host_may_be_connected_to(player: Player, server: socket.sock
     assert player.strays == []
 
 
+@pytest.fixture
+def looked_up(monkeypatch: pytest.MonkeyPatch, server: socket.socket) -> list[str]:
+    """The names that are looked up, all of which are this server's."""
+    found: list[str] = []
+    real = socket.getaddrinfo
+
+    def getaddrinfo(host: str, *args: int, **kwargs: int) -> list[tuple[object, ...]]:
+        found.append(host)
+        return list(real("127.0.0.1", *args, **kwargs))
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return found
+
+
+def test_no_name_is_looked_up(looked_up: list[str], player: Player, server: socket.socket) -> None:
+    async def opened() -> None:
+        await asyncio.open_connection("api.example", 443)
+
+    with pytest.raises(MissError, match=r"a connection to api\.example:443 would open"):
+        socket.create_connection(("api.example", 443))
+    with pytest.raises(MissError):
+        asyncio.run(opened())
+    with pytest.raises(MissError, match=f"a connection to 127.0.0.1:{server.getsockname()[1]} would open"):
+        socket.create_connection(("localhost", server.getsockname()[1]))
+    assert looked_up == ["localhost"]
+
+
+@pytest.mark.parametrize("player", ["metrics.example"], indirect=True)
+def test_an_ignored_host_is_looked_up_and_connected_to(
+    looked_up: list[str], player: Player, server: socket.socket
+) -> None:
+    with socket.create_connection(("metrics.example", server.getsockname()[1])):
+        pass
+    assert (looked_up, player.strays) == (["metrics.example"], [])
+
+
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets of this kind here")
 def test_what_stays_on_the_machine_is_let_alone(player: Player) -> None:
     one, other = socket.socketpair()
@@ -107,9 +143,10 @@ def test_afterwards_all_is_as_it_was(monkeypatch: pytest.MonkeyPatch, guarded: b
         monkeypatch.setattr(socket.socket, "connect", lambda self, address: None)
     else:
         monkeypatch.undo()
-    before = dict(vars(socket.socket))
+    before, resolves = dict(vars(socket.socket)), socket.getaddrinfo
     undo = watch.guard(Player("replay"))
     assert dict(vars(socket.socket)) != before
     for back in reversed(undo):
         back()
     assert dict(vars(socket.socket)) == before
+    assert socket.getaddrinfo is resolves

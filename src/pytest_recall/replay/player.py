@@ -230,7 +230,7 @@ class Player:
     def _decide(self, request: Request) -> CallStep:
         if APART.get() or (self._is_ours is not None and not self._is_ours()):
             return CallStep()
-        if self._ignored and self._is_ignored(*place_of(request.url)):
+        if self._ignored and self.ignores(*place_of(request.url)):
             return CallStep()
         lane = self._lane
         tapes, kind = self._opened(lane), self._kind(lane)
@@ -316,17 +316,18 @@ class Player:
         if tape is not None and self.meter is not None and (why := self.meter.closed()):
             raise self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
 
-    def may_connect(self, host: str, port: int) -> bool:
+    def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
         if self._is_ours is not None and not self._is_ours():
             return True
-        return self._way(self.kind) == "live" or self._is_ignored(host, port)
+        return self._way(self.kind) == "live" or self.ignores(host, port)
 
     def _way(self, kind: str) -> Way:
         way = self.ways.get(kind, "cassette")
         return "live" if LIVE.get() and way == "cassette" else way
 
-    def _is_ignored(self, host: str, port: int | None) -> bool:
+    def ignores(self, host: str, port: int | None) -> bool:
+        """Whether a host is one of those whose calls are let through, by `ignore_hosts`."""
         names = {host.lower(), "localhost"} if host in LOOPBACK else {host.lower()}
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 

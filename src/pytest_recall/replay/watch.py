@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
+import ipaddress
 import socket
 import sys
 import threading
@@ -24,11 +25,29 @@ Undo = Callable[[], None]
 def guard(player: Player) -> list[Undo]:
     """Refuse connections that the session's code opens, except to hosts that the player ignores and for live calls.
 
-    What a package opens as it is imported fails as if there was no network, which it has to expect.
+    Nor is the name of a host looked up for one, which would be sent to a server of names. What a package opens as it
+    is imported fails as if there was no network, which it has to expect.
     """
+    ignored: set[str] = set()
+    resolve = socket.getaddrinfo
+
+    def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+        if not isinstance(name, str) or _is_local(name):
+            return resolve(host, port, *args, **kwargs)
+        if not player.may_connect(name, port) and (whose := origin()) not in ("plugin", "pair"):
+            if whose == "import":
+                raise socket.gaierror(socket.EAI_NONAME, IMPORTED)
+            raise player.refuse_socket(f"{name}:{port}")
+        found = resolve(host, port, *args, **kwargs)
+        if player.ignores(name, port):
+            ignored.update(str(place[0]) for *_, place in found)
+        return found
 
     def check(sock: socket.socket, address: Any) -> None:
-        if sock.family not in (socket.AF_INET, socket.AF_INET6) or player.may_connect(str(address[0]), address[1]):
+        if sock.family not in (socket.AF_INET, socket.AF_INET6) or str(address[0]) in ignored:
+            return
+        if player.may_connect(str(address[0]), address[1]):
             return
         whose = origin()
         if whose in ("plugin", "pair"):
@@ -38,7 +57,8 @@ def guard(player: Player) -> list[Undo]:
             raise ConnectionRefusedError(errno.ECONNREFUSED, IMPORTED)
         raise player.refuse_socket(f"{address[0]}:{address[1]}")
 
-    undo: list[Undo] = []
+    socket.getaddrinfo = look_up
+    undo: list[Undo] = [functools.partial(setattr, socket, "getaddrinfo", resolve)]
     for name in ("connect", "connect_ex"):
         original = getattr(socket.socket, name)
         # They are inherited from the C class, and are so again afterwards, unless someone guards them too.
@@ -48,6 +68,17 @@ def guard(player: Player) -> list[Undo]:
             undo.append(functools.partial(delattr, socket.socket, name))
         setattr(socket.socket, name, _checked(original, check))
     return undo
+
+
+def _is_local(name: str) -> bool:
+    """Return whether a host is known without a server of names: an address, or this machine."""
+    if name.lower() in ("", "localhost", socket.gethostname().lower()):
+        return True
+    try:
+        ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _checked(original: Callable[..., Any], check: Callable[[socket.socket, Any], None]) -> Callable[..., Any]:
