@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -43,9 +43,18 @@ class Ending:
         self._card: Scorecard | None = None
         self._state_line = ""
         self._outage = ""
+        self._finished = self._shown = False
 
     def finish(self, session: pytest.Session) -> None:
         """Fold the trials into the state and write the scorecard. A worker reports what it found."""
+        self._finish(session)
+        self._finished = True
+        # One that is not pytest's own may ask for the summary before this, as pytest-tldr does, or never.
+        reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+        if not isinstance(reporter, pytest.TerminalReporter) and hasattr(reporter, "line"):
+            self.summary(reporter)
+
+    def _finish(self, session: pytest.Session) -> None:
         run = self._run
         if session.items:  # The controller of workers has none.
             run.judged.add(judging.asks_models(session.items))
@@ -254,7 +263,10 @@ class Ending:
                 self._run.log.problems.append(f"GITHUB_STEP_SUMMARY: not written ({error.strerror})")
 
     def summary(self, reporter: pytest.TerminalReporter) -> None:
-        """Print the scorecard, and what could not be written in red."""
+        """Print the scorecard, and what could not be written in red; once, and not before all of it is known."""
+        if self._shown or not self._finished:
+            return
+        self._shown = True
         for error in self._run.log.refused:
             reporter.line(f"ERROR: {error}", red=True)
         if self._run.dry is not None and not self._run.log.refused and not self._run.config.option.collectonly:
@@ -264,9 +276,10 @@ class Ending:
         if self._card is None:
             self._tell_problems(reporter)
             return
-        verbosity = reporter.config.get_verbosity()
+        verbosity = self._run.config.get_verbosity()
         reporter.section("recall scorecard")
-        shown = self._run.failures.shown(reporter)
+        # Another reporter shows failures in its own way.
+        shown = self._run.failures.shown(reporter) if isinstance(reporter, pytest.TerminalReporter) else {}
         first, *rest = scorecard_text.terminal(self._record, self._card, verbosity, shown, self._list_command)
         reporter.line(first, bold=True, red=bool(self._record.exit_code), green=not self._record.exit_code)
         for line in rest:
@@ -293,7 +306,8 @@ class Ending:
     @contextmanager
     def alone(self, reporter: pytest.TerminalReporter) -> Iterator[None]:
         """Have the scorecard alone show the cases that failed, where there is one."""
-        with nullcontext() if self._card is None or self._run.log.refused else self._run.failures.left_out(reporter):
+        known = isinstance(reporter, pytest.TerminalReporter) and self._card is not None and not self._run.log.refused
+        with self._run.failures.left_out(reporter) if known else nullcontext():
             yield
 
     @property
