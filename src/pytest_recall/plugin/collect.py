@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import MAX_PROBLEMS
+from pytest_recall.files.wording import plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
@@ -151,6 +153,7 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
     try:
         with options.usage_errors():
             _join(config, items)
+            _check_encoding(config, items)
     except pytest.UsageError as error:
         if not options.is_worker(config):
             # Nothing was run, so that there is nothing to write down either.
@@ -159,6 +162,25 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
             raise
         config.workeroutput["recall_errors"] = list(error.args)  # type: ignore[attr-defined]
         items.clear()
+
+
+def _check_encoding(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Raise RecallError for cases whose names cannot be in the environment, where pytest puts what it runs."""
+    if config.option.collectonly:
+        return
+    refused = []
+    for item in items:
+        if CASE_ID in item.stash and not item.nodeid.isascii():
+            try:
+                os.fsencode(item.nodeid)
+            except UnicodeEncodeError:
+                refused.append(item.nodeid)
+    if refused:
+        more = f" (and {plural(len(refused) - 1, 'more case')})" if len(refused) > 1 else ""
+        raise RecallError(
+            f"{refused[0]}{more}: the encoding of this environment, {sys.getfilesystemencoding()}, does not have these"
+            " characters; set PYTHONUTF8=1, or a locale of UTF-8 such as LC_ALL=C.UTF-8"
+        )
 
 
 def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
