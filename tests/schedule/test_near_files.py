@@ -11,8 +11,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.runs.context import CommandLine, Filters, resolve
-from pytest_recall.runs.near import sources
+from pytest_recall.runs.context import CommandLine, Filters, resolve, sources
 from pytest_recall.runs.plan import Plan, make_plan
 from tests.helpers.project import case, cases_yaml
 from tests.helpers.repository import commit, git, write

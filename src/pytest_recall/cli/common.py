@@ -14,8 +14,7 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, Place, find_case_files, find_place, named_journal
 from pytest_recall.replay.budget import dollars_of
-from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
-from pytest_recall.runs.near import NearSources, sources
+from pytest_recall.runs.context import LONGEST, CommandLine, Context, NearSources, resolve, sources
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings

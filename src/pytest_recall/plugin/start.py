@@ -67,8 +67,7 @@ def wake(
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion
     from pytest_recall.plugin.memories import read_source
-    from pytest_recall.runs.context import resolve
-    from pytest_recall.runs.near import sources
+    from pytest_recall.runs.context import resolve, sources
     from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
 

@@ -12,24 +12,14 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import listed, plural
-from pytest_recall.schedule.selection import OPTION, NearRequest, parse, touched
+from pytest_recall.runs.context import NearSources
+from pytest_recall.schedule.selection import OPTION, NearRequest, touched
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.files.git import Repository
     from pytest_recall.runs.context import Context
-
-
-class NearSources(NamedTuple):
-    """Where to learn what the change is: what was `asked` for, else the refs of the base that CI names, or none.
-
-    Paths in it are from `folder`.
-    """
-
-    asked: NearRequest
-    bases: tuple[str, ...]
-    folder: Path
 
 
 class Near(NamedTuple):
@@ -40,16 +30,6 @@ class Near(NamedTuple):
 
 
 NOTHING = Near()
-
-
-def sources(given: Iterable[str], env: Mapping[str, str], folder: Path) -> NearSources:
-    """Return where to learn what the change is, by the command line, else by the environment. Raises RecallError."""
-    bases: tuple[str, ...] = ()
-    if branch := env.get("GITHUB_BASE_REF"):
-        bases = (f"origin/{branch}", branch)
-    elif commit := env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
-        bases = (commit,)
-    return NearSources(parse(given), bases, folder)
 
 
 class Planned(Protocol):
@@ -76,10 +56,6 @@ class Planned(Protocol):
         """Whether these are all that there are."""
 
     @property
-    def scheduled(self) -> bool:
-        """Whether the schedule chooses what is run."""
-
-    @property
     def unscheduled(self) -> Mapping[str, str]:
         """The cases that are on no schedule, with the reason."""
 
@@ -89,8 +65,6 @@ def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], ke
 
     Raises RecallError for what is wrong with what was asked for, and where that has no effect.
     """
-    if not plan.scheduled:
-        return NOTHING
     asked = wanted.asked
     if plan.rubric.policy != "lottery":
         if asked != NearRequest():

@@ -14,8 +14,8 @@ from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
-from pytest_recall.runs.context import Context, Filters
-from pytest_recall.runs.near import NOTHING, Near, NearSources, near_cases
+from pytest_recall.runs.context import Context, Filters, NearSources
+from pytest_recall.runs.near import NOTHING, Near, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
@@ -388,7 +388,7 @@ def make_plan(
         found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
         plan = replace(plan, rest=rest.with_cases({case.id: case.fingerprint for case in found}))
     kept = kept_ids(files.values(), wanted)
-    if near is not None:
+    if near is not None and plan.scheduled:
         plan = replace(plan, near=near_cases(near, plan, rows_of.values(), kept))
     plan = plan.choosing(kept)
     unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
