@@ -179,7 +179,7 @@ def test_pytest_stays_in_the_plugin() -> None:
 WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {"cases", "file", "judged", "membench_run", "rows"},
-    "files": {"disk", "eval_directory", "git", "json_lines", "validation"},
+    "files": {"clock", "disk", "eval_directory", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
         *("ask", "audit", "calls", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),
@@ -228,6 +228,8 @@ def touches_the_world(path: Path) -> bool:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [node.module or ""]
+            if node.module == "pytest_recall.files" and any(alias.name == "clock" for alias in node.names):
+                return True
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called in CLOCKS:
@@ -250,6 +252,47 @@ def test_decisions_touch_nothing(room: str) -> None:
 
 def test_every_room_says_what_touches_the_world() -> None:
     assert WORLD.keys() == set(ROOMS) - {"cli", "plugin"}
+
+
+OTHER_CLOCKS = {
+    *("datetime.now", "datetime.today", "datetime.utcnow", "date.today", "time.time", "time.time_ns", "time.monotonic"),
+    *("time.monotonic_ns", "time.perf_counter", "time.perf_counter_ns", "time.localtime", "time.gmtime"),
+}
+
+
+def test_one_module_asks_the_clock() -> None:
+    """All others ask `files.clock`: what a run writes and measures is true also while a test fakes the time."""
+    found = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        if name_of(path) != "pytest_recall.files.clock"
+        for node in ast.walk(parsed(path))
+        if (isinstance(node, ast.Attribute) and ast.unparse(node) in OTHER_CLOCKS)
+        or (isinstance(node, ast.ImportFrom) and node.module == "time" and node.names[0].name != "sleep")
+    ]
+    assert found == []
+
+
+OF_PATHS = {
+    *("exists", "is_file", "is_symlink", "stat", "read_bytes", "read_text", "write_text", "write_bytes", "unlink"),
+    *("mkdir", "glob", "iterdir", "touch", "rename", "chmod", "open"),
+}
+
+
+def test_what_records_and_replays_asks_one_module_for_files() -> None:
+    """A `Path` reads and writes another file system while a test fakes it; `files.disk` does not."""
+    kept = {"cassette_file", "cassette_library", "tape", "player", "budget", "cassettes", "json_lines", "disk"}
+    found = [
+        f"{name_of(path)}:{node.lineno} {ast.unparse(node.func)}"
+        for path in MODULES
+        if path.stem in kept and folder_of(path) in ("replay", "files", "plugin")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call)
+        if (isinstance(node.func, ast.Attribute) and node.func.attr in OF_PATHS)
+        or (isinstance(node.func, ast.Name) and node.func.id == "open")
+        if not ast.unparse(node.func).startswith(("_os.", "self.open", "manager.open"))
+    ]
+    assert found == []
 
 
 def rings(graph: dict[str, set[str]]) -> list[list[str]]:

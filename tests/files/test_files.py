@@ -88,7 +88,7 @@ def test_an_error_in_the_middle_leaves_the_old_file(tmp_path: Path, monkeypatch:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os if step == "fsync" else Path, step, fail)
+    monkeypatch.setattr(disk._os, step, fail)
     with pytest.raises(OSError, match="No space left"):
         write_text(path, "new", durable=True)
     assert path.read_text(encoding="utf-8") == "old"
@@ -106,8 +106,9 @@ def test_text_that_is_not_unicode_leaves_the_old_file(tmp_path: Path) -> None:
 
 KILLED = """
 import os, pathlib, signal, sys
+from pytest_recall.files import disk
 from pytest_recall.files.disk import write_text
-os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+disk._os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
 write_text(pathlib.Path(sys.argv[1]), "new" * 100_000, durable=True)
 """
 
@@ -146,7 +147,7 @@ def test_the_mask_is_not_set_for_other_threads_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     masks: list[int] = []
-    monkeypatch.setattr(os, "umask", masks.append)
+    monkeypatch.setattr(disk._os, "umask", masks.append)
     write_text(tmp_path / "file", "new")
     assert masks == []
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import freezegun
 import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
@@ -393,3 +394,11 @@ def test_a_call_that_is_forbidden_is_not_made(tmp_path: Path) -> None:
 
 def test_settings_are_the_default_ones() -> None:
     assert ModelSettings().timeout == 120
+
+
+def test_a_program_is_ended_in_time_while_the_clock_of_a_test_stands(tmp_path: Path) -> None:
+    stay = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with freezegun.freeze_time("2012-01-14"):
+        done = process.run(stay, b"", folder=tmp_path, env=dict(os.environ), timeout=0.1, check=lambda: None)
+    assert done.exceeded == "time"
+    assert 0.1 <= done.seconds < 300

@@ -13,20 +13,13 @@ LATER = "2091-01-01"
 # if midnight lay between two processes; elsewhere with the first case.
 CLOCK = f"""
 import os
-from datetime import UTC, datetime
+from datetime import datetime
 import pytest
-from pytest_recall.plugin import options, session
-
-
-class Later(datetime):
-    @classmethod
-    def now(cls, zone=None):
-        return datetime.fromisoformat("{LATER}T00:00:01+00:00")
+from pytest_recall.files import clock
 
 
 def jump(patch):
-    for module in (options, session):
-        patch.setattr(module, "datetime", Later)
+    patch.setattr(clock, "now", lambda: datetime.fromisoformat("{LATER}T00:00:01+00:00"))
 
 
 def pytest_configure(config):

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.case import ID_PATTERN
+from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError
 from pytest_recall.replay import cassette_library as libraries
 from pytest_recall.replay.cassette_file import Cassette, read_header
@@ -172,7 +173,7 @@ def test_drafts_are_listed_in_the_order_of_their_beginnings(library: Library, mo
     path = library.of_case("late", "loans")
     drafts = []
     for now in (9, 10, 2**60):
-        monkeypatch.setattr("time.time_ns", lambda now=now: now)
+        monkeypatch.setattr(clock, "wall_ns", lambda now=now: now)
         drafts.append(draft(library.new_draft(path)))
     assert library.drafts(path) == drafts
 

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL, Settings
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless
+from pytest_recall.files import clock
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_case_files, find_files
@@ -365,7 +365,7 @@ def _rows(place: Place) -> Mapping[str, Row]:
     from pytest_recall.schedule.state import check_dates, current
 
     state = current(place)
-    today = datetime.now(UTC).date()
+    today = clock.now().date()
     check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
     return state.rows
 

@@ -6,11 +6,11 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.settings_file import read_settings
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, Place, find_case_files, find_place, named_journal
 from pytest_recall.replay.budget import dollars_of
@@ -154,4 +154,4 @@ def marked_in(place: Place) -> dict[str, tuple[str, str]]:
 def context_of(place: Place, asked: CommandLine) -> tuple[Context, Settings]:
     """Return the context and the rubric of a command, as a run would have them now."""
     rubric = read_settings(place.rubric, place.name(place.rubric))
-    return resolve(asked, os.environ, rubric, datetime.now(UTC).date()), rubric
+    return resolve(asked, os.environ, rubric, clock.now().date()), rubric

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +22,7 @@ from pytest_recall.datasets.membench import (
     plain,
 )
 from pytest_recall.datasets.questions import JUDGE
+from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
@@ -129,7 +128,7 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
 
 def header_of(folder: Path, bench: DatasetCases, arguments: Arguments) -> Header:
     """Return the header of a run that begins now."""
-    now = datetime.now(UTC)
+    now = clock.now()
     return Header(
         run=folder.resolve().name,
         date=now.date().isoformat(),
@@ -172,7 +171,7 @@ def go_on(
     if trials:
         tell(f"{folder}: {kept(trials.values(), total, keeps_failed)}")
     if len(done) < total:
-        told = time.monotonic()
+        told = clock.monotonic()
         with (
             _opened(client, allowed) as memory,
             journal_of(folder, header_of(folder, bench, arguments)) as journal,
@@ -183,8 +182,8 @@ def go_on(
                 for count, trial in enumerate(driver.ask(questions), start=len(done) + 1):
                     journal.append(trial)
                     trials[trial.case_id] = trial
-                    if time.monotonic() - told >= EVERY:
-                        told = time.monotonic()
+                    if clock.monotonic() - told >= EVERY:
+                        told = clock.monotonic()
                         tell(f"{count:,} of {total:,} questions")
             except KeyboardInterrupt:
                 raise StoppedError(f"{folder}: stopped; the same command continues it") from None

@@ -2,22 +2,46 @@
 
 What is written stays where it was meant to be: a checkout may hold links that a stranger's pull
 request has put there, and one that leads out of its folder is refused and not followed.
+
+And it is on the disk, also while a test has put another file system in its place: what this module asks of the
+operating system it took as it was imported, and what reads or writes while a test may run asks here.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import os
-import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    _flock: Any = None
+else:
+    _flock = partial(fcntl.flock)
+    _EXCLUSIVE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+# pyfakefs looks for modules and functions in what modules hold, and passes by what is wrapped. A `Path` finds no way
+# past it, since `pathlib` itself is given another `os`.
+_os: Any = SimpleNamespace(**vars(os))
+_open: Any = partial(io.open)
+exists: Callable[[Path], bool] = partial(os.path.exists)
+"""Whether a file or a folder is there."""
 
 MAX_BYTES = 256 * 1024 * 1024
 """A file larger than this is not one of ours; reading it would only fill the memory."""
 LOCK_SECONDS = 60.0
+_LOCK_POLL = 0.05
 
 
 class LinkError(OSError):
@@ -34,10 +58,48 @@ class LinkError(OSError):
 def check_link(*paths: Path) -> None:
     """Raise LinkError for the first of `paths` that is a link out of the folder that it is in."""
     for path in paths:
-        if path.is_symlink():
-            target = os.path.realpath(path)
-            if not Path(target).is_relative_to(os.path.realpath(path.parent)):
+        if _os.path.islink(path):
+            target = _os.path.realpath(path)
+            if not type(path)(target).is_relative_to(_os.path.realpath(path.parent)):
                 raise LinkError(path, target)
+
+
+def open_file(path: Path, mode: str, *, buffering: int = -1) -> IO[Any]:
+    """Open a file to read or write bytes, as `open` does. Raises OSError."""
+    file: IO[Any] = _open(path, mode, buffering)
+    return file
+
+
+def size_of(path: Path) -> int:
+    """Return the size of a file in bytes. Raises OSError."""
+    size: int = _os.stat(path).st_size
+    return size
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds. Raises OSError."""
+    with _open(path, "rb") as file:
+        data: bytes = file.read()
+        return data
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, sorted; none if it is not there. Raises OSError."""
+    try:
+        return sorted(_os.listdir(folder))
+    except FileNotFoundError:
+        return []
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it, if it is not there. Raises OSError."""
+    _os.makedirs(folder, exist_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Delete a file, if it is there. Raises OSError."""
+    with suppress(FileNotFoundError):
+        _os.unlink(path)
 
 
 def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False, at_most: int | None = None) -> str:
@@ -51,9 +113,9 @@ def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False,
     shown = name or str(path)
     at_most = MAX_BYTES if at_most is None else at_most
     try:
-        if path.stat().st_size > at_most:
+        if size_of(path) > at_most:
             raise RecallError(f"{shown}: larger than {at_most >> 20} MB; split it")
-        data = path.read_bytes()
+        data = read_bytes(path)
         if whole_lines:
             data = data[: data.rfind(b"\n") + 1]
         text = data.decode("utf-8-sig")
@@ -78,20 +140,31 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     existing file are kept. Raises OSError.
     """
     check_link(path)
-    target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    target = type(path)(_os.path.realpath(path))
+    make_folder(target.parent)
+    draft = _write_draft(target, data, durable=durable)
     try:
-        with os.fdopen(handle, "wb") as file:
+        _os.chmod(draft, _os.stat(target).st_mode & 0o777 if exists(target) else 0o666 & ~_umask())
+        _os.replace(draft, target)
+    except BaseException:
+        remove(draft)
+        raise
+
+
+def _write_draft(target: Path, data: bytes, *, durable: bool) -> Path:
+    """Write `data` to a new file beside `target`, which only its owner may read, and return its path."""
+    draft = target.with_name(f".{target.name}.{_os.urandom(8).hex()}.tmp")
+    with _open(draft, "xb", opener=lambda name, flags: _os.open(name, flags, 0o600)) as file:
+        try:
             file.write(data)
             if durable:
                 file.flush()
-                os.fsync(file.fileno())
-        Path(draft).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        Path(draft).replace(target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
+                _os.fsync(file.fileno())
+        except BaseException:
+            file.close()
+            remove(draft)
+            raise
+    return draft
 
 
 def create_text(path: Path, text: str) -> None:
@@ -100,47 +173,39 @@ def create_text(path: Path, text: str) -> None:
     It is on the disk before it has its name.
     """
     check_link(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    make_folder(path.parent)
+    draft = _write_draft(path, text.encode("utf-8"), durable=True)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(draft).chmod(0o666 & ~_umask())
+        _os.chmod(draft, 0o666 & ~_umask())
         try:
-            os.link(draft, path)
+            _os.link(draft, path)
         except FileExistsError:
             return
         except OSError:  # A file system without links, where the lock of the writers has to do.
-            if not path.exists():
-                Path(draft).replace(path)
+            if not exists(path):
+                _os.replace(draft, path)
     finally:
-        Path(draft).unlink(missing_ok=True)
+        remove(draft)
 
 
 def _umask() -> int:
     """Return the mask of this process. `os.umask` sets it for all threads while it is read, so that it comes second."""
     with suppress(OSError, StopIteration, ValueError):
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        with _open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            status: str = file.read()
         return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
-    mask = os.umask(0)
-    os.umask(mask)
+    mask: int = _os.umask(0)
+    _os.umask(mask)
     return mask
 
 
 def make_ignored(folder: Path, why: str = "") -> None:
     """Make a folder that git passes over, if it is not there; `why` is for its reader. Raises OSError."""
     check_link(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     ignore = folder / ".gitignore"
-    if not ignore.exists():
+    if not exists(ignore):
         write_text(ignore, f"{why}*\n")
-
-
-def prepare_lock() -> None:
-    """Load what `locked` needs, for a caller that has time now and not then."""
-    import filelock  # noqa: F401
 
 
 @contextmanager
@@ -148,21 +213,53 @@ def locked(path: Path, busy: str = "") -> Iterator[None]:
     """Hold the lock file `path`, which processes on one machine share.
 
     Raises RecallError if another holds it for longer than `LOCK_SECONDS`, or, with the sentence `busy` for that, if
-    another holds it at all; the lock of a process that died is free at once. Raises LinkError too: to open a lock
-    file empties it.
+    another holds it at all; the lock of a process that died is free at once. Raises LinkError and OSError too.
     """
-    # Imported here: it loads asyncio, which a run that writes nothing should not pay for.
-    from filelock import FileLock, Timeout
-
     check_link(path.parent, path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, timeout=0 if busy else LOCK_SECONDS)
-    try:
-        lock.acquire()
-    except Timeout:
-        waited = f"{path}: another run has held the lock for {LOCK_SECONDS:.0f} s; end it, then apply this run"
-        raise RecallError(busy or waited) from None
+    make_folder(path.parent)
+    end = clock.monotonic() + (0.0 if busy else LOCK_SECONDS)
+    while (held := _try_lock(path)) is None:
+        if clock.monotonic() >= end:
+            waited = f"{path}: another run has held the lock for {LOCK_SECONDS:.0f} s; end it, then apply this run"
+            raise RecallError(busy or waited)
+        time.sleep(_LOCK_POLL)
     try:
         yield
     finally:
-        lock.release()
+        held.close()
+
+
+def _try_lock(path: Path) -> Any:
+    """Return what holds the lock file until it is closed; None if another has it."""
+    if _flock is None:
+        return _try_filelock(path)
+    file = _open(path, "ab", opener=lambda name, flags: _os.open(name, flags | getattr(_os, "O_NOFOLLOW", 0), 0o666))
+    try:
+        _flock(file, _EXCLUSIVE)
+        # A lock on a file that was deleted in the meantime keeps no other process out.
+        if _os.fstat(file.fileno()).st_nlink:
+            return file
+    except OSError as error:
+        file.close()
+        if error.errno == errno.ENOSYS:
+            return _try_filelock(path)
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+    except BaseException:
+        file.close()
+        raise
+    file.close()
+    return None
+
+
+def _try_filelock(path: Path) -> Any:
+    """Do the same on Windows, and on a file system without such locks."""
+    # Imported here: it loads asyncio, which other systems should not pay for.
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return None
+    return SimpleNamespace(close=lock.release)

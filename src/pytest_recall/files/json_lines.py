@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from pytest_recall.files.disk import check_link, read_text
+from pytest_recall.files.disk import check_link, exists, make_folder, open_file, read_text
 from pytest_recall.files.errors import RecallError
 
 
@@ -36,8 +36,8 @@ class Appended:
 
     def __init__(self, path: Path) -> None:
         check_link(path.parent, path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab+", buffering=0)
+        make_folder(path.parent)
+        self._file = open_file(path, "ab+", buffering=0)
         end = self._file.seek(0, os.SEEK_END)
         if end:
             self._file.seek(end - 1)
@@ -68,7 +68,7 @@ def appended(path: Path) -> Iterator[tuple[int, Any]]:
     A line that a killed run began is passed over. Raises RecallError if the file cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path, "rb") as file:
             for number, line in enumerate(file, start=1):
                 if line.endswith(b"\n") and line.strip():
                     try:
@@ -83,7 +83,7 @@ def appended(path: Path) -> Iterator[tuple[int, Any]]:
 
 def read_appended(path: Path) -> list[dict[str, Any]]:
     """Return the objects of a file that was appended to, without lines that were cut off. Raises RecallError."""
-    if not path.exists():
+    if not exists(path):
         return []
     return [value for _, value, problem in objects(read_text(path, os.fspath(path))) if not problem]
 

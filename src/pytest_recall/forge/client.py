@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.models.rate import Retry, asked_for, wait
 
@@ -74,8 +75,8 @@ class UnavailableError(RecallError):
 class Clock(NamedTuple):
     """How one waits: seconds from anywhere, seconds since 1970, the wait itself, and numbers in 0..1."""
 
-    now: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
+    now: Callable[[], float] = clock.monotonic
+    wall: Callable[[], float] = clock.wall
     sleep: Callable[[float], object] = time.sleep
     roll: Callable[[], float] = random.random
 

@@ -6,12 +6,12 @@ import argparse
 import os
 from collections.abc import Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of, placeless
+from pytest_recall.files import clock
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.forge import post
@@ -286,7 +286,7 @@ def add_merge(commands: Commands) -> None:
 def run_merge(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    done = merge(place, args.runs, args.out, datetime.now(UTC))
+    done = merge(place, args.runs, args.out, clock.now())
     print("\n".join(scorecard_text.terminal(done.record, done.card)))
     for note in done.notes:
         print(note)

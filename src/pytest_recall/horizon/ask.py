@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
 from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
+from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
@@ -30,7 +30,7 @@ _UNFIT = re.compile(r"[^\w.\-/+@=]")
 
 def now() -> str:
     """Return the time as lines have it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return clock.now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, kw_only=True)

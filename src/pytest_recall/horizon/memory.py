@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -10,6 +9,7 @@ from queue import Queue
 from typing import NamedTuple
 
 from pytest_recall.cases.memory_part import QueryContext, Unit
+from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.memory.client import deadline
 from pytest_recall.memory.session import Memory
@@ -96,14 +96,14 @@ class Subject:
             self._free.put(lane)
             raise StuckError("the memory is still at another question, whose time is over")
         tasks = Tasks()
-        start = time.perf_counter()
+        start = clock.perf_counter()
 
         def call() -> MemoryReply:
             TASKS.set(tasks)
             with deadline(self._seconds):
                 passages = () if self._answers_only else tuple(self._memory.recall(question, limit, context))
                 text = self._memory.answer(question, limit, context)
-            return MemoryReply(text, passages, time.perf_counter() - start)
+            return MemoryReply(text, passages, clock.perf_counter() - start)
 
         future = lane.submit(call)
         try:
@@ -113,7 +113,7 @@ class Subject:
             self._end(future, question)
             raise self._late() from None
         except CaseError as error:
-            if time.perf_counter() - start >= self._seconds:
+            if clock.perf_counter() - start >= self._seconds:
                 raise self._late() from error
             raise
         finally:

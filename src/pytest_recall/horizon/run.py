@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -11,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
@@ -276,11 +276,11 @@ class BenchRun:
         """Tell the days after `told`, up to the checkpoint's; what that took is noted where it is `new`, or unknown."""
         parts = self._parts
         days = [day for day in parts.days if told < day <= checkpoint.days]
-        start = time.perf_counter()
+        start = clock.perf_counter()
         for day in days:
             subject.tell(day_units(parts.corpus, day, parts.settings.run.unit))
         subject.finalize()
-        seconds = round(time.perf_counter() - start, 6)
+        seconds = round(clock.perf_counter() - start, 6)
         label = checkpoint.range.label
         if new or label not in self._ingest_ms:
             files.journal.told(Told(label, len(days), seconds, now()))

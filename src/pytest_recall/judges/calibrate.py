@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import JudgeKind
+from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Role, agreement
@@ -180,7 +180,7 @@ class LabelledSet:
             {self._kind: ModelJudge(self._kind, panel, self._rubric, "off")},
             thresholds=self._rubric.thresholds,
             wait=_nothing_to_wait_for,
-            clock=time.perf_counter,
+            clock=clock.perf_counter,
         )
         return trial.verdicts[0]
 

@@ -7,9 +7,7 @@ import hashlib
 import json
 import math
 import sys
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -30,6 +28,7 @@ from pytest_recall.cli.common import (
     placeless,
     print_forms,
 )
+from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError, StoppedError, one_line
 from pytest_recall.files.eval_directory import Place
@@ -206,7 +205,7 @@ def _write(place: Place, done: Calibrated, digest: str) -> None:
     for one in done.agreements:
         if one.kappa is None:
             print(f"recall: {one.name}: its kappa is undefined, and not written", file=sys.stderr)
-    if rows := done.rows(datetime.now(UTC).date().isoformat(), f"sha256:{digest}"):
+    if rows := done.rows(clock.now().date().isoformat(), f"sha256:{digest}"):
         with locked(place.lock):
             write_calibrations(place.calibration, name, rows)
         print(f"{name}: {plural(len(rows), 'row')} written", file=sys.stderr)
@@ -317,7 +316,7 @@ def _check_audit(args: argparse.Namespace) -> None:
 def _take(args: argparse.Namespace, place: Place, folder: Path, record: Record) -> None:
     given = read_import(args.graded, str(args.graded), record.header.run, grading(record.trials))
     with locked(place.lock):
-        news = append_grades(folder, given, datetime.now(UTC).isoformat(timespec="seconds"))
+        news = append_grades(folder, given, clock.now().isoformat(timespec="seconds"))
         card = finish.scorecard(record, place, folder)
         newest = place.artifacts.runs()[-1:] == [folder]
         finish.write_scorecard(place, folder, record, card, newest=newest)
@@ -423,11 +422,11 @@ def run_check(args: argparse.Namespace) -> int:
     parse(args.selector)
     said: list[str] = []
     settings = ModelSettings(timeout=args.timeout, retry=Retry(attempts=1, total=args.timeout), say=said.append)
-    start = time.monotonic()
+    start = clock.monotonic()
     try:
         with resolve(args.selector, settings=settings) as model:
             reply = model.ask(_QUESTION)
-            seconds = time.monotonic() - start
+            seconds = clock.monotonic() - start
             usd = price_of_reply(model, reply)
             _print(args.json, model, reply, seconds, usd, said)
     except ModelError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files import clock
 from pytest_recall.files.errors import one_line
 from pytest_recall.trials.trial import Passage
 from pytest_recall.trials.trial import passage_of as given_passage
@@ -103,7 +103,7 @@ _LEAST = 0.001
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
     """Let calls of memories in this block, and in what copies its context, end by themselves in so many seconds."""
-    token = _UNTIL.set(time.monotonic() + seconds)
+    token = _UNTIL.set(clock.monotonic() + seconds)
     try:
         yield
     finally:
@@ -113,4 +113,4 @@ def deadline(seconds: float) -> Iterator[None]:
 def patience(own: float) -> float:
     """Return the seconds that a call may take: its own limit, or what is left until the deadline if that is less."""
     until = _UNTIL.get()
-    return own if until is None else max(_LEAST, min(own, until - time.monotonic()))
+    return own if until is None else max(_LEAST, min(own, until - clock.monotonic()))

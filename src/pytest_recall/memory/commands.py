@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.memory_part import Fact, MemoryPart
 from pytest_recall.cli.common import Commands, placeless, print_forms
+from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.memory.selector import FORMS, OPTIONS
 from pytest_recall.trials.concurrency import Loop
@@ -100,7 +100,7 @@ def run_check(args: argparse.Namespace) -> int:
         )
     loop = Loop()
     memory = Memory(client, wait=loop.wait)
-    begin = time.monotonic()
+    begin = clock.monotonic()
     try:
         try:
             memory.ready()
@@ -111,7 +111,7 @@ def run_check(args: argparse.Namespace) -> int:
             loop.close()
     except CaseError as error:
         return _failed(args, client.name, error)
-    _print(args.json, client.name, found, answer, time.monotonic() - begin)
+    _print(args.json, client.name, found, answer, clock.monotonic() - begin)
     return 1 if found.missing else 0
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from time import perf_counter
 from typing import Any
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext, Unit
+from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client, deadline, passages_of
@@ -105,7 +105,7 @@ class Memory:
         ends: Ends = (),
         probed: int = PROBED,
         reuses: bool = True,
-        clock: Callable[[], float] = perf_counter,
+        clock: Callable[[], float] = clock.perf_counter,
     ) -> None:
         self._client = client
         self._wait = wait

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import one_line
 from pytest_recall.models.batch import Door
 from pytest_recall.models.model import ModelError
@@ -121,7 +121,7 @@ class _Sdk:
         made = BatchError(
             f"{self._door.base_url} answered {error.status_code}{f': {said}' if said else ''}",
             temporary=is_temporary(error.status_code, code) and code not in SPENT,
-            after=asked_for(error.response.headers, time.time()),
+            after=asked_for(error.response.headers, clock.wall()),
         )
         made.gone = error.status_code == 404
         return made

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.files.disk import check_link, locked, make_ignored
+from pytest_recall.files import clock
+from pytest_recall.files.disk import check_link, locked, make_ignored, open_file
 from pytest_recall.files.json_lines import objects
 
 if TYPE_CHECKING:
@@ -142,9 +143,9 @@ class BatchLog:
 
     def _append(self, told: Mapping[str, Any]) -> None:
         """Append a line that is on the disk when this returns: it says what has been paid for."""
-        line = {**told, "at": datetime.now(UTC).isoformat(timespec="seconds"), "run": self._run, "by": self._token}
+        line = {**told, "at": clock.now().isoformat(timespec="seconds"), "run": self._run, "by": self._token}
         check_link(self.path)
-        with self.path.open("ab+") as file:
+        with open_file(self.path, "ab+") as file:
             end = file.seek(0, os.SEEK_END)
             if end:
                 file.seek(end - 1)
@@ -158,7 +159,7 @@ class BatchLog:
     def _read(self) -> None:
         """Take in the lines that have come since the last time."""
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path, "rb") as file:
                 file.seek(self._offset)
                 news = file.read()
         except FileNotFoundError:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.models.batch_apis import BatchError, Batches, open_door
@@ -140,7 +139,7 @@ class BatchSender:
             return None
         call = WaitingCall(item, key_of(request, self._rules), case, tape)
         with self._logging:
-            call.place = self._log.claim(call.key, datetime.now(UTC), KEPT_DAYS)
+            call.place = self._log.claim(call.key, clock.now(), KEPT_DAYS)
         call.adopted = call.place is not None
         self._begin(call)
         recorder.batched = True
@@ -226,7 +225,7 @@ class BatchSender:
 
     def _join(self, call: WaitingCall) -> None:
         """Put a call into the batch that it was in, or into the one that is open at its door."""
-        now = time.monotonic()
+        now = clock.monotonic()
         if call.place is not None:
             job = next((job for job in self._jobs if job.id == call.place.batch), None)
             if job is None:
@@ -270,7 +269,7 @@ class BatchSender:
             while not self._over:
                 self._jobs = [job for job in self._jobs if job.waits]
                 job = min(self._jobs, key=lambda job: job.due, default=None)
-                now = time.monotonic()
+                now = clock.monotonic()
                 if job is not None and job.due <= now:
                     if not job.id and not job.failures:
                         job.open, job.begun = False, now
@@ -306,7 +305,7 @@ class BatchSender:
             return  # Called off meanwhile: nothing is bought that is not wanted.
         made = door.create(job.prepared)
         with self._changed:
-            job.id, job.prepared, job.begun = made, None, time.monotonic()
+            job.id, job.prepared, job.begun = made, None, clock.monotonic()
             job.due = job.begun + self._settings.poll
             for number, call in enumerate(job.calls):
                 call.place = BatchPlace(made, f"{call.key}-{number}")
@@ -356,7 +355,7 @@ class BatchSender:
         elif error.unsure:
             self._end(job, f"it is unknown whether a batch was made: {error}; look there before the next run")
         else:
-            now = time.monotonic()
+            now = clock.monotonic()
             seconds = wait(_MAKING, job.failures, now - job.begun, error.after, random.random())
             if seconds is None or not error.temporary:
                 self._end(job, f"no batch could be made: {error}; correct that, or run without --batch")
@@ -365,7 +364,7 @@ class BatchSender:
 
     def _later(self, job: BatchJob, seconds: float) -> None:
         """Look at a batch again, unless it was waited for long enough."""
-        now = time.monotonic()
+        now = clock.monotonic()
         left = job.begun + self._settings.wait - now
         if left > 0:
             job.due = now + min(seconds, left)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Model, Reply, parse
 from pytest_recall.replay.call import BATCHED, Call, Tokens
@@ -190,7 +191,7 @@ def _cost(model: ModelInfo, seller: Provider, tokens: Tokens, on: date | None) -
     if isinstance(on, datetime):
         moments = [on]
     else:
-        day = on or datetime.now(UTC).date()
+        day = on or clock.now().date()
         moments = [datetime.combine(day, at) for at in (_HOURS if _hourly(model) else _NOON)]
     prices = {_at(model, seller, tokens, moment) for moment in moments}
     asked = prices.pop() if len(prices) == 1 else None

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Literal, NamedTuple
 
+from pytest_recall.files import clock
 from pytest_recall.models.model import ModelError
 
 LIMIT = 32 * 2**20
@@ -85,7 +86,7 @@ def run(
     with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        start = time.monotonic()
+        start = clock.monotonic()
         try:
             process = subprocess.Popen(
                 argv, stdin=given, stdout=out, stderr=err, cwd=folder, env=dict(env), start_new_session=True
@@ -99,15 +100,14 @@ def run(
             _end(process, GRACE)
             raise
         _end(process, GRACE if exceeded else 0.0)
-        return Finished(process.returncode, _read(out), _read(err), time.monotonic() - start, exceeded)
+        return Finished(process.returncode, _read(out), _read(err), clock.monotonic() - start, exceeded)
 
 
 def _wait(process: subprocess.Popen[bytes], out: IO[bytes], end: float, check: Callable[[], object]) -> Exceeded:
     """Wait for the program; return what it has exceeded, if it has to be ended."""
     while True:
-        rest = end - time.monotonic()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, min(_LOOK, rest)))
+        rest = end - clock.monotonic()
+        _look(process, min(_LOOK, rest))
         if os.fstat(out.fileno()).st_size > LIMIT:
             return "size"
         if process.returncode is not None:
@@ -115,6 +115,14 @@ def _wait(process: subprocess.Popen[bytes], out: IO[bytes], end: float, check: C
         if rest <= 0:
             return "time"
         check()
+
+
+def _look(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Wait for the program, at most so many seconds by the clock of the machine: `subprocess` may be given another."""
+    end, pause = clock.monotonic() + seconds, 0.0005
+    while process.poll() is None and (rest := end - clock.monotonic()) > 0:
+        pause = min(2 * pause, 0.05)
+        time.sleep(min(pause, rest))
 
 
 def _read(file: IO[bytes]) -> bytes:
@@ -129,8 +137,8 @@ def _end(process: subprocess.Popen[bytes], grace: float) -> None:
         process.wait()
         return
     if grace and _signal(process.pid, signal.SIGTERM):
-        end = time.monotonic() + grace
-        while time.monotonic() < end and _signal(process.pid, 0):
+        end = clock.monotonic() + grace
+        while clock.monotonic() < end and _signal(process.pid, 0):
             process.poll()  # An ended leader that no one has asked for still counts as there.
             time.sleep(0.02)
     _signal(process.pid, signal.SIGKILL)

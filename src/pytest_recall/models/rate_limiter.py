@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 
+from pytest_recall.files import clock
 from pytest_recall.models.rate import PROGRAMS, CallQueue, Rate, Target, expected_tokens, program_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.origin import LOOPBACK, place_of
@@ -24,7 +25,7 @@ class RateLimiter:
     def __init__(
         self,
         rate: Rate,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = clock.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self.sleep = sleep

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from threading import Event, Lock
 
+from pytest_recall.files import clock
 from pytest_recall.models.model import ModelError
 from pytest_recall.replay.exchange import Request, Response
 
@@ -21,8 +21,8 @@ class Waiter:
     def __init__(
         self,
         *,
-        clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.monotonic,
+        wall: Callable[[], float] = clock.wall,
         sleep: Callable[[float], object] | None = None,
         roll: Callable[[], float] = random.random,
     ) -> None:

@@ -6,6 +6,7 @@ adds ini settings, a mark and fixtures, and nothing else happens: no file is rea
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import nullcontext
 from inspect import isasyncgenfunction, iscoroutinefunction
@@ -51,6 +52,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Add the short options, and send nothing in a replay, from the conftest files on."""
     if switch.is_on(early_config):
+        # These take the functions of the clock and the disk, before a conftest file can have replaced them.
         from pytest_recall.plugin import option_names, recording
 
         with option_names.added(early_config, parser, args), recording.guarded(early_config):
@@ -201,6 +203,10 @@ class Hooks:
             # Imported here, and not within the first case, whose agent may have faked the file system or the clock.
             from pytest_recall.plugin import options, trials  # noqa: F401
 
+            if "pyfakefs" in sys.modules:
+                from pytest_recall.models import prices
+
+                prices.available()  # The price list looks for files as it is imported.
             own = (item for item in session.items if CASE_ID in item.stash and not getattr(item, "arm", ""))
             self.run.collected([item.stash[CASE_ID] for item in own])
             if options.concurrency(self.config) > 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.cases.case import Case
+from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories, portion
 from pytest_recall.plugin.ahead import NARROW
@@ -115,7 +115,7 @@ class CaseItem(pytest.Function):
             {call.name: self._judge(call.name) for call in self.case.judges},
             thresholds=run.plan.rubric.thresholds,
             wait=self.wait_for(self.asked_fixture),
-            clock=time.perf_counter,
+            clock=clock.perf_counter,
             ends=(pytest.exit.Exception, MissError),
             asking=self.config.stash[CASSETTES].player.asking,
         )

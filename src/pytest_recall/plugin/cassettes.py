@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.files import clock
+from pytest_recall.files.disk import exists, remove
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
@@ -188,16 +190,16 @@ class CassetteManager:
         if self.mode != "replay":
             return True
         first, second = (self.library.of_case(case_id, scenario, repeat) for repeat in (1, 2))
-        return second.exists() or not first.exists()
+        return exists(second) or not exists(first)
 
     def forget(self, item: pytest.Item, after: int) -> None:
         """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
         while self.mode == "record":
             after += 1
             path = self._path(item, after)
-            if not path.exists():
+            if not exists(path):
                 return
-            path.unlink()
+            remove(path)
 
     @contextmanager
     def fixture(self, definition: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
@@ -241,11 +243,14 @@ class CassetteManager:
                     self.library.check(path)
                 if self.mode == "missing":
                     self.library.recover(path, self._rules)
-                if self.mode != "record" and path.exists():
+                if self.mode != "record" and exists(path):
                     cassette = Cassette(path, name, self._rules)
                     problems += self._checked(cassette, about)
             except (RecallError, OSError) as error:
                 problems.append(str(error))
+        draft = self.library.new_draft(path) if self.mode in ("record", "missing") else None
+        if draft is not None:
+            about = {**about, "run": self._run, "recorded_at": clock.now().isoformat(timespec="seconds")}
         return Tape(
             name=name,
             mode=self.mode,
@@ -253,8 +258,8 @@ class CassetteManager:
             redactor=self._redactor,
             hint=hint,
             cassette=None if problems else cassette,
-            draft_path=self.library.new_draft(path) if self.mode in ("record", "missing") else None,
-            header={**about, "run": self._run, "recorded_at": datetime.now(UTC).isoformat(timespec="seconds")},
+            draft_path=draft,
+            header=about,
             misses=problems,
         )
 
@@ -309,10 +314,10 @@ class CassetteManager:
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
                 self.library.finish(path, header, news, tape.known_rules, shared=shared)
-            draft.unlink(missing_ok=True)
+            remove(draft)
             if self.mode == "record":
                 for left in self.library.left_behind(path):
-                    left.unlink(missing_ok=True)
+                    remove(left)
         except (RecallError, OSError) as error:
             self.problems.append(f"{tape.name}: not written ({error}); its calls are in {self._place.name(draft)}")
 

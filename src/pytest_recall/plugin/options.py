@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin.pytest_internals import number_setting, setting
 
@@ -273,7 +274,7 @@ def has_state(config: pytest.Config) -> bool:
 def today(config: pytest.Config) -> date:
     """Return the day in UTC; a worker takes the controller's, though midnight may be between them."""
     sent = getattr(config, "workerinput", {}).get("recall_today")
-    return date.fromisoformat(sent) if sent else datetime.now(UTC).date()
+    return date.fromisoformat(sent) if sent else clock.now().date()
 
 
 @contextmanager

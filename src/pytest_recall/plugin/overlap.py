@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.plugin import options
@@ -51,7 +51,7 @@ class Ahead:
         self.said = self.sink.taken()
         self.entry: PreparedItem | None = None
         self.job: TrialJob | None = None
-        self.begin = time.time()
+        self.begin = clock.wall()
         self.seconds = 0.0
 
     def enter(self) -> Context:
@@ -189,7 +189,7 @@ class Overlap:
             # Before there are threads: these compute by turns, in which asyncio takes several times as long to load.
             self._loop.begin()
         ahead.said = ahead.sink.taken()
-        ahead.seconds = time.time() - ahead.begin
+        ahead.seconds = clock.wall() - ahead.begin
         self._begun[item] = ahead
         if ahead.entry.raised is None and not item.stash[TAPE].misses:
             # Known before its thread is: Ctrl-C may come while that starts.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.plugin import options
@@ -128,7 +128,7 @@ def recording(config: pytest.Config) -> Recording:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
         if replay is not None and not Path(folder).is_dir():
             raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
-    run, budget = f"{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(option.recall_budget)
+    run, budget = f"{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(option.recall_budget)
     return Recording(
         mode=mode,
         folder=folder,

@@ -15,11 +15,11 @@ import sys
 import threading
 from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
-from time import monotonic
 from typing import IO, TYPE_CHECKING
 
 import pytest
 
+from pytest_recall.files import clock
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.results.regressions import cause
@@ -53,7 +53,7 @@ class Ticker:
         self._trials = trials
         self._expected = frozenset(expected)
         self._seconds = min(seconds, threading.TIMEOUT_MAX)
-        self._began = monotonic()
+        self._began = clock.monotonic()
         self._stream = _terminal()
         self._owed = 0
         self._reporting = threading.Lock()
@@ -97,7 +97,7 @@ class Ticker:
 
         manager = self._config.stash.get(CASSETTES, None)
         waiting = manager.player.batches.waiting() if manager and manager.player.batches else (0, 0)
-        told = line(progress(self._trials, self._expected, monotonic() - self._began), *waiting)
+        told = line(progress(self._trials, self._expected, clock.monotonic() - self._began), *waiting)
         column = self._column
         self._put(f"{told}\n" if column in (0, self._owed) else f"\n{told}\n")
         self._owed = column

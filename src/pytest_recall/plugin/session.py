@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from pytest_recall.files.disk import LinkError, check_link, prepare_lock
+from pytest_recall.files import clock
+from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
@@ -307,12 +307,11 @@ class Run:
             return
         expected = set(case_ids)
         # What writes the state is imported before a case runs, which may change what an import relies on.
-        prepare_lock()
         _ = self.ending
         if not self.plan.scheduled:
             self.plan = self.plan.restricted(expected)
         self.amended = False
-        now = datetime.now(UTC)
+        now = clock.now()
         artifacts = self.plan.place.artifacts
         from pytest_recall.files.git import head_of
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.files.disk import check_link, make_ignored
+from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.exchange import Exchange
 
@@ -37,14 +37,14 @@ class Ledger:
         """Add what a call has cost; None if unknown."""
         make_ignored(self.path.parent)
         check_link(self.path)
-        with self.path.open("ab", buffering=0) as file:
+        with open_file(self.path, "ab", buffering=0) as file:
             file.write(_AMOUNT.pack(math.nan if usd is None else usd))
 
     def sums(self) -> tuple[float, int]:
         """Return the sum so far, of all processes, and how many amounts are not known."""
         with self._lock:
             try:
-                with self.path.open("rb") as file:
+                with open_file(self.path, "rb") as file:
                     file.seek(self._read)
                     news = file.read()
             except FileNotFoundError:
@@ -60,7 +60,7 @@ class Ledger:
 
     def remove(self) -> None:
         """Delete the file."""
-        self.path.unlink(missing_ok=True)
+        remove(self.path)
 
 
 def unpriced(call: Call) -> str:

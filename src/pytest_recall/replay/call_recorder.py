@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
+from pytest_recall.files import clock
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
@@ -46,8 +45,8 @@ class CallRecorder:
 
     def begins(self) -> None:
         """The call is made now; what went before was waiting."""
-        self._at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._begin = time.perf_counter()
+        self._at = clock.now().isoformat(timespec="seconds")
+        self._begin = clock.perf_counter()
 
     def started(self, status: int, reason: str, headers: Headers, http_version: str = "HTTP/1.1") -> None:
         """Take in the head of the response."""
@@ -56,7 +55,7 @@ class CallRecorder:
     def chunk(self, data: bytes) -> None:
         """Take in a piece of the body."""
         self._chunks.append(data)
-        self._offsets.append(time.perf_counter() - self._begin)
+        self._offsets.append(clock.perf_counter() - self._begin)
 
     def ended(self) -> None:
         """The body came to its end."""
@@ -90,7 +89,7 @@ class CallRecorder:
             response=response,
             failure=failure,
             at=self._at,
-            seconds=time.perf_counter() - self._begin,
+            seconds=clock.perf_counter() - self._begin,
             phase=self._phase,
             batched=self.batched,
         )

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from pytest_recall.files.disk import MAX_BYTES, make_ignored, write_bytes
+from pytest_recall.files.disk import MAX_BYTES, make_ignored, open_file, read_bytes, remove, size_of, write_bytes
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.replay.cassette_lines import (
     CALL,
@@ -211,12 +210,12 @@ class Draft:
         self._nodes: set[str] = set()
         self._end = 0
         # Without a buffer: what could not be written must not come later, amid other lines.
-        self._file: FileIO = path.open("xb", buffering=0)
+        self._file: IO[bytes] = open_file(path, "xb", buffering=0)
         try:
             self._write(sealed(_head(header, rules)))
         except BaseException:
             self._file.close()
-            path.unlink(missing_ok=True)
+            remove(path)
             raise
 
     def append(self, exchange: Exchange) -> None:
@@ -295,9 +294,9 @@ def merged(first: Iterable[Exchange], second: Iterable[Exchange]) -> list[Exchan
 def read_lines(path: Path, name: str) -> list[bytes]:
     """Return the lines of a file, as they are; the last one is what follows the last line end. Raises RecallError."""
     try:
-        if path.stat().st_size > MAX_BYTES:
+        if size_of(path) > MAX_BYTES:
             raise RecallError(f"{name}: {_TOO_LARGE}")
-        return path.read_bytes().split(b"\n")
+        return read_bytes(path).split(b"\n")
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
 
@@ -305,7 +304,7 @@ def read_lines(path: Path, name: str) -> list[bytes]:
 def read_header(path: Path, name: str) -> dict[str, Any]:
     """Return the header of a cassette or of a draft without reading on. Raises RecallError."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, "rb") as file:
             line = file.readline(MAX_BYTES)
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None

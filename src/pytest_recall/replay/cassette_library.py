@@ -6,13 +6,13 @@ import hashlib
 import itertools
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.files.disk import check_link, locked, make_ignored
+from pytest_recall.files import clock
+from pytest_recall.files.disk import check_link, exists, locked, make_ignored, names_in, remove
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import SUFFIX, Cassette, matched, merged, read_draft, write_cassette
 from pytest_recall.replay.exchange import Exchange
@@ -73,14 +73,14 @@ class Library:
 
     def new_draft(self, path: Path) -> Path:
         """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""
-        unique = f"{time.time_ns():016x}-{os.getpid()}-{next(_count)}"
+        unique = f"{clock.wall_ns():016x}-{os.getpid()}-{next(_count)}"
         return self.folder / DRAFTS / f"{self._draft_name(path)}.{unique}{SUFFIX}"
 
     def drafts(self, path: Path | None = None) -> list[Path]:
         """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""
         check_link(self.folder / DRAFTS)  # What is found there may be deleted.
-        every = (self.folder / DRAFTS).glob(f"*{SUFFIX}")
-        found = [(match["of"], draft) for draft in every if (match := _DRAFT.fullmatch(draft.name))]
+        every = names_in(self.folder / DRAFTS)
+        found = [(match["of"], self.folder / DRAFTS / name) for name in every if (match := _DRAFT.fullmatch(name))]
         return [draft for of, draft in sorted(found) if path is None or of == self._draft_name(path)]
 
     def check(self, path: Path) -> None:
@@ -106,7 +106,7 @@ class Library:
         process of the same run (`header["run"]`) has put there.
         """
         news = list(exchanges)
-        if not news and not path.exists():
+        if not news and not exists(path):
             return
         with self._locked(path):
             if shared:
@@ -114,7 +114,7 @@ class Library:
             if news:
                 write_cassette(path, header, news, rules)
             else:
-                path.unlink(missing_ok=True)
+                remove(path)
 
     def recover(self, path: Path, rules: Rules) -> int:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
@@ -123,7 +123,7 @@ class Library:
         with self._locked(path):
             before: list[Exchange] = []
             header: dict[str, Any] = {}
-            if path.exists():
+            if exists(path):
                 cassette = Cassette(path, str(path), rules)
                 before, header, rules = list(cassette.exchanges()), cassette.header, cassette.rules
             after = before
@@ -142,7 +142,7 @@ class Library:
                 plain["recorded_at"] = min(exchange.at for exchange in after)
                 write_cassette(path, plain, after, rules)
             for draft in left:
-                draft.unlink(missing_ok=True)
+                remove(draft)
         return len(after) - len(before)
 
     def left_behind(self, path: Path | None = None) -> list[Path]:

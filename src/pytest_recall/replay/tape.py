@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
@@ -198,7 +199,7 @@ class Tape:
 
     def kept(self) -> list[Exchange]:
         """Return the calls that the draft holds."""
-        return read_draft(self.draft_path, self.name)[1] if self.draft_path and self.draft_path.exists() else []
+        return read_draft(self.draft_path, self.name)[1] if self.draft_path and exists(self.draft_path) else []
 
     def missed(self, request: Request) -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
@@ -24,6 +24,7 @@ from pytest_recall.cli.common import (
     place_of,
     placeless,
 )
+from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
@@ -275,7 +276,7 @@ def run_quarantine(args: argparse.Namespace) -> int:
 
 
 def _list(place: Place) -> int:
-    rows, today = current(place).rows, today_in(os.environ, datetime.now(UTC).date())
+    rows, today = current(place).rows, today_in(os.environ, clock.now().date())
     found = {case_id: row for case_id, row in sorted(rows.items()) if row.quarantined is not None}
     for case_id, row in found.items():
         lapses = plural(row.lapses, "lapse")
@@ -297,7 +298,7 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
     rubric = read_settings(place.rubric, place.name(place.rubric))
     state = current(place)
     check_layout(place, rubric.state)
-    now = datetime.now(UTC)
+    now = clock.now()
     today = today_in(os.environ, now.date())
     row = state.rows.get(args.case_id)
     if row is None:
@@ -354,7 +355,7 @@ def _days(text: str) -> int:
 def run_fold(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    today = parse_date(args.date) if args.date else today_in(os.environ, datetime.now(UTC).date())
+    today = parse_date(args.date) if args.date else today_in(os.environ, clock.now().date())
     place.artifacts.make()
     with locked(place.lock):
         done = compact(place, today, args.keep_days, write=not args.dry_run)
@@ -402,7 +403,7 @@ def run_resolve(args: argparse.Namespace) -> int:
     if shared:
         place.artifacts.make()
     with locked(place.lock) if shared else nullcontext():
-        merged = resolve(path, name, datetime.now(UTC).date(), write=not args.dry_run)
+        merged = resolve(path, name, clock.now().date(), write=not args.dry_run)
     if merged is None:
         print(f"{name}: no conflict; nothing to do")
         return 0
@@ -441,7 +442,7 @@ def run_merge_driver(args: argparse.Namespace) -> int:
     from pytest_recall.schedule.merge_file import drive
 
     try:
-        drive(args.base, args.ours, args.theirs, args.name, datetime.now(UTC).date())
+        drive(args.base, args.ours, args.theirs, args.name, clock.now().date())
     except RecallError as error:
         for message in error.messages:
             print(f"recall: {message}", file=sys.stderr)

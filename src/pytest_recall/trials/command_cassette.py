@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
 from pytest_recall.cases.settings import Settings
+from pytest_recall.files import clock
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.prices import call_of
@@ -66,7 +66,7 @@ class Shelf:
         path, mode = self.path(name), self.player.mode
         shown = self.place.name(path)
         rules = self.rubric.rules()
-        now = datetime.now(UTC).isoformat(timespec="seconds")
+        now = clock.now().isoformat(timespec="seconds")
         run = f"{self.scenario.strip('_')} {now}"
         known = mode in ("replay", "missing") and path.exists()
         return Tape(
@@ -144,6 +144,6 @@ def _watched(player: Player, tape: Tape) -> Iterator[None]:
 
 def limit(player: Player, place: Place, rubric: Settings, budget: float) -> Meter:
     """Let no call begin once those of `player` have cost `budget` US dollars, and return what counts them."""
-    ledger = Ledger(place.artifacts.folder / f".spent-{datetime.now(UTC):%Y-%m-%dT%H%M%S.%f}-{os.getpid()}")
+    ledger = Ledger(place.artifacts.folder / f".spent-{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}")
     player.meter = Meter(budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", rubric.prices))
     return player.meter

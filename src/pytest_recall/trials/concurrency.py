@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
+
+from pytest_recall.files import clock
 
 if TYPE_CHECKING:
     import asyncio
@@ -129,14 +130,14 @@ class TrialJob:
         self.ended: Callable[[TrialJob], None] = lambda job: None
 
     def _run(self) -> None:
-        clock, self.begin = time.perf_counter(), time.time()
+        start, self.begin = clock.perf_counter(), clock.wall()
         try:
             self._context.run(TASKS.set, self._tasks)
             self._result = self._context.run(self._work)
         except BaseException as error:
             self._error = error
         finally:
-            self.seconds = time.perf_counter() - clock
+            self.seconds = clock.perf_counter() - start
             self.end = self.begin + self.seconds
             self._done.set()
             self.ended(self)
@@ -169,7 +170,7 @@ class TrialJob:
 
     def join(self, deadline: float) -> bool:
         """Wait until `deadline`, by the monotonic clock, and return whether it has ended."""
-        return self._done.wait(max(0.0, deadline - time.monotonic()))
+        return self._done.wait(max(0.0, deadline - clock.monotonic()))
 
 
 class Pool:
@@ -215,7 +216,7 @@ class Pool:
         for job in jobs:
             if not job.is_done:
                 job.cancel()
-        deadline = time.monotonic() + PATIENCE
+        deadline = clock.monotonic() + PATIENCE
         for job in jobs:
             if not job.join(deadline):
                 self._ended(job)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from time import monotonic
 from types import TracebackType
 from typing import IO, Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from pytest_recall.files import clock
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.disk import check_link, read_text, write_bytes
 from pytest_recall.files.errors import RecallError
@@ -47,7 +47,7 @@ class Journal:
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
         self._file: IO[bytes] = (folder / NAME).open("xb")
-        self._begun = monotonic()
+        self._begun = clock.monotonic()
         _hold(self._file)
         self._write(_first(header))
 
@@ -60,7 +60,7 @@ class Journal:
         check_link(folder, folder / NAME)
         journal = cls.__new__(cls)
         journal.folder = folder
-        journal._begun = monotonic()
+        journal._begun = clock.monotonic()
         journal._file = (folder / NAME).open("r+b")
         if not _hold(journal._file):
             journal._file.close()
@@ -76,7 +76,7 @@ class Journal:
     @property
     def seconds(self) -> float:
         """How long this process has been writing it."""
-        return round(monotonic() - self._begun, 3)
+        return round(clock.monotonic() - self._begun, 3)
 
     def close(self) -> None:
         """Let go of the file; one that has no end mark is of a run that was cut off."""

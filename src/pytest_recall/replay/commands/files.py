@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
+from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, nearest, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
@@ -126,7 +126,7 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
 
 
 def _drafts(library: Library, place: Place, which: str) -> list[PrunedFile]:
-    now = time.time()
+    now = clock.wall()
     found = []
     for path in library.drafts() if which != "none" else ():
         age = now - path.stat().st_mtime
