@@ -95,7 +95,7 @@ def dated_today(checkout: Checkout, before: datetime) -> None:
     """Assert that the newest run says when it was, and took no longer than the test has."""
     days = {before.date().isoformat(), datetime.now(UTC).date().isoformat()}
     told = (checkout.artifacts.runs()[-1] / "trials.jsonl").read_text(encoding="utf-8")
-    assert "2012" not in told
+    assert '"2012-' not in told
     record = checkout.journal()
     assert record.header.date in days
     assert record.header.started[:10] in days
