@@ -287,3 +287,11 @@ def test_a_cassette_holds_no_header_that_it_need_not(pytester: pytest.Pytester, 
     [call] = [line for line in lines if "call" in line]
     assert sorted(map(str.lower, call["request"]["headers"])) == ["accept", "content-type"]
     assert sorted(map(str.lower, call["response"]["headers"])) == ["content-type", "x-request-id"]
+
+
+def test_cases_of_which_nothing_was_recorded_are_named(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    body = "return httpx2_sync(question) if question.endswith('a') else 'the answer to ' + question"
+    checkout = talking(upstream, agent(body)).with_cases(asking("a", input="a"), asking("b", input="b")).at(pytester)
+    result = checkout.run("eval", "--record")
+    result.stdout.fnmatch_lines(["nothing was recorded of 1 case, which made no call that is seen (b); if one of them*"])
+    assert "nothing was recorded" not in checkout.run("eval", "--replay").stdout.str()

@@ -21,7 +21,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
-from pytest_recall.results.sentences import alone_line, looped_line, unasked
+from pytest_recall.results.sentences import alone_line, looped_line, unasked, unrecorded_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.plan import read_cases
@@ -68,6 +68,7 @@ class Ending:
         with self._guarded("the notes of the run"):
             self._tell_of_the_budget(session)
             self._tell_how_to_go_on(session)
+            self._tell_of_the_unrecorded()
             option = run.config.option
             if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
@@ -190,6 +191,15 @@ class Ending:
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             first = "" if stopped else "once that is put right, "
             run.log.note(f"to go on: {first}the same command with --recall-resume asks what has no verdict yet")
+
+    def _tell_of_the_unrecorded(self) -> None:
+        """Say which cases a recording holds nothing of: a replay would ask their clients again, unseen."""
+        run = self._run
+        if run.recording is None or run.recording.mode not in ("record", "missing"):
+            return
+        last = {trial.case_id: trial for trial in run.trials if not trial.arm and trial.outcome.is_verdict}
+        if silent := sorted(case_id for case_id, trial in last.items() if not trial.calls):
+            run.log.note(unrecorded_line(silent))
 
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
@@ -128,6 +128,15 @@ def looped_line(looped: Mapping[str, int]) -> str:
     names = ", ".join(f"`{name}`" for name in sorted(looped))
     count = plural(sum(looped.values()), "case")
     return f"{count} ran alone, since the event loop of an async fixture ({names}) runs one case at a time"
+
+
+def unrecorded_line(case_ids: Sequence[str]) -> str:
+    """Return which cases came to a verdict while they were recorded, without a call that a recording can hold."""
+    count = plural(len(case_ids), "case")
+    return (
+        f"nothing was recorded of {count}, which made no call that is seen ({listed(case_ids)}); if one of them asks a"
+        " model, its client is none that is recorded (httpx, requests, urllib3, aiohttp, botocore)"
+    )
 
 
 def title(header: Header) -> str:
