@@ -54,13 +54,13 @@ def find_case_files(
     patterns: Iterable[str] = DEFAULT_PATTERNS,
     skipped: Iterable[str] = SKIPPED_FOLDERS,
 ) -> Iterator[Path]:
-    """Yield the case files at or below `root`, in the order of their paths."""
+    """Yield the case files at or below `root`, in the order of `find_files`."""
     wanted = tuple(patterns)
     return find_files(root, lambda path: is_case_file(path, wanted), skipped)
 
 
 def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] = SKIPPED_FOLDERS) -> Iterator[Path]:
-    """Yield the files at or below `root` that `fits` accepts, in the order of their paths.
+    """Yield the files at or below `root` that `fits` accepts: by name, those of a folder before those below it.
 
     Folders whose name fits one of the globs `skipped` are passed over, and none is entered twice.
     """
