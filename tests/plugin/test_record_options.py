@@ -293,5 +293,7 @@ def test_cases_of_which_nothing_was_recorded_are_named(pytester: pytest.Pytester
     body = "return httpx2_sync(question) if question.endswith('a') else 'the answer to ' + question"
     checkout = talking(upstream, agent(body)).with_cases(asking("a", input="a"), asking("b", input="b")).at(pytester)
     result = checkout.run("eval", "--record")
-    result.stdout.fnmatch_lines(["nothing was recorded of 1 case, which made no call that is seen (b); if one of them*"])
+    result.stdout.fnmatch_lines(
+        ["nothing was recorded of 1 case, which made no call that is seen (b); if one of them*"]
+    )
     assert "nothing was recorded" not in checkout.run("eval", "--replay").stdout.str()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
-from pytest_recall.plugin.cassettes import Missed
 from tests.helpers.project import DAY, Checkout
 from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
@@ -330,12 +327,6 @@ def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, upst
     if hasattr(pytest, "version_tuple") and pytest.version_tuple >= (8, 4):
         assert "Traceback" not in result.stdout.str()
         assert "PytestUnhandledThreadExceptionWarning" not in result.stdout.str()
-
-
-def test_a_miss_can_be_sent_between_processes() -> None:
-    again = pickle.loads(pickle.dumps(Missed("no such call")))
-    assert isinstance(again, Missed)
-    assert str(again) == "no such call"
 
 
 def test_what_a_judge_says_is_printed_without_secrets(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 
+from pytest_recall.plugin.cassettes import Missed
 from tests.helpers.project import BARE, ECHOING, Checkout, Project, case, failing
 
 NOT_AT_FIRST = """
@@ -261,3 +263,10 @@ def pytest_runtest_makereport(item, call):
 def test_a_keyword_is_looked_for_in_nothing_of_ours(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("one"), case("two")).at(pytester)
     assert checkout.run("eval", "-k", "signature").parseoutcomes() == {"deselected": 2}
+
+
+def test_a_miss_is_no_failure_of_pytests_and_can_be_sent_between_processes() -> None:
+    missed = Missed("no such call")
+    assert not isinstance(missed, AssertionError | pytest.fail.Exception | Exception)
+    again = pickle.loads(pickle.dumps(missed))
+    assert (type(again), str(again)) == (Missed, "no such call")

@@ -17,6 +17,7 @@ from pytest_recall.files.disk import exists, remove
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
+from pytest_recall.plugin.pytest_internals import OutcomeError
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.call import Call, Kind, Way
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
 
 
-class Missed(MissError):  # noqa: N818
+class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa: N818
     """A miss as pytest shows it: one sentence, wherever it was raised. It is no verdict, so no failure either."""
 
 

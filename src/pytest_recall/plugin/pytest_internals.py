@@ -186,3 +186,7 @@ def was_debugged(report: pytest.TestReport) -> bool:
 def terminal_writer(reporter: pytest.TerminalReporter) -> Any:
     """Return what writes to the terminal, with its width and colours."""
     return reporter._tw
+
+
+OutcomeError: type[BaseException] = pytest.fail.Exception.__base__  # type: ignore[assignment]
+"""What pytest catches beside `Exception`: a shared fixture that ended with one has ended with it for all its tests."""
