@@ -15,9 +15,8 @@ from pytest_recall.trials.trial import Outcome
 
 def note_unreported(item: pytest.Item) -> None:
     """Keep the trial of a call that a plugin repeats without a report of it, such as pytest-retry does."""
-    if UNREPORTED in item.stash:
-        report = pytest.TestReport.from_item_and_call(item, call := _last_call(item))
-        attach(item, call, report)
+    call = _last_call(item)
+    attach(item, call, pytest.TestReport.from_item_and_call(item, call))
 
 
 def _last_call(item: pytest.Item) -> pytest.CallInfo[None]:
@@ -44,7 +43,7 @@ _OUTCOMES = {"passed": Outcome.PASSED, "failed": Outcome.FAILED, "skipped": Outc
 
 def _rewrite(item: pytest.Item, report: pytest.TestReport) -> None:
     """Give the trial the outcome that another plugin gave the report."""
-    *earlier, trial = json.loads(report.recall)
+    *earlier, _ = json.loads(report.recall)
     outcome = _OUTCOMES[report.outcome]
     expected = getattr(report, "wasxfail", None)
     why = str(report.longrepr or "") if expected is None else f"expected to fail: {expected}"

@@ -378,9 +378,10 @@ def _once(item: Any, nextitem: pytest.Item | None, outcomes: list[Outcome], fail
     judged = item.stash[OUTCOME]
     stops = bool(item.session.shouldstop or item.session.shouldfail)
     raised = call.excinfo.value if call.excinfo is not None else None
-    repeats = reruns > 0 and judged is Outcome.ERROR and not stops and UNASKED not in item.stash
+    may_repeat = reruns > 0 and judged is Outcome.ERROR and not stops and UNASKED not in item.stash
+    repeats = may_repeat and _is_rerun(item, raised)
     verdict: Outcome | None = None
-    if not (repeats := repeats and _is_rerun(item, raised)):
+    if not repeats:
         verdict = item.rule.decided([*outcomes, judged])
         if verdict is None and stops:
             verdict = Outcome.ERROR
