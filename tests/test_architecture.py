@@ -197,8 +197,8 @@ WORLD = {
     },
     "replay": {
         *("budget", "cassette_file", "cassette_library", "clients.httpx_family", "clients.vcr_stubs", "encodings"),
-        *("formats.lore", "formats.vcrpy", "import_hook", "origin", "player", "call_recorder", "tape"),
-        "watch",
+        *("formats.lore", "formats.vcrpy", "import_hook", "interrupt", "origin", "player", "call_recorder"),
+        *("tape", "unowned", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

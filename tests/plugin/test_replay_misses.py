@@ -310,7 +310,7 @@ def pytest_sessionfinish():
 """
     )
 
-    @pytest.mark.parametrize("call", ["httpx2_sync('late')", "openai_sync('late')"])
+    @pytest.mark.parametrize("call", ["httpx2_sync('late', '/v1/messages')", "openai_sync('late')"])
     def test_a_thread_that_goes_on_after_its_test_is_found_out(
         self, pytester: pytest.Pytester, upstream: Upstream, call: str
     ) -> None:

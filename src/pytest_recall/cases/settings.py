@@ -228,6 +228,11 @@ class Settings(BaseModel):
     ignore_hosts: Hosts = Field(
         default=(), description="Hosts that are not an upstream, such as a local database: never recorded nor refused."
     )
+    telemetry_hosts: Hosts = Field(
+        default=(),
+        description="Hosts that take telemetry, beside those that are known: never recorded, and sent nothing in a"
+        " replay.",
+    )
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
     )

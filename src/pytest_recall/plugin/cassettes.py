@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import date
 from pathlib import Path
 from types import MappingProxyType
@@ -85,8 +85,14 @@ class CassetteManager:
         self._watch = watch or Watch(player)
         self.player = player
         ways: dict[Kind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
-        self.player.know(ways, ignored=rubric.ignore_hosts, error=Missed, redact=self._redactor.text)
-        self._unquiet = quiet_misses(Missed)
+        self.player.know(
+            ways,
+            ignored=rubric.ignore_hosts,
+            telemetry=rubric.telemetry_hosts,
+            error=Missed,
+            redact=self._redactor.text,
+        )
+        self._unquiet = quiet_misses(player)
 
     def limit(self, budget: float, ledger_name: str) -> None:
         """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
@@ -158,7 +164,9 @@ class CassetteManager:
         tape.teardown = when == "teardown"
         before = len(tape.misses) if tape.teardown else 0
         try:
-            yield
+            # What is torn down is not interrupted: fixtures have to come to their end.
+            with nullcontext() if tape.teardown else self.player.waiting():
+                yield
         except BaseException:
             if tape.misses[before:]:
                 raise Missed(tape.misses[before]) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -21,7 +22,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
-from pytest_recall.results.sentences import alone_line, looped_line, unasked, unrecorded_line
+from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, unasked, unrecorded_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.plan import read_cases
@@ -69,6 +70,9 @@ class Ending:
             self._tell_of_the_budget(session)
             self._tell_how_to_go_on(session)
             self._tell_of_the_unrecorded()
+            run.log.aside.update(self._calls_aside())
+            if run.recording is not None:
+                run.log.note(*aside_lines(run.log.aside, run.recording.mode))
             option = run.config.option
             if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
@@ -156,6 +160,7 @@ class Ending:
             "problems": self._manager_problems(),
             "notes": run.log.notes,
             "halted": run.log.halted,
+            "aside": [(*key, count) for key, count in self._calls_aside().items()],
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
@@ -204,6 +209,10 @@ class Ending:
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)
         return [] if manager is None else [*manager.problems, *manager.player.strays]
+
+    def _calls_aside(self) -> Counter[tuple[str, str]]:
+        manager = self._run.config.stash.get(CASSETTES, None)
+        return Counter() if manager is None or manager.mode == "off" else manager.player.aside
 
     def _manager_calls(self) -> list[Call]:
         manager = self._run.config.stash.get(CASSETTES, None)

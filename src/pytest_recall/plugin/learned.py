@@ -17,7 +17,7 @@ class SessionLog:
     """What is printed at the end of a session: `problems` make it fail, `notes` do not.
 
     `refused` are mistakes that workers found, and `halted` is why nothing more is run; both end the session with the
-    code of a usage error.
+    code of a usage error. `aside` counts the calls that belong to no case, as the players of all processes do.
     """
 
     def __init__(self, *, follows: bool) -> None:
@@ -26,14 +26,15 @@ class SessionLog:
         self.notes: list[str] = []
         self.refused: list[str] = []
         self.halted = ""
+        self.aside: Counter[tuple[str, str]] = Counter()
 
     def note(self, *messages: str) -> None:
         """Add notes; each is shown once."""
         self.notes += [message for message in dict.fromkeys(messages) if message not in self.notes]
 
     def trouble(self, problems: Iterable[str]) -> None:
-        """Add what could not be done."""
-        self.problems += problems
+        """Add what could not be done; each is shown once."""
+        self.problems += [problem for problem in dict.fromkeys(problems) if problem not in self.problems]
 
     def refuse(self, error: str) -> None:
         """Add a mistake that a worker found; each is shown once."""

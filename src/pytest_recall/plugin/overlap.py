@@ -193,7 +193,7 @@ class Overlap:
         self._begun[item] = ahead
         if ahead.entry.raised is None and not item.stash[TAPE].misses:
             # Known before its thread is: Ctrl-C may come while that starts.
-            ahead.job = TrialJob(partial(self._asked, item), ahead.context, f"recall {item.name}")
+            ahead.job = ahead.lane.wait = TrialJob(partial(self._asked, item), ahead.context, f"recall {item.name}")
             self._pool.enter(ahead.job)
         return not ahead.exits
 
@@ -315,7 +315,7 @@ class Overlap:
         del item.stash[AHEAD]
         self._begun.pop(item, None)
         self._manager.player.leave(ahead.lane)
-        ahead.lane.over = ahead.job is not None and not ahead.job.is_done
+        ahead.lane.over = ahead.job is not None and (ahead.job.is_left or not ahead.job.is_done)
         item.stash[TAPE].close()
 
     @pytest.hookimpl(tryfirst=True)

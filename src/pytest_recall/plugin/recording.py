@@ -217,8 +217,6 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         return
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin.options import place_of, usage_errors
-
-    # MERGED
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.redaction import Redactor
     from pytest_recall.replay.secrets import secret_names
@@ -230,7 +228,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
     ways: dict[Kind, Way] = {**rubric.cassette_kinds}
     ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))
-    player = Player("replay", ways, ignored=rubric.ignore_hosts, redact=redactor.text)
+    player = Player("replay", ways, ignored=rubric.ignore_hosts, telemetry=rubric.telemetry_hosts, redact=redactor.text)
     watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)
     try:

@@ -120,6 +120,7 @@ def debrief(node: Any, run: Run) -> None:
     run.log.trouble(found["problems"])
     run.log.note(*found["notes"])
     run.log.halt(found["halted"])
+    run.log.aside.update({(kind, where): count for kind, where, count in found["aside"]})
     run.money.calls += map(Call.from_json, found["calls"])
     run.money.alone.update(found["alone"])
     run.money.looped.update(found["looped"])

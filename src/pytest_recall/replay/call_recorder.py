@@ -27,7 +27,16 @@ class CallRecorder:
     the call goes through a batch API.
     """
 
-    def __init__(self, tape: Tape, request: Request, kind: str, record: bool, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        request: Request,
+        kind: str,
+        record: bool,
+        meter: Meter | None = None,
+        *,
+        background: bool = False,
+    ) -> None:
         self.turn: CallTurn | None = None
         self._meter = meter
         self._tape = tape
@@ -35,6 +44,7 @@ class CallRecorder:
         self._kind = kind
         self.record = record
         self.batched = False
+        self._background = background
         self._phase = TEARDOWN if tape.teardown else ""
         self._seq = tape.reserve(self._left)
         self.begins()
@@ -92,6 +102,7 @@ class CallRecorder:
             seconds=clock.perf_counter() - self._begin,
             phase=self._phase,
             batched=self.batched,
+            background=self._background,
         )
         call = None if self._meter is None else self._meter.call_of(exchange)
         if self.turn is not None and not self.turn.begun:

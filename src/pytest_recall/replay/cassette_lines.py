@@ -104,6 +104,7 @@ def call_lines(exchange: Exchange, nodes: set[str], rules: Rules) -> list[bytes]
         "recorded_at": exchange.at,
         "seconds": round(exchange.seconds, 3),
         **({"phase": exchange.phase} if exchange.phase else {}),
+        **({"background": True} if exchange.background else {}),
         "request": {
             "method": request.method,
             "uri": request.url,
@@ -142,6 +143,7 @@ def exchange_of(fields: Mapping[str, Any], node: Node | None) -> Exchange:
         at=fields["recorded_at"],
         seconds=float(fields["seconds"]),
         phase=str(fields.get("phase", "")),
+        background=fields.get("background") is True,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from pytest_recall.replay.telemetry import is_telemetry
+
 _NO_CONNECTION = frozenset(
     {
         "ClientConnectorDNSError",
@@ -96,8 +98,8 @@ class Exchange(NamedTuple):
     `kind` says who asked (`agent`, `judge`, `worker`); `at` is ISO 8601 in UTC; `seconds`
     lie between the request and the end of the response. With a `failure`, `response` holds
     what had come before it, or is None. `phase` is `teardown` for a call that the end of a
-    fixture made, after the test; else it is empty. `batched` says that it went through a batch API;
-    a cassette does not tell.
+    fixture made, after the test; else it is empty. `background` is a call of a thread that was there before the test.
+    `batched` says that it went through a batch API; a cassette does not tell.
     """
 
     key: str
@@ -110,6 +112,7 @@ class Exchange(NamedTuple):
     seconds: float = 0.0
     phase: str = ""
     batched: bool = False
+    background: bool = False
 
     @property
     def is_refused(self) -> bool:
@@ -120,10 +123,12 @@ class Exchange(NamedTuple):
 
     @property
     def may_be_left(self) -> bool:
-        """Whether no one has to ask for it again: it was given up before anything had come of it.
+        """Whether it need not be asked again: it belongs to no case, or was given up before anything had come of it.
 
-        That is the loser of a race, which in another run is cancelled before it asks.
+        The latter is the loser of a race, which in another run is cancelled before it asks.
         """
+        if self.background or is_telemetry(self.request.method, self.request.url):
+            return True
         if self.failure is not None:
             return self.failure.kind == CANCELLED
         return self.response is not None and not self.response.complete and not any(self.response.chunks)

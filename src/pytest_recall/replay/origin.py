@@ -6,13 +6,17 @@ controller or uploads a report is another matter, and so is what an installed pa
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import sysconfig
+import threading
 from functools import cache
 from types import FrameType
 from typing import Literal
 from urllib.parse import urlsplit
+
+from pytest_recall.replay.telemetry import is_exporter
 
 Origin = Literal["session", "plugin", "import", "pair"]
 """Of the session's own code; of pytest or a plugin; of a package that is being imported; of `socket.socketpair`."""
@@ -20,6 +24,8 @@ Origin = Literal["session", "plugin", "import", "pair"]
 _LOOPS = ("asyncio", "trio")
 _MACHINERY = ("pluggy", "_pytest", "xdist", "execnet")
 _PAIR = ("socketpair", "_fallback_socketpair")
+_HAND_ON = ("anyio", "asyncio", "concurrent", "multiprocessing", "pytest_recall", "trio")
+_STARTS = ("threading", "pytest_recall.plugin.overlap")  # The latter puts a function of its own before a thread's.
 _RUNS_A_TEST = "pytest_pyfunc_call"
 
 
@@ -46,6 +52,31 @@ def origin() -> Origin:
     return "session"
 
 
+def line_of_caller() -> str:
+    """Return `file:line` of the session's code that has led here, or of the package that did where there is none."""
+    frame: FrameType | None = sys._getframe(1)
+    found = ""
+    while frame is not None:
+        file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in ("pytest_recall", *_MACHINERY):
+            if not _is_library(file):
+                return f"{os.path.relpath(file) if file.startswith(os.sep) else file}:{frame.f_lineno}"
+            if not found and not file.startswith(_STDLIB):
+                found = f"{module}:{frame.f_lineno}"
+        frame = frame.f_back
+    return found
+
+
+def in_known_client() -> bool:
+    """Return whether a client leads here whose calls the player is asked for, and which connects on its own account."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith(_CLIENTS):
+            return True
+        frame = frame.f_back
+    return False
+
+
 @cache
 def _is_library(file: str) -> bool:
     """Whether a file is Python's own or of an installed package."""
@@ -53,6 +84,38 @@ def _is_library(file: str) -> bool:
 
 
 _FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def in_exporter() -> bool:
+    """Return whether this thread is one that a package keeps to send its telemetry, by the code that it began with."""
+    return is_exporter(_began_in())
+
+
+def in_own_thread() -> bool:
+    """Return whether this is a thread that code has made for itself, from which no exception reaches who waits for it.
+
+    An executor, a pool and an event loop hand on what is raised.
+    """
+    asyncio = sys.modules.get("asyncio")
+    if threading.current_thread() is threading.main_thread() or (asyncio and asyncio._get_running_loop() is not None):
+        return False
+    return _began_in().partition(".")[0] not in _HAND_ON
+
+
+def _began_in() -> str:
+    """Return the module of the function with which this thread began."""
+    frame: FrameType | None = sys._getframe(1)
+    first = ""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module not in _STARTS:
+            first = module
+        frame = frame.f_back
+    return first
+
+
+_STDLIB = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+_CLIENTS = ("vcr.stubs", "tornado.simple_httpclient")
 
 LOOPBACK = ("127.0.0.1", "::1")
 

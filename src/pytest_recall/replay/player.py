@@ -5,34 +5,44 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.replay.answers import refused
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Way
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
-from pytest_recall.replay.exchange import Exchange, Failure, Request
-from pytest_recall.replay.origin import LOOPBACK, origin, place_of
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
+from pytest_recall.replay.origin import LOOPBACK, place_of
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
+from pytest_recall.replay.unowned import UnownedCalls
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Limits, Sender
+    from pytest_recall.replay.interrupt import Waits
     from pytest_recall.replay.tape import Tape
 
 
 class CaseContext:
-    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused."""
+    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused.
 
-    __slots__ = ("over", "player", "tapes")
+    `wait` is told of a miss, which may come from another thread than the one that runs the case.
+    """
+
+    __slots__ = ("over", "player", "tapes", "wait")
 
     def __init__(self, player: Player) -> None:
         self.player = player
         self.tapes: list[Tape] = []
         self.over = False
+        self.wait: Waits | None = None
 
     def call_off(self) -> None:
         """Refuse its calls from now on, and let none wait for a batch."""
@@ -45,15 +55,35 @@ CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default
 """The context of the case that runs here, if others run beside it."""
 
 
-IMPORTED = "nothing is sent in a replay, not by a package as it is imported either"
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "cassette"}
+
+
+class Wait:
+    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
+
+    __slots__ = ("error", "over", "thread_id")
+
+    def __init__(self) -> None:
+        self.thread_id: int | None = threading.get_ident()
+        self.over = threading.Event()
+        self.error: BaseException | None = None
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait up to some seconds for its end, and return whether it has come."""
+        return self.over.wait(seconds)
+
+    def give_up(self, error: BaseException) -> None:
+        """End the block by `error`, unless it ends by itself soon. Called by the thread that has missed."""
+        if self.error is None and self.thread_id is not None:
+            self.error = error
+            keep_interrupting(self.thread_id, self.over.wait, type(error))
 
 
 class Player:
     """Decides for every call of the process. Calls belong to the tape that is open where they are made.
 
-    Hosts in `ignored` (`host` or `host:port`) are no upstream; `error` makes what is raised
-    for a call that is refused, and `redact` takes the secrets out of its message.
+    Hosts in `ignored` (`host` or `host:port`) are no upstream, those in `telemetry` are sent nothing in a replay;
+    `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message.
     """
 
     def __init__(
@@ -62,17 +92,23 @@ class Player:
         ways: Mapping[Any, Way] | None = None,
         *,
         ignored: Iterable[str] = (),
+        telemetry: Iterable[str] = (),
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
         self.mode = mode
+        self.aside: Counter[tuple[str, str]] = Counter()
+        self._home = threading.get_ident()
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.batches: Sender | None = None
         self.strays: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
         self._is_ours: Callable[[], bool] | None = None
-        self.know(ways, ignored=ignored, error=error, redact=redact)
+        self.know(ways, ignored=ignored, telemetry=telemetry, error=error, redact=redact)
+        self._waits: list[Wait] = []
+        self._answered: WeakSet[threading.Thread] = WeakSet()
+        self._lost = ""
         self._tapes: list[Tape] = []
         self._lanes: list[CaseContext] = []
         self._phases: list[tuple[str, frozenset[int]]] = []
@@ -83,14 +119,22 @@ class Player:
         ways: Mapping[Any, Way] | None = None,
         *,
         ignored: Iterable[str] = (),
+        telemetry: Iterable[str] = (),
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
         """Take these settings in place of those that the player was made with."""
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
         self._ignored = frozenset(host.lower() for host in ignored)
+        self._telemetry = tuple(telemetry)
+        self.__dict__.pop("unowned", None)
         self._error = error
         self._redact = redact
+
+    @cached_property
+    def unowned(self) -> UnownedCalls:
+        """Decides on calls that belong to no case, and counts them in `aside`."""
+        return UnownedCalls(self.mode, self._home, self.aside, self._telemetry)
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
@@ -169,6 +213,8 @@ class Player:
 
     def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
         """Open `tape` above the one that is open now, here or in `lane`."""
+        if tape.mode != "off":
+            tape.earlier = frozenset(sys._current_frames()) - {threading.get_ident()}
         with self._lock:
             self._opened(lane or self._lane).append(tape)
 
@@ -195,6 +241,8 @@ class Player:
             # Threads take the kind along, and those of other cases are none of this one's.
             token = _KIND.set(kind)
             try:
+                if self._lost:
+                    self._end_if_still(self._lane.wait, self._lane.tapes)
                 yield
             finally:
                 _KIND.reset(token)
@@ -206,16 +254,66 @@ class Player:
             self._phases.append(phase)
         token = _KIND.set(kind)
         try:
-            yield
+            with self.waiting():
+                yield
         finally:
             _KIND.reset(token)
             with self._lock:
                 # This one and no equal: blocks may lie within each other, and the outer one goes on.
                 self._phases = [other for other in self._phases if other is not phase]
 
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
+        wait = Wait()
+        self._waits.append(wait)
+        try:
+            if self._lost:
+                self._end_if_still(wait, self._tapes)
+            yield
+        finally:
+            wait.over.set()
+            self._waits.remove(wait)
+
+    def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape]) -> None:
+        """End a case that stands still: it may be waiting for a thread that a miss has ended."""
+        if wait is None or not tapes:
+            return
+        tape = tapes[-1]
+        message = f"it waits for a thread that the miss of another case has ended ({self._lost}); run it by itself"
+        end_if_still(wait, lambda: self._noted(tape, message))
+
+    def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
+        """Take in that a thread has ended by an exception, and return whether a miss was the cause, which is told."""
+        if issubclass(error, MissError):
+            return True
+        if thread is None or thread not in self._answered:
+            return False
+        if self.mode == "replay":
+            self._lost = thread.name
+            lanes = list(self._lanes)
+            for lane in lanes:
+                self._end_if_still(lane.wait, lane.tapes)
+            if self._waits and not lanes:
+                self._end_if_still(self._waits[-1], self._tapes)
+        return True
+
+    def check_waits(self) -> None:
+        """Raise the error by which one of these blocks is to end, in the main thread that runs it."""
+        for wait in reversed(self._waits):
+            if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over.is_set():
+                raise type(wait.error)(*wait.error.args)
+
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
-        step = self._decide(request)
+        try:
+            step = self._decide(request)
+        except MissError as error:
+            if not self.unowned.in_own_thread():
+                raise
+            # The case is told by itself. This thread may serve other cases after it, which would wait for it in vain.
+            self._answered.add(threading.current_thread())
+            return CallStep(served=refused(request, str(error)))
         if self.limits is None or step.served is not None or step.held is not None:
             return step
         limiter = self.limits.of(request.url)
@@ -237,18 +335,24 @@ class Player:
         tape = tapes[-1] if tapes else None
         if lane is not None:
             self._check(request, None, lane)
+            if self.mode == "replay" and len(self._lanes) > bool(tapes) and self.unowned.in_own_thread():
+                tape = self._likely_tape(request, tape)
         way = self._way(kind)
         if way == "forbidden":
+            if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
+                return step
             raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
         if tape is None:
             if self.mode == "replay" and way == "cassette":
-                if (step := self._foreign(request)) is not None:
+                if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
                     return step
                 raise self._refused(
                     None,
                     f"{request.method} {request.url}: called outside of any case, and {_NOTHING_SENT}",
                 )
             if self._lanes and self.mode != "off" and way == "cassette":
+                if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
+                    return step
                 self.refuse(
                     f"{request.method} {request.url}: was not recorded, since it is made by a thread that belongs to"
                     " none of the cases that run at once; record it without --recall-concurrency",
@@ -275,32 +379,36 @@ class Player:
                 raise self._refused(tape, str(error)) from None
             if served is not None:
                 return CallStep(served=served)
-            if (step := self._foreign(request)) is not None:
-                return step
-            if tape.mode == "replay":
-                tape.differs = True
-                raise self._refused(tape, tape.missed(tape.redactor.request(request)))
-        elif (step := self._foreign(request)) is not None:
+        if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
             return step
-        return self._tapped(tape, request, kind, record=True)
+        if tape.mode == "replay":
+            tape.differs = True
+            raise self._refused(tape, tape.missed(tape.redactor.request(request)))
+        return self._tapped(
+            tape,
+            request,
+            kind,
+            record=True,
+            background=self.unowned.is_background(request, tape, in_case=self._in_case(lane)),
+        )
 
-    def _foreign(self, request: Request) -> CallStep | None:
-        """Return what is done with a call that is none of the session's code, or None for one that is.
+    def _in_case(self, lane: CaseContext | None) -> bool:
+        """Whether what is done here says by itself that a case or the session has to answer for it.
 
-        A plugin of pytest is let alone. A package that is being imported fetches what the next process fetches as
-        well, in whichever case imports it: it is not recorded, and in a replay it finds no network.
+        A task does, whatever thread runs it; and after the session only what it has left behind is asked about.
         """
-        whose = origin()
-        if whose == "session":
-            return None
-        if whose != "import" or self.mode != "replay":
-            return CallStep()
-        return CallStep(served=Exchange("", 0, "", request, None, Failure("ConnectError", IMPORTED)))
+        return lane is not None or _KIND.get() is not None or self._is_ours is not None
 
-    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
+    def _likely_tape(self, request: Request, tape: Tape | None) -> Tape | None:
+        """Return which case a thread asks for: it may serve several, and knows of the one only that has started it."""
+        others = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
+        first = [] if tape is None else [tape]
+        return max([*first, *others], key=lambda one: one.likeness(request), default=None)
+
+    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool, background: bool = False) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
-        recorder = CallRecorder(tape, request, kind, record, self.meter)
+        recorder = CallRecorder(tape, request, kind, record, self.meter, background=background)
         if self.batches is None:
             return CallStep(recorder=recorder)
 
@@ -331,13 +439,25 @@ class Player:
         names = {host.lower(), "localhost"} if host in LOOPBACK else {host.lower()}
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
+    def leaves_aside(self, host: str, port: int | None) -> bool:
+        """Whether a connection that would open in a replay, by a client that is not known, belongs to no case."""
+        return self.unowned.takes(host, port, self.tape, in_case=self._in_case(self._lane))
+
+    def notice_socket(self, host: str, port: int | None, line: str) -> None:
+        """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
+        if self.unowned.is_telemetry_host(host, port):
+            return
+        made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
+        message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
+        if message not in self.strays:
+            self._tell(message)
+
     def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
             return self._refused(None, f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
         return self.refuse(
-            f"a connection to {address} would open, and no socket opens in a replay; its client is none that is"
-            " recorded (httpx, requests, urllib3, aiohttp, botocore), or name the host under `ignore_hosts`",
+            f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}",
         )
 
     def refuse(self, message: str) -> BaseException:
@@ -345,11 +465,25 @@ class Player:
         return self._refused(self.tape, message)
 
     def _refused(self, tape: Tape | None, message: str) -> BaseException:
+        error = self._noted(tape, message)
+        lane = next((lane for lane in list(self._lanes) if tape is not None and tape in lane.tapes), None)
+        wait: Waits | None = None if lane is None else lane.wait
+        if lane is None and self._lane is None and tape is not None and self._waits:
+            wait = self._waits[-1]
+        if wait is not None and wait.thread_id != threading.get_ident():
+            wait.give_up(error)
+        return error
+
+    def _noted(self, tape: Tape | None, message: str) -> BaseException:
         message = self._redact(message)
         (self._tell if tape is None else tape.misses.append)(message)
         return self._error(message)
 
 
+_KNOWN = (
+    "its client is none that is recorded (httpx, requests, urllib3, aiohttp, botocore), or name the host under"
+    " `ignore_hosts`"
+)
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
 _KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
 CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, _KIND, LIVE)

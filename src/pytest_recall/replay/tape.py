@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,7 +51,7 @@ class Tape:
     test that it belongs to has ended without an error, `differs` whether it asked for what is not recorded
     or left recorded calls unasked, and `teardown` whether the test is over
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
-    in `made` that someone has already accounted for.
+    in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Tape:
     teardown: bool = False
     process: int = field(default_factory=os.getpid)
     told: int = 0
+    earlier: frozenset[int] = frozenset()
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -106,6 +108,20 @@ class Tape:
         exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
+
+    def likeness(self, request: Request) -> float:
+        """Return how like a request is to one that is still to be asked: up to 1, or 2 if it is recorded."""
+        if self.cassette is None:
+            return 0.0
+        asked = self.redactor.request(request)
+        key = key_of(asked, self.cassette.rules)
+        if len(self.cassette.keys.get(key, ())) > self._served.get(key, 0):
+            return 2.0
+        try:
+            others = [other.request for other in self.unused()[:MAX_COMPARED]]
+        except RecallError:
+            return 0.0
+        return max((_ratio(asked, other) for other in others), default=0.0)
 
     def reserve(self, leave: Callable[[], None] | None = None) -> int:
         """Return the place of a call that is about to be made, in the order in which calls begin.
@@ -172,6 +188,17 @@ class Tape:
             for place in places[self._served.get(key, 0) :]
         ]
 
+    def asks_there(self, request: Request) -> bool:
+        """Whether the recording holds a call of the test's own to the same address, whatever that asked for."""
+        if self.cassette is None:
+            return False
+        where = (request.method.upper(), request.url.partition("?")[0])
+        recorded = (one for one in self.cassette.exchanges() if not one.background)
+        try:
+            return any((one.request.method.upper(), one.request.url.partition("?")[0]) == where for one in recorded)
+        except RecallError:
+            return True
+
     def left_over(self) -> list[str]:
         """Return what to say of recorded calls that were not asked for; nothing if there are none.
 
@@ -225,8 +252,15 @@ class Tape:
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
 
 
+def _ratio(one: Request, other: Request) -> float:
+    left, right = (f"{request.url} {request.body[-4000:]!r}" for request in (one, other))
+    return SequenceMatcher(None, left, right, autojunk=False).ratio()
+
+
 APART: ContextVar[bool] = ContextVar("recall_apart", default=False)
 """Whether what is called here passes by the player: it is allowed, and neither recorded nor counted."""
+LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)
+"""Whether a call that the player has let through is being made here, and may connect."""
 LIVE: ContextVar[bool] = ContextVar("recall_live", default=False)
 """Whether what is called here is made over the network and counted, and not recorded."""
 _DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
@@ -252,6 +286,16 @@ def known_answers() -> Iterator[None]:
             yield
     finally:
         LIVE.reset(token)
+
+
+@contextmanager
+def let_through() -> Iterator[None]:
+    """Make a call that the player has let through in this block."""
+    token = LET_THROUGH.set(True)
+    try:
+        yield
+    finally:
+        LET_THROUGH.reset(token)
 
 
 def reason() -> str:

@@ -6,6 +6,7 @@ import atexit
 import errno
 import functools
 import ipaddress
+import signal
 import socket
 import sys
 import threading
@@ -15,9 +16,11 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
+from pytest_recall.replay.answers import BACKGROUND, IMPORTED
 from pytest_recall.replay.import_hook import once_imported
-from pytest_recall.replay.origin import origin
-from pytest_recall.replay.player import IMPORTED, Player
+from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import APART, LET_THROUGH
 
 Undo = Callable[[], None]
 
@@ -38,7 +41,10 @@ def guard(player: Player) -> list[Undo]:
         if not player.may_connect(name, port) and (whose := origin()) not in ("plugin", "pair"):
             if whose == "import":
                 raise socket.gaierror(socket.EAI_NONAME, IMPORTED)
-            raise player.refuse_socket(f"{name}:{port}")
+            if player.leaves_aside(name, port):
+                raise socket.gaierror(socket.EAI_NONAME, BACKGROUND)
+            error = player.refuse_socket(f"{name}:{port}")
+            raise socket.gaierror(socket.EAI_NONAME, str(error)) if player.unowned.in_own_thread() else error
         found = resolve(host, port, *args, **kwargs)
         if player.ignores(name, port):
             ignored.update(str(place[0]) for *_, place in found)
@@ -55,10 +61,17 @@ def guard(player: Player) -> list[Undo]:
         sock.close()  # MissError is no Exception, after which the caller would close it.
         if whose == "import":
             raise ConnectionRefusedError(errno.ECONNREFUSED, IMPORTED)
-        raise player.refuse_socket(f"{address[0]}:{address[1]}")
+        if player.leaves_aside(str(address[0]), address[1]):
+            raise ConnectionRefusedError(errno.ECONNREFUSED, BACKGROUND)
+        error = player.refuse_socket(f"{address[0]}:{address[1]}")
+        raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if player.unowned.in_own_thread() else error
 
     socket.getaddrinfo = look_up
-    undo: list[Undo] = [functools.partial(setattr, socket, "getaddrinfo", resolve)]
+    return [functools.partial(setattr, socket, "getaddrinfo", resolve), *_before_connecting(check)]
+
+
+def _before_connecting(check: Callable[[socket.socket, Any], None]) -> list[Undo]:
+    undo: list[Undo] = []
     for name in ("connect", "connect_ex"):
         original = getattr(socket.socket, name)
         # They are inherited from the C class, and are so again afterwards, unless someone guards them too.
@@ -68,6 +81,30 @@ def guard(player: Player) -> list[Undo]:
             undo.append(functools.partial(delattr, socket.socket, name))
         setattr(socket.socket, name, _checked(original, check))
     return undo
+
+
+def notice(player: Player) -> list[Undo]:
+    """Tell of connections of the session's code that belong to no recorded call: a replay would refuse them."""
+    names: dict[str, str] = {}
+    resolve = socket.getaddrinfo
+
+    def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        found = resolve(host, port, *args, **kwargs)
+        if isinstance(host, str):
+            names.update((str(place[0]), host) for *_, place in found)
+        return found
+
+    def check(sock: socket.socket, address: Any) -> None:
+        if sock.family not in (socket.AF_INET, socket.AF_INET6) or LET_THROUGH.get() or APART.get():
+            return
+        place, port = str(address[0]), address[1]
+        if any(player.may_connect(name, port) for name in (place, names.get(place, place))):
+            return
+        if origin() == "session" and not in_known_client():
+            player.notice_socket(names.get(place, place), port, line_of_caller())
+
+    socket.getaddrinfo = look_up
+    return [functools.partial(setattr, socket, "getaddrinfo", resolve), *_before_connecting(check)]
 
 
 def _is_local(name: str) -> bool:
@@ -144,7 +181,7 @@ class Watch:
         self._before: WeakSet[threading.Thread] = WeakSet(threading.enumerate())
         self._left: WeakSet[threading.Thread] = WeakSet()
         self._undo: list[Undo] = []
-        self._stubs = install_others(player)
+        self._stubs = [*install_others(player), *listen(player.check_waits)]
         self._closed = False
         self._exiting = False
         self._told: set[str] = set()
@@ -189,6 +226,8 @@ class Watch:
         self._undo = install_httpx(self.player)
         if self.player.mode == "replay":
             self._undo += guard(self.player)
+        elif self.player.mode != "off":
+            self._undo += notice(self.player)
 
     def _take_back(self) -> None:
         _undone(self._undo)
@@ -205,12 +244,12 @@ def _undone(undo: list[Undo]) -> None:
         undo.pop()()
 
 
-def quiet_misses(error: type[BaseException]) -> Undo:
-    """Let a thread that ends by `error` end without a traceback: its sentence is told where the test is."""
+def quiet_misses(player: Player) -> Undo:
+    """Let a thread that ends by a miss end without a traceback: its sentence is told where the test is."""
     before = threading.excepthook
 
     def excepthook(args: threading.ExceptHookArgs) -> None:
-        if not issubclass(args.exc_type, error):
+        if not player.ended(args.thread, args.exc_type):
             before(args)
 
     threading.excepthook = excepthook
@@ -220,3 +259,22 @@ def quiet_misses(error: type[BaseException]) -> Undo:
             threading.excepthook = before
 
     return undo
+
+
+def listen(check: Callable[[], None]) -> list[Undo]:
+    """Have `check` called in the main thread whenever that is interrupted, and return how to take it back.
+
+    The signal is SIGURG, which processes ignore, so that one which comes late does nothing.
+    """
+    if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
+        return []
+    before = signal.getsignal(signal.SIGURG)
+    if before is None:
+        return []  # A handler that is none of Python's could not be put back.
+    signal.signal(signal.SIGURG, lambda number, frame: check())
+    return [lambda: _listen_no_more(before)]
+
+
+def _listen_no_more(before: signal.Handlers | Callable[..., object] | int) -> None:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGURG, before)

@@ -53,6 +53,20 @@ PROVIDERS = frozenset(_HOSTS.values()) | frozenset(_HOST_PATTERN.groupindex)
 """Those that `provider_of` tells apart."""
 # Gemini and Bedrock name the model in the path only.
 _IN_PATH = re.compile(r"/(?:models/(?P<gemini>[^/:]+):|model/(?P<bedrock>[^/]+)/(?:converse|invoke))")
+_MODEL_PATHS = (
+    "/api/chat",
+    "/api/embed",
+    "/api/embeddings",
+    "/api/generate",
+    "/chat/completions",
+    "/completions",
+    "/embeddings",
+    "/messages",
+    "/rerank",
+    "/responses",
+    "/v1/chat",
+    "/v2/chat",
+)
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _TELLING = (b"usage", b"eval_count", b'"bytes"')
 _LONGEST_NAME = 200
@@ -90,6 +104,19 @@ def provider_of(url: str) -> str | None:
         return None
     match = _HOST_PATTERN.fullmatch(host)
     return match.lastgroup if match else _HOSTS.get(host)
+
+
+def asks_model(request: Request) -> bool:
+    """Return whether a request is put to a model, by its host, or by its path where a gateway may be on any host."""
+    if request.method.upper() != "POST":
+        return False
+    if provider_of(request.url) is not None:
+        return True
+    try:
+        path = urlsplit(request.url).path.rstrip("/")
+    except ValueError:
+        return False
+    return path.endswith(_MODEL_PATHS) or _IN_PATH.search(path) is not None
 
 
 def _is_command(request: Request) -> bool:

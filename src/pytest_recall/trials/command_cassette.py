@@ -37,7 +37,9 @@ def player_of(rubric: Settings, mode: Mode, ways: Mapping[Kind, Way] = MappingPr
     `ways` are those of other kinds of calls.
     """
     every: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
-    player = Player(mode, every, ignored=rubric.ignore_hosts, redact=_redactor(rubric).text)
+    player = Player(
+        mode, every, ignored=rubric.ignore_hosts, telemetry=rubric.telemetry_hosts, redact=_redactor(rubric).text
+    )
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
     return player

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import asyncio
 
 
+GRACE = 0.25
+"""Seconds in which a trial that is told of an error by its own means ends by itself."""
 PATIENCE = 2.0
 """Seconds that whatever was cancelled gets to come to its end."""
 
@@ -125,22 +127,32 @@ class TrialJob:
         self._done = threading.Event()
         self._result: Any = None
         self._error: BaseException | None = None
+        self._ending = threading.Lock()
+        self.is_left = False
+        """Whether its thread was left behind."""
         # A daemon: Python does not wait at its exit for an agent that never comes back.
         self.thread = threading.Thread(target=self._run, name=name, daemon=True)
         self.ended: Callable[[TrialJob], None] = lambda job: None
 
     def _run(self) -> None:
         start, self.begin = clock.perf_counter(), clock.wall()
+        result, raised = None, None
         try:
             self._context.run(TASKS.set, self._tasks)
-            self._result = self._context.run(self._work)
+            result = self._context.run(self._work)
         except BaseException as error:
-            self._error = error
-        finally:
-            self.seconds = clock.perf_counter() - start
+            raised = error
+        self._finish(result, raised, clock.perf_counter() - start)
+        del result, raised  # A traceback holds this frame.
+
+    def _finish(self, result: Any, error: BaseException | None, seconds: float) -> None:
+        with self._ending:
+            if self.is_done:
+                return
+            self._result, self._error, self.seconds = result, error, seconds
             self.end = self.begin + self.seconds
             self._done.set()
-            self.ended(self)
+        self.ended(self)
 
     @property
     def is_done(self) -> bool:
@@ -163,6 +175,26 @@ class TrialJob:
         """End it without a thread, as it never began."""
         self._error = Cancelled()
         self._done.set()
+
+    @property
+    def thread_id(self) -> int | None:
+        """The thread that it runs on; None before that begins."""
+        return self.thread.ident
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait up to some seconds for its end, and return whether it has come."""
+        return self._done.wait(seconds)
+
+    def give_up(self, error: BaseException) -> None:
+        """End it by `error`, unless it ends by itself soon; its thread may wait for ever, and is left behind."""
+        threading.Thread(target=self._give_up, args=(error,), name="recall-miss", daemon=True).start()
+
+    def _give_up(self, error: BaseException) -> None:
+        if not self._done.wait(GRACE):
+            self.cancel()
+        if not self._done.wait(PATIENCE):
+            self.is_left = True
+            self._finish(None, error, clock.wall() - self.begin)
 
     def cancel(self) -> None:
         """Cancel its tasks. A thread cannot be cancelled: it is told by what it calls next."""

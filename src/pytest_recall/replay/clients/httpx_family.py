@@ -19,6 +19,7 @@ from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers,
 from pytest_recall.replay.function_hook import put_beneath
 from pytest_recall.replay.headers import patient
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import let_through
 
 
 class LazyContext(ssl.SSLContext):
@@ -137,10 +138,12 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
             return _played(module, step.held.wait(), request, Played)
         step.begin()
         if step.recorder is None:
-            return original(self, request)
+            with let_through():
+                return original(self, request)
         _as_it_is(request, step)
         try:
-            response = original(self, request)
+            with let_through():
+                response = original(self, request)
         except Exception as error:
             step.recorder.failed(type(error).__name__, str(error))
             raise
@@ -199,11 +202,13 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             return _played(module, await step.held.waited(), request, AsyncPlayed)
         if step.recorder is None:
             await step.begin_async()
-            return await original(self, request)
+            with let_through():
+                return await original(self, request)
         _as_it_is(request, step)
         try:
             await step.begin_async()
-            response = await original(self, request)
+            with let_through():
+                response = await original(self, request)
         except BaseException as error:
             if _is_an_end(error):
                 step.recorder.failed(type(error).__name__, str(error))

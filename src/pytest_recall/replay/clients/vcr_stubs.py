@@ -45,7 +45,7 @@ from pytest_recall.replay.function_hook import defined, put_beneath
 from pytest_recall.replay.headers import asks_to_wait, patient
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import directly
+from pytest_recall.replay.tape import directly, let_through
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import PendingBatchCall
@@ -326,7 +326,8 @@ def _in_turn(request: Any) -> Any:
         step = _ASKED.get()
         if step is not None:
             await step.begin_async()
-        return await request(*args, **kwargs)
+        with let_through():
+            return await request(*args, **kwargs)
 
     return in_turn
 

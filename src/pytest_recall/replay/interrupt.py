@@ -1,0 +1,73 @@
+"""End what a case waits for, once another thread has missed a recording.
+
+A miss is found where the call is made, which may be a thread that an agent keeps for its calls. What happens to that
+does not reach the agent, which would wait for an answer for ever. So the thread that runs the case is interrupted.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+GRACE = 0.25
+"""Seconds in which an agent that is told of a miss by its own means ends by itself, without an interruption."""
+AGAIN = 2.0
+"""Seconds after which a case that is still not over is interrupted once more: what cleans up may wait as well."""
+STILL = 5
+"""Seconds after which a case stands still, if a thread that it may wait for has ended: a replay waits for nothing."""
+
+
+class Waits(Protocol):
+    """A thread that runs a case, and may wait for another one."""
+
+    @property
+    def thread_id(self) -> int | None:
+        """That thread; None before it has begun."""
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait up to some seconds for the end of what it does, and return whether that has come."""
+
+    def give_up(self, error: BaseException) -> None:
+        """End what it does by `error`, unless it ends by itself soon."""
+
+
+def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type[BaseException]) -> None:
+    """Interrupt what a thread does, from another thread, until it is over; one that is not the main one by `error`."""
+
+    def interrupt() -> None:
+        seconds = GRACE
+        while not is_over(seconds):
+            _interrupt(thread, error)
+            seconds = AGAIN
+
+    threading.Thread(target=interrupt, name="recall-miss", daemon=True).start()
+
+
+def end_if_still(wait: Waits, error: Callable[[], BaseException]) -> None:
+    """End what a thread does by `error`, once it has not moved for some seconds."""
+
+    def look() -> None:
+        before, seconds = None, 0
+        while not wait.is_over(1.0):
+            frame = sys._current_frames().get(wait.thread_id or 0)
+            now = None if frame is None else (id(frame), frame.f_lasti)
+            seconds = seconds + 1 if now is not None and now == before else 0
+            before = now
+            if seconds == STILL:
+                wait.give_up(error())
+                return
+
+    threading.Thread(target=look, name="recall-still", daemon=True).start()
+
+
+def _interrupt(thread: int, error: type[BaseException]) -> None:
+    """Interrupt what the thread does: the main thread even while it waits for a lock, others at their next step."""
+    if thread == threading.main_thread().ident and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(thread, signal.SIGURG)
+        return
+    import ctypes
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

@@ -1,0 +1,86 @@
+"""Decide on calls that belong to no case: of plugins and imports, of telemetry, and of threads from before the case."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+from pytest_recall.replay.answers import BACKGROUND, IMPORTED, accepted, unreachable
+from pytest_recall.replay.call_recorder import CallStep
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.origin import in_exporter, in_own_thread, origin, place_of
+from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.telemetry import is_telemetry, is_telemetry_host
+from pytest_recall.replay.wire_formats import asks_model
+
+
+class UnownedCalls:
+    """Tells the calls that belong to no case from those that do, and counts them.
+
+    `counts` has them by what they are (`telemetry` or `background`) and where they went; `telemetry` are hosts beside
+    those that are known, and `home` is the thread that runs the session.
+    """
+
+    def __init__(self, mode: Mode, home: int, counts: Counter[tuple[str, str]], telemetry: Iterable[str]) -> None:
+        self.counts = counts
+        self.telemetry = tuple(host.lower() for host in telemetry)
+        self._mode = mode
+        self._home = home
+
+    def step(self, request: Request, tape: Tape | None, *, in_case: bool) -> CallStep | None:
+        """Return what is done with a call that no recording answers if it belongs to no case, or None if it does.
+
+        A plugin of pytest is let alone. A package that is being imported fetches what the next process fetches as
+        well, in whichever case imports it: it is not recorded, and in a replay it finds no network. Neither does a
+        thread from before the case, unless it asks where the case asks as well, which may be on its behalf. Telemetry
+        is never recorded, and in a replay it is taken and not sent.
+        """
+        whose = origin()
+        if whose == "plugin" or (whose != "session" and self._mode != "replay"):
+            return CallStep()
+        if whose != "session":
+            return CallStep(served=unreachable(request, IMPORTED))
+        if self.is_telemetry(request):
+            self.counts["telemetry", place_of(request.url)[0]] += 1
+            return CallStep(served=accepted(request)) if self._mode == "replay" else CallStep()
+        if self._mode != "replay" or not self.is_background(request, tape, in_case=in_case):
+            return None
+        if tape is not None and tape.asks_there(request):
+            return None
+        where = request.url.partition("?")[0]
+        self.counts["background", f"{request.method} {where if tape is None else tape.redactor.url(where)}"] += 1
+        return CallStep(served=unreachable(request, BACKGROUND))
+
+    def is_telemetry(self, request: Request) -> bool:
+        """Whether a call sends telemetry."""
+        return is_telemetry(request.method, request.url, self.telemetry) or in_exporter()
+
+    def is_background(self, request: Request, tape: Tape | None, *, in_case: bool) -> bool:
+        """Whether a call is made by a thread that was there before the case, and asks no model."""
+        return not in_case and self._is_older(tape) and not asks_model(request)
+
+    def takes(self, host: str, port: int | None, tape: Tape | None, *, in_case: bool) -> bool:
+        """Whether a connection that would open in a replay, by a client that is not known, belongs to no case."""
+        if self.is_telemetry_host(host, port):
+            self.counts["telemetry", host] += 1
+        elif not in_case and self._is_older(tape):
+            self.counts["background", f"{host}:{port}"] += 1
+        else:
+            return False
+        return True
+
+    def is_telemetry_host(self, host: str, port: int | None) -> bool:
+        """Whether a connection here is one for telemetry."""
+        return is_telemetry_host(host, port, self.telemetry) or in_exporter()
+
+    def in_own_thread(self) -> bool:
+        """Whether this is a thread that code has made for itself, and not the one that runs the session."""
+        return threading.get_ident() != self._home and in_own_thread()
+
+    def _is_older(self, tape: Tape | None) -> bool:
+        """Whether this thread was there before the case that is open, or goes on where none is.
+
+        A pool may have been there as well, but what it does it was given now.
+        """
+        return (tape is None or threading.get_ident() in tape.earlier) and self.in_own_thread()

@@ -1,0 +1,259 @@
+"""Threads of an agent in a recording and a replay: those it waits for, and those that are there for something else."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.helpers.project import Project
+from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
+from tests.helpers.upstream import Upstream
+
+REPLAY = ("eval", "--replay", "--recall-mode=all")
+AT_ONCE = "--recall-concurrency=2"
+WAYS = pytest.mark.parametrize("way", [(), (AT_ONCE,), ("-n", "2")], ids=["serial", "at_once", "workers"])
+
+OWN = """\
+def asked(question, **more):
+    import httpx2
+    return httpx2.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT), **more)
+
+
+def text(question):
+    return asked("{prefix}" + question).json()["choices"][0]["message"]["content"]
+
+
+import queue
+
+
+class Worker:
+    def __init__(self):
+        self.jobs = queue.Queue()
+        self.thread = None
+
+    def work(self):
+        while True:
+            question, done = self.jobs.get()
+            try:
+                done.put(text(question))
+            except {caught}:
+                done.put("")
+
+    def ask(self, question):
+        if self.thread is None:
+            self.thread = threading.Thread(target=self.work, daemon=True)
+            self.thread.start()
+        done = queue.Queue()
+        self.jobs.put((question, done))
+        return done.get() or done.get()
+
+
+SHARED = Worker()
+"""
+
+
+def project(upstream: Upstream, body: str, *, prefix: str = "", caught: str = "()", more: str = "") -> Project:
+    source = OWN.format(prefix=prefix, caught=caught) + more + agent(body)
+    return talking(upstream, source).with_cases(asking("a"), asking("b"))
+
+
+class TestWaitedFor:
+    """A case that waits for a thread of its own making ends with the miss of that thread."""
+
+    @WAYS
+    @pytest.mark.parametrize("body", ["return Worker().ask(question)", "return SHARED.ask(question)"])
+    def test_it_ends_and_the_others_too(
+        self, pytester: pytest.Pytester, upstream: Upstream, body: str, way: tuple[str, ...]
+    ) -> None:
+        project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
+        # The answer never comes: the thread goes on, and the agent waits for more than an empty one.
+        checkout = project(upstream, body, prefix="other ", caught="Exception").at(pytester)
+        asked = upstream.count
+        result = checkout.run(*REPLAY, *way)
+        result.assert_outcomes(errors=2)
+        for case_id in "ab":
+            assert f"{case_id}.ndjson: POST {upstream.url}/v1/chat/completions is not" in trial(checkout, case_id).error
+        assert upstream.count == asked
+
+    def test_a_thread_that_ends_by_it_is_told_to_those_that_wait_for_it_later(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "return SHARED.ask(question)"
+        project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
+        checkout = project(upstream, body, prefix="other ").at(pytester)
+        checkout.run(*REPLAY).assert_outcomes(errors=2)
+        assert "is not recorded" in trial(checkout, "a").error
+        assert "waits for a thread that the miss of another case has ended" in trial(checkout, "b").error
+
+    def test_an_agent_that_hears_of_it_is_not_interrupted(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as pool:\n"
+        body += "    return pool.submit(text, question).result()"
+        project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
+        checkout = project(upstream, body, prefix="other ").at(pytester)
+        checkout.run(*REPLAY).assert_outcomes(errors=2)
+        assert "is not recorded" in trial(checkout, "b").error
+
+    @pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="no such signal here")
+    def test_the_signal_is_as_it_was_afterwards(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        before = signal.getsignal(signal.SIGURG)
+        checkout = project(upstream, "return Worker().ask(question)").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=2)
+        checkout.run(*REPLAY).assert_outcomes(passed=2)
+        assert signal.getsignal(signal.SIGURG) == before
+
+    @WAYS
+    def test_one_thread_serves_all_cases(
+        self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]
+    ) -> None:
+        checkout = project(upstream, "return SHARED.ask(question)").at(pytester)
+        checkout.run("eval", "--record").assert_outcomes(passed=2)
+        upstream.close()
+        checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
+        assert sources(checkout) == {"a": "replayed", "b": "replayed"}
+
+
+EXPORTER = """\
+TOLD = threading.Semaphore(0)
+DONE = threading.Semaphore(0)
+
+
+def export():
+    import itertools, httpx2
+    for number in itertools.count():
+        TOLD.acquire()
+        {send}
+        DONE.release()
+
+
+threading.Thread(target=export, daemon=True).start()
+
+
+def flush():
+    TOLD.release()
+    assert DONE.acquire(timeout=20)
+
+
+"""
+POSTED = "httpx2.post(URL + '{path}', json=dict(prompt='%d %s' % (number, threading.get_native_id())))"
+TRIED = "try:\n            {send}\n        except httpx2.ConnectError:\n            pass"
+BODY = "flush()\nreturn text(question)"
+
+
+class TestBackground:
+    """What other threads send is none of the case's business."""
+
+    @WAYS
+    def test_telemetry_is_neither_recorded_nor_sent(
+        self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]
+    ) -> None:
+        more = EXPORTER.format(send=POSTED.format(path="/v1/traces"))
+        checkout = project(upstream, BODY, more=more).at(pytester)
+        result = checkout.run("eval", "--record", *way)
+        assert (result.ret, upstream.paths.count("/v1/traces")) == (0, 2)
+        result.stdout.fnmatch_lines(["2 calls of telemetry were made and not recorded: 127.0.0.1 (2)"])
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        upstream.close()
+        result = checkout.run(*REPLAY, *way)
+        result.assert_outcomes(passed=2)
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["2 calls of telemetry were answered here and not sent: 127.0.0.1 (2)"])
+
+    def test_a_service_that_the_rubric_names_is_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        more = EXPORTER.format(send=POSTED.format(path="/collect").replace("127.0.0.1", "localhost"))
+        more = more.replace("URL +", "URL.replace('127.0.0.1', 'localhost') +")
+        named = {"eval/rubric.yaml": f"owner: me\ntelemetry_hosts: ['localhost:{upstream.url.rpartition(':')[2]}']\n"}
+        checkout = project(upstream, BODY, more=more).with_files(named).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        upstream.close()
+        result = checkout.run(*REPLAY)
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["2 calls of telemetry were answered here and not sent: localhost (2)"])
+
+    def test_an_unknown_service_changes_no_verdict(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        send = TRIED.format(send=POSTED.format(path="/collect"))
+        checkout = project(upstream, BODY, more=EXPORTER.format(send=send)).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        assert [[call.background for call in calls(cassette(checkout, name))] for name in "ab"] == [[True, False]] * 2
+        upstream.close()
+        result = checkout.run(*REPLAY)
+        result.assert_outcomes(passed=2)
+        assert result.ret == 0
+        line = "2 calls of threads that began before the case were not sent, as its recording has none: POST *"
+        result.stdout.fnmatch_lines([line])
+        without = project(upstream, "return text(question)").at(pytester)
+        assert without.run(*REPLAY).ret == 0
+
+    def test_what_it_asks_as_was_recorded_is_served(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        send = "FOUND.append(httpx2.post(URL + '/tool', json=dict(prompt='same')).json()['text'])"
+        body = "FOUND.clear()\nflush()\nreturn text(question) + FOUND[0]"
+        checkout = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send)).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        upstream.close()
+        assert checkout.run(*REPLAY).ret == 0
+        assert sources(checkout) == {"a": "replayed", "b": "replayed"}
+
+    def test_a_model_that_it_asks_is_asked_for_the_case(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        send = "FOUND.append(asked('{}').json()['choices'][0]['message']['content'])"
+        body = "FOUND.clear()\nflush()\nreturn FOUND[0]"
+        one = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("echo x")))
+        checkout = one.at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        other = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("echo y")))
+        checkout = other.at(pytester)
+        checkout.run(*REPLAY).assert_outcomes(errors=2)
+        assert "is not recorded" in trial(checkout, "a").error
+
+
+RAW = """\
+def raw(question, connect):
+    import json, socket
+    host, port = URL.removeprefix("http://").split(":")
+    body = json.dumps(dict(messages=said(question), **GPT)).encode()
+    client = connect(("localhost", int(port)))
+    head = b"POST /v1/chat/completions HTTP/1.1\\r\\nhost: x\\r\\nconnection: close\\r\\ncontent-length: %d\\r\\n\\r\\n"
+    client.sendall(head % len(body) + body)
+    with client, client.makefile("rb") as answer:
+        return json.loads(answer.read().split(b"\\r\\n\\r\\n", 1)[1])["choices"][0]["message"]["content"]
+
+
+"""
+
+
+class TestConnections:
+    """A recording tells of connections of clients that it does not know."""
+
+    BODY = "import socket\nreturn raw(question, socket.create_connection)"
+
+    @WAYS
+    def test_they_are_told_with_host_and_line(
+        self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]
+    ) -> None:
+        checkout = project(upstream, self.BODY, more=RAW).at(pytester)
+        result = checkout.run("eval", "--record", *way)
+        result.assert_outcomes(passed=2)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        port = upstream.url.rpartition(":")[2]
+        told = [line for line in result.outlines if "was made at" in line]
+        assert len(told) == 1
+        line = (
+            (checkout.path / "eval/conftest.py")
+            .read_text()
+            .splitlines()
+            .index('    client = connect(("localhost", int(port)))')
+        )
+        assert told[0].startswith(
+            f"a connection to localhost:{port} was made at eval/conftest.py:{line + 1}, and nothing"
+        )
+
+    def test_a_host_that_is_ignored_is_none_and_the_rest_is_recorded(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "import socket\nraw('x', socket.create_connection)\nreturn text(question)"
+        checkout = project(upstream, body, more=RAW).at(pytester)
+        assert checkout.run("eval", "--record").ret == pytest.ExitCode.TESTS_FAILED
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        rubric = {"eval/rubric.yaml": "owner: me\nignore_hosts: [localhost]\n"}
+        checkout = project(upstream, body, more=RAW).with_files(rubric).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
