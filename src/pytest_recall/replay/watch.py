@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
+from pytest_recall.files.errors import MissError
 from pytest_recall.replay.answers import BACKGROUND, IMPORTED
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
@@ -44,7 +45,7 @@ def guard(player: Player) -> list[Undo]:
             if player.leaves_aside(name, port):
                 raise socket.gaierror(socket.EAI_NONAME, BACKGROUND)
             error = player.refuse_socket(f"{name}:{port}")
-            raise socket.gaierror(socket.EAI_NONAME, str(error)) if player.unowned.in_own_thread() else error
+            raise socket.gaierror(socket.EAI_NONAME, str(error)) if _hears_nothing(player, error) else error
         found = resolve(host, port, *args, **kwargs)
         if player.ignores(name, port):
             ignored.update(str(place[0]) for *_, place in found)
@@ -64,10 +65,15 @@ def guard(player: Player) -> list[Undo]:
         if player.leaves_aside(str(address[0]), address[1]):
             raise ConnectionRefusedError(errno.ECONNREFUSED, BACKGROUND)
         error = player.refuse_socket(f"{address[0]}:{address[1]}")
-        raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if player.unowned.in_own_thread() else error
+        raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _hears_nothing(player, error) else error
 
     socket.getaddrinfo = look_up
     return [functools.partial(setattr, socket, "getaddrinfo", resolve), *_before_connecting(check)]
+
+
+def _hears_nothing(player: Player, error: BaseException) -> bool:
+    """Whether the miss `error` would end a thread of which no case hears, and for which others may wait."""
+    return isinstance(error, MissError) and player.unowned.in_own_thread()
 
 
 def _before_connecting(check: Callable[[socket.socket, Any], None]) -> list[Undo]:
