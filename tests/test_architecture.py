@@ -196,9 +196,9 @@ WORLD = {
         *("rate_limiter", "resolve", "sdk", "waiting"),
     },
     "replay": {
-        *("budget", "cassette_file", "cassette_library", "clients.httpx_family", "clients.vcr_stubs", "encodings"),
-        *("formats.lore", "formats.vcrpy", "import_hook", "interrupt", "origin", "player", "call_recorder"),
-        *("tape", "unowned", "watch"),
+        *("budget", "call_recorder", "cassette_file", "cassette_library", "clients.httpx_family", "clients.native"),
+        *("clients.vcr_stubs", "encodings", "formats.lore", "formats.vcrpy", "import_hook", "interrupt", "origin"),
+        *("player", "tape", "unowned", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

@@ -57,6 +57,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "volatile_fields": (),
         "ignore_hosts": (),
         "telemetry_hosts": (),
+        "allow_unrecorded": (),
         "secrets": (),
         "batch": {"hosts": (), "quiet": 5.0, "poll": 30.0, "wait": 86400.0, "requests": None, "megabytes": None},
         "max_cassette_age": None,

@@ -67,6 +67,11 @@ thresholds: {token_f1: 0.6, helpful: 1}
         ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
         ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is not a host; write `a`"),
         (
+            "owner: me\nallow_unrecorded: [primp, claud]\n",
+            2,
+            "allow_unrecorded: `claud` is not a program or a client that a replay refuses; did you mean `claude`?",
+        ),
+        (
             "owner: me\nrate_limits:\n  opnai: {requests_per_minute: 5}\n",
             3,
             "rate_limits: `opnai` is not a provider, a program, or a host with its port; did you mean `openai`?",

@@ -36,8 +36,10 @@ from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices
 from pytest_recall.replay.call import Kind, Way
+from pytest_recall.replay.clients.native import CLIENTS
 from pytest_recall.replay.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kept, as_names
 from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
@@ -61,6 +63,9 @@ _LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near_share", "ne
 
 # The fields of the providers' requests that hold the question.
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
+
+# What a replay refuses by its name.
+_REFUSED = ASKING | FETCHING | CLIENTS.keys()
 
 # Who may be limited by name; others are hosts.
 _LIMITED = PROVIDERS | PROGRAMS.keys()
@@ -233,6 +238,11 @@ class Settings(BaseModel):
         description="Hosts that take telemetry, beside those that are known: never recorded, and sent nothing in a"
         " replay.",
     )
+    allow_unrecorded: tuple[Name, ...] = Field(
+        default=(),
+        description="Programs that ask models, such as `claude`, and clients that cannot be recorded, such as `primp`,"
+        " that a replay lets through: they ask again, and it may cost.",
+    )
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
     )
@@ -276,6 +286,16 @@ class Settings(BaseModel):
                     " `messages.*.id`"
                 )
         return paths
+
+    @field_validator("allow_unrecorded")
+    @classmethod
+    def _would_be_refused(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in _REFUSED:
+                raise ValueError(
+                    f"`{name}` is not a program or a client that a replay refuses{nearest(name, _REFUSED)}"
+                )
+        return names
 
     @field_validator("rate_limits")
     @classmethod

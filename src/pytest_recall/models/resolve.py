@@ -13,6 +13,7 @@ from pytest_recall.models.waiting import Breaks, Channel
 from pytest_recall.replay.call import Kind
 from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import AS_ONE
 
 
 def resolve(
@@ -73,13 +74,17 @@ def through(player: Player) -> Callable[[Request, Callable[[], Response]], Respo
             failure = step.served.failure
             raise ModelError(failure.message if failure else "it came to no end when it was recorded")
         step.begin()
-        if step.recorder is None:
-            return call()
+        token = AS_ONE.set(True)
         try:
             response = call()
         except BaseException as error:
-            step.recorder.failed(type(error).__name__, str(error))
+            if step.recorder is not None:
+                step.recorder.failed(type(error).__name__, str(error))
             raise
+        finally:
+            AS_ONE.reset(token)
+        if step.recorder is None:
+            return response
         step.recorder.started(response.status, response.reason, response.headers)
         for chunk in response.chunks:
             step.recorder.chunk(chunk)

@@ -88,6 +88,7 @@ class CassetteManager:
         self.player.know(
             ways,
             ignored=rubric.ignore_hosts,
+            allowed=rubric.allow_unrecorded,
             telemetry=rubric.telemetry_hosts,
             error=Missed,
             redact=self._redactor.text,

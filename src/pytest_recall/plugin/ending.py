@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -22,7 +21,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
-from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, unasked, unrecorded_line
+from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.plan import read_cases
@@ -59,6 +58,7 @@ class Ending:
         run = self._run
         if session.items:  # The controller of workers has none.
             run.judged.add(judging.asks_models(session.items))
+        self._count_the_unrecorded()
         if run.follows:
             self._report()
             return
@@ -70,9 +70,10 @@ class Ending:
             self._tell_of_the_budget(session)
             self._tell_how_to_go_on(session)
             self._tell_of_the_unrecorded()
-            run.log.aside.update(self._calls_aside())
-            if run.recording is not None:
-                run.log.note(*aside_lines(run.log.aside, run.recording.mode))
+            unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
+            allowed = run.plan.rubric.allow_unrecorded
+            run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, mode, allowed))
+            run.log.note(*aside_lines(unrecorded.aside, mode))
             option = run.config.option
             if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
@@ -160,11 +161,13 @@ class Ending:
             "problems": self._manager_problems(),
             "notes": run.log.notes,
             "halted": run.log.halted,
-            "aside": [(*key, count) for key, count in self._calls_aside().items()],
+            "aside": [(*key, count) for key, count in run.unrecorded.aside.items()],
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
             "deselected": sorted(run.found.deselected & {pick.case_id for pick in run.plan.picks}),
+            "programs": run.unrecorded.programs,
+            "clients": run.unrecorded.clients,
             "judged": sorted(run.judged),
         }
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
@@ -206,13 +209,18 @@ class Ending:
         if silent := sorted(case_id for case_id, trial in last.items() if not trial.calls):
             run.log.note(unrecorded_line(silent))
 
+    def _count_the_unrecorded(self) -> None:
+        """Take in what asked past the player in this process."""
+        manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
+        if manager is not None:
+            self._run.unrecorded.programs.update(manager.player.started)
+            self._run.unrecorded.clients.update(manager.player.unseen)
+            if manager.mode != "off":
+                self._run.unrecorded.aside.update(manager.player.aside)
+
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)
         return [] if manager is None else [*manager.problems, *manager.player.strays]
-
-    def _calls_aside(self) -> Counter[tuple[str, str]]:
-        manager = self._run.config.stash.get(CASSETTES, None)
-        return Counter() if manager is None or manager.mode == "off" else manager.player.aside
 
     def _manager_calls(self) -> list[Call]:
         manager = self._run.config.stash.get(CASSETTES, None)

@@ -17,7 +17,7 @@ class SessionLog:
     """What is printed at the end of a session: `problems` make it fail, `notes` do not.
 
     `refused` are mistakes that workers found, and `halted` is why nothing more is run; both end the session with the
-    code of a usage error. `aside` counts the calls that belong to no case, as the players of all processes do.
+    code of a usage error.
     """
 
     def __init__(self, *, follows: bool) -> None:
@@ -26,7 +26,6 @@ class SessionLog:
         self.notes: list[str] = []
         self.refused: list[str] = []
         self.halted = ""
-        self.aside: Counter[tuple[str, str]] = Counter()
 
     def note(self, *messages: str) -> None:
         """Add notes; each is shown once."""
@@ -82,6 +81,18 @@ class Money:
         self.unpaid: dict[str, set[str]] = {}
         self.alone: Counter[str] = Counter()
         self.looped: Counter[str] = Counter()
+
+
+class Unrecorded:
+    """What was asked and not recorded: how often cases have started each program, and asked by each client.
+
+    `aside` counts the calls that belong to no case, as the players of all processes do.
+    """
+
+    def __init__(self) -> None:
+        self.programs: Counter[str] = Counter()
+        self.clients: Counter[str] = Counter()
+        self.aside: Counter[tuple[str, str]] = Counter()
 
 
 class SessionLoop:

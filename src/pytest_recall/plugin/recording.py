@@ -228,7 +228,14 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
     ways: dict[Kind, Way] = {**rubric.cassette_kinds}
     ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))
-    player = Player("replay", ways, ignored=rubric.ignore_hosts, telemetry=rubric.telemetry_hosts, redact=redactor.text)
+    player = Player(
+        "replay",
+        ways,
+        ignored=rubric.ignore_hosts,
+        allowed=rubric.allow_unrecorded,
+        telemetry=rubric.telemetry_hosts,
+        redact=redactor.text,
+    )
     watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)
     try:

@@ -19,7 +19,7 @@ from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop
+from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import CRASHED, RERUN, is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.stash import RUN
@@ -159,6 +159,7 @@ class Run:
         self.log = SessionLog(follows=self.follows)
         self.found = CollectedTests()
         self.money = Money()
+        self.unrecorded = Unrecorded()
         self.loop = SessionLoop()
         self.trials: list[Trial] = []
         self.news: list[Trial] = []

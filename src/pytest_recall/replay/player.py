@@ -83,7 +83,9 @@ class Player:
     """Decides for every call of the process. Calls belong to the tape that is open where they are made.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, those in `telemetry` are sent nothing in a replay;
-    `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message.
+    `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What is
+    `allowed` asks past the player in a replay as well; `started` and `unseen` are the names of the programs and the
+    clients that do so in cases, one for each time.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Player:
         *,
         ignored: Iterable[str] = (),
         telemetry: Iterable[str] = (),
+        allowed: Iterable[str] = (),
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -103,9 +106,11 @@ class Player:
         self.limits: Limits | None = None
         self.batches: Sender | None = None
         self.strays: list[str] = []
+        self.started: list[str] = []
+        self.unseen: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
         self._is_ours: Callable[[], bool] | None = None
-        self.know(ways, ignored=ignored, telemetry=telemetry, error=error, redact=redact)
+        self.know(ways, ignored=ignored, allowed=allowed, telemetry=telemetry, error=error, redact=redact)
         self._waits: list[Wait] = []
         self._answered: WeakSet[threading.Thread] = WeakSet()
         self._lost = ""
@@ -120,6 +125,7 @@ class Player:
         *,
         ignored: Iterable[str] = (),
         telemetry: Iterable[str] = (),
+        allowed: Iterable[str] = (),
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -128,6 +134,7 @@ class Player:
         self._ignored = frozenset(host.lower() for host in ignored)
         self._telemetry = tuple(telemetry)
         self.__dict__.pop("unowned", None)
+        self.allowed = frozenset(allowed)
         self._error = error
         self._redact = redact
 

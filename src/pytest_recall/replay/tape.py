@@ -263,6 +263,8 @@ LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)
 """Whether a call that the player has let through is being made here, and may connect."""
 LIVE: ContextVar[bool] = ContextVar("recall_live", default=False)
 """Whether what is called here is made over the network and counted, and not recorded."""
+AS_ONE: ContextVar[bool] = ContextVar("recall_as_one", default=False)
+"""Whether what is done here is recorded as one call by itself, whatever programs and clients it takes."""
 _DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
 
 

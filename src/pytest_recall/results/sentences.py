@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
+from pytest_recall.replay.programs import ASKING
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard
 from pytest_recall.schedule.boxes import UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
@@ -14,6 +15,7 @@ from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
+    from pytest_recall.replay.tape import Mode
     from pytest_recall.results.scorecard import CaseResult, Scorecard
     from pytest_recall.schedule.forecast import WarmUp
 
@@ -158,6 +160,38 @@ def aside_lines(aside: Mapping[tuple[str, str], int], mode: str) -> list[str]:
 
 def _aside(aside: Mapping[tuple[str, str], int], kind: str) -> dict[str, int]:
     return {place: count for (one, place), count in sorted(aside.items()) if one == kind}
+
+
+def past_lines(
+    programs: Mapping[str, int], clients: Mapping[str, int], mode: Mode, allowed: Sequence[str]
+) -> list[str]:
+    """Return what cases asked by that a recording or a replay does not see: a line of programs, and one of clients.
+
+    Both count by name; `allowed` are the names that the rubric lets a replay use.
+    """
+    lines = []
+    if programs:
+        asking = programs.keys() & ASKING
+        unseen = "what they ask over the network is neither recorded nor replayed"
+        lines.append(f"programs that cases started: {_counted(programs)}; {unseen}{_then(asking, mode, allowed)}")
+    if clients:
+        unseen = "nothing of it is recorded or replayed"
+        lines.append(f"clients that cases asked by: {_counted(clients)}; {unseen}{_then(set(clients), mode, allowed)}")
+    return lines
+
+
+def _then(names: Set[str], mode: Mode, allowed: Sequence[str]) -> str:
+    """Return what a replay does about such programs or clients; empty if nothing."""
+    if mode == "replay":
+        again = listed(sorted(names & set(allowed)))
+        return f". As `allow_unrecorded` says, {again} asked again, at a cost that is not known" if again else ""
+    refused = listed(sorted(names - set(allowed)))
+    return f". A replay refuses {refused}, unless `allow_unrecorded` in rubric.yaml names it" if refused else ""
+
+
+def _counted(names: Mapping[str, int]) -> str:
+    ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    return listed(f"{name} ({count:,})" for name, count in ordered)
 
 
 def title(header: Header) -> str:

@@ -38,7 +38,12 @@ def player_of(rubric: Settings, mode: Mode, ways: Mapping[Kind, Way] = MappingPr
     """
     every: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
     player = Player(
-        mode, every, ignored=rubric.ignore_hosts, telemetry=rubric.telemetry_hosts, redact=_redactor(rubric).text
+        mode,
+        every,
+        ignored=rubric.ignore_hosts,
+        allowed=rubric.allow_unrecorded,
+        telemetry=rubric.telemetry_hosts,
+        redact=_redactor(rubric).text,
     )
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
