@@ -6,8 +6,9 @@
     scripts/check-clients.py litellm cohere     these
 
 Each is recorded from a server on loopback. Then the server is gone, and the agent is replayed alone and with two
-workers, and once each with another prompt and another header, which has to be a visible miss. `--plugins` replays
-one agent with two workers beside pytest plugins instead.
+workers, and once each with another prompt and another header, which has to be a visible miss. Clients that cannot be
+recorded are named by a recording, and refused by a replay before anything reaches the server, unless the rubric allows
+the client or ignores the host. `--plugins` replays one agent with two workers beside pytest plugins instead.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 CASES = """\
 - {id: one, scenario: s, dimension: d, input: one, judges: [{contains: one}]}
@@ -73,11 +75,15 @@ return asyncio.run(call())
 
 @dataclass(frozen=True)
 class Client:
-    """How an agent asks by one client: the module that it imports first, and the body of its function."""
+    """How an agent asks by one client: the module that it imports first, and the body of its function.
+
+    `unrecorded` is the name under which the rubric allows a client that cannot be recorded.
+    """
 
     name: str
     module: str
     body: str
+    unrecorded: str = ""
 
 
 CLIENTS = (
@@ -169,6 +175,166 @@ CLIENTS = (
     # With an id of a session, and a stream of its own on which the server could speak.
     Client("mcp, sessions", "mcp", MCP.replace("MODE", "legacy")),
 )
+UNRECORDED = (
+    Client(
+        "primp",
+        "primp",
+        f'return primp.Client().post(URL + "/v1/chat/completions", json={RAW}).json(){CHAT}',
+        "primp",
+    ),
+    Client(
+        "primp, functions",
+        "primp",
+        f'return primp.post(URL + "/v1/chat/completions", json={RAW}).json(){CHAT}',
+        "primp",
+    ),
+    Client(
+        "primp, async",
+        "primp",
+        "import asyncio\n"
+        "async def call():\n"
+        f'    return (await primp.AsyncClient().post(URL + "/v1/chat/completions", json={RAW})).json(){CHAT}\n'
+        "return asyncio.run(call())",
+        "primp",
+    ),
+    Client(
+        "pycurl",
+        "pycurl",
+        "import io, json\n"
+        "curl, answer = pycurl.Curl(), io.BytesIO()\n"
+        'curl.setopt(pycurl.URL, URL + "/v1/chat/completions")\n'
+        f"curl.setopt(pycurl.POSTFIELDS, json.dumps({RAW}))\n"
+        "curl.setopt(pycurl.WRITEDATA, answer)\n"
+        "assert isinstance(curl, pycurl.Curl)\n"
+        "curl.perform()\n"
+        f"return json.loads(answer.getvalue()){CHAT}",
+        "pycurl",
+    ),
+    Client(
+        "pycurl, multi",
+        "pycurl",
+        "import io, json\n"
+        "curl, answer, multi = pycurl.Curl(), io.BytesIO(), pycurl.CurlMulti()\n"
+        'curl.setopt(pycurl.URL, URL + "/v1/chat/completions")\n'
+        f"curl.setopt(pycurl.POSTFIELDS, json.dumps({RAW}))\n"
+        "curl.setopt(pycurl.WRITEDATA, answer)\n"
+        "multi.add_handle(curl)\n"
+        "while multi.perform()[1]:\n"
+        "    multi.select(1.0)\n"
+        f"return json.loads(answer.getvalue()){CHAT}",
+        "pycurl",
+    ),
+    Client(
+        "curl_cffi",
+        "curl_cffi.requests",
+        f'return curl_cffi.requests.post(URL + "/v1/chat/completions", json={RAW}).json(){CHAT}',
+        "curl_cffi",
+    ),
+    Client(
+        "curl_cffi, stream",
+        "curl_cffi.requests",
+        "import json\n"
+        "with curl_cffi.requests.Session() as session:\n"
+        f'    with session.stream("POST", URL + "/v1/chat/completions", json={RAW}) as answer:\n'
+        f'        return json.loads(b"".join(answer.iter_content())){CHAT}',
+        "curl_cffi",
+    ),
+    Client(
+        "curl_cffi, async",
+        "curl_cffi.requests",
+        "import asyncio\n"
+        "async def call():\n"
+        "    async with curl_cffi.requests.AsyncSession() as session:\n"
+        f'        return (await session.post(URL + "/v1/chat/completions", json={RAW})).json(){CHAT}\n'
+        "return asyncio.run(call())",
+        "curl_cffi",
+    ),
+    Client(
+        "tls_client",
+        "tls_client",
+        f'return tls_client.Session().post(URL + "/v1/chat/completions", json={RAW}).json(){CHAT}',
+        "tls_client",
+    ),
+    Client(
+        "httpr",
+        "httpr",
+        f'return httpr.Client().post(URL + "/v1/chat/completions", json={RAW}).json(){CHAT}',
+        "httpr",
+    ),
+    Client(
+        "httpr, async",
+        "httpr",
+        "import asyncio\n"
+        "async def call():\n"
+        "    async with httpr.AsyncClient() as client:\n"
+        f'        return (await client.post(URL + "/v1/chat/completions", json={RAW})).json(){CHAT}\n'
+        "return asyncio.run(call())",
+        "httpr",
+    ),
+    Client(
+        "rnet",
+        "rnet",
+        f'return rnet.BlockingClient().post(URL + "/v1/chat/completions", json={RAW}).json(){CHAT}',
+        "rnet",
+    ),
+    Client(
+        "rnet, async",
+        "rnet",
+        "import asyncio\n"
+        "async def call():\n"
+        f'    return (await (await rnet.post(URL + "/v1/chat/completions", json={RAW})).json()){CHAT}\n'
+        "return asyncio.run(call())",
+        "rnet",
+    ),
+    Client(
+        "impit",
+        "impit",
+        "import json\n"
+        f"sent = json.dumps({RAW}).encode()\n"
+        f'return impit.Client().post(URL + "/v1/chat/completions", content=sent).json(){CHAT}',
+        "impit",
+    ),
+    Client(
+        "pyreqwest",
+        "pyreqwest.client",
+        "with pyreqwest.client.SyncClientBuilder().build() as client:\n"
+        f'    asked = client.post(URL + "/v1/chat/completions").body_json({RAW}).build()\n'
+        f"    return asked.send().json(){CHAT}",
+        "pyreqwest",
+    ),
+    Client(
+        "grpc",
+        "grpc",
+        'with grpc.insecure_channel(URL.removeprefix("http://")) as channel:\n'
+        '    return channel.unary_unary("/any.Service/Ask")(prompt.encode()).decode()',
+        "grpc",
+    ),
+    Client(
+        "grpc, future",
+        "grpc",
+        'with grpc.insecure_channel(URL.removeprefix("http://")) as channel:\n'
+        '    return channel.unary_unary("/any.Service/Ask").future(prompt.encode()).result().decode()',
+        "grpc",
+    ),
+    Client(
+        "grpc, stream",
+        "grpc",
+        'with grpc.insecure_channel(URL.removeprefix("http://")) as channel:\n'
+        '    return b"".join(channel.unary_stream("/any.Service/Stream")(prompt.encode())).decode()',
+        "grpc",
+    ),
+    Client(
+        "grpc, async",
+        "grpc.aio",
+        "import asyncio\n"
+        "async def call():\n"
+        '    async with grpc.aio.insecure_channel(URL.removeprefix("http://")) as channel:\n'
+        '        return (await channel.unary_unary("/any.Service/Ask")(prompt.encode())).decode()\n'
+        "return asyncio.run(call())",
+        "grpc",
+    ),
+)
+"""Clients that do not use Python's sockets."""
 MCP_SERVER = """\
 import sys
 
@@ -201,8 +367,11 @@ class Upstream(BaseHTTPRequestHandler):
     """Answers in the formats of the vendors, with the text of the last message."""
 
     protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[str]] = []
+    """The paths that were asked for, of all servers."""
 
     def do_POST(self) -> None:
+        self.asked.append(self.path)
         asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
         answer = json.dumps(reply(self.path, self.headers.get("x-amz-target", ""), asked)).encode()
         self.send_response(200)
@@ -271,6 +440,30 @@ def serving() -> Iterator[str]:
         server.shutdown()
 
 
+@contextmanager
+def serving_grpc() -> Iterator[str]:
+    """Serve calls of gRPC that answer with what they are asked, and yield the URL."""
+    grpc: Any = importlib.import_module("grpc")
+
+    def echo(asked: bytes, context: Any) -> bytes:
+        Upstream.asked.append("grpc")
+        return asked
+
+    def stream(asked: bytes, context: Any) -> Iterator[bytes]:
+        yield echo(asked, context)
+
+    methods = {
+        "Ask": grpc.unary_unary_rpc_method_handler(echo),
+        "Stream": grpc.unary_stream_rpc_method_handler(stream),
+    }
+    server = grpc.server(ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("any.Service", methods),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"http://127.0.0.1:{port}"
+    server.stop(None).wait()
+
+
 def project(folder: Path, module: str, body: str) -> None:
     """Write an eval set of two cases whose agent imports `module` first."""
     (folder / "eval").mkdir()
@@ -289,12 +482,15 @@ def run(folder: Path, url: str, *options: str, **environment: str) -> subprocess
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=kept, timeout=300, check=False)
 
 
-def outcome(done: subprocess.CompletedProcess[str], wanted: str) -> str:
-    """Return "ok" if pytest ended as wanted, which is in its last line, and what it printed otherwise."""
+def outcome(done: subprocess.CompletedProcess[str], wanted: str, told: str = "") -> str:
+    """Return "ok" if pytest ended as wanted, which is in its last line, and what it printed otherwise.
+
+    What has to be `told` is anywhere in what it printed.
+    """
     printed = f"{done.stdout}\n{done.stderr}"
     last = re.findall(r"^=*\s*(.*\d+ (?:passed|failed|error).*?)\s*=*$", printed, re.MULTILINE)
     found = re.sub(r" in [0-9.]+s.*|, \d+ warnings?", "", last[-1]) if last else "no end"
-    if wanted in found and "INTERNALERROR" not in printed:
+    if wanted in found and told in printed and "INTERNALERROR" not in printed:
         return "ok"
     return f"{found}\n{printed[-3000:]}"
 
@@ -312,6 +508,31 @@ def check_client(client: Client) -> dict[str, str]:
         found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 passed")
         found["prompt"] = outcome(run(folder, url, "--replay", PROMPT="Say: "), "2 errors")
         found["header"] = outcome(run(folder, url, "--replay", HEADER="second"), "2 errors")
+        return found
+
+
+def check_unrecorded(client: Client) -> dict[str, str]:
+    """Return what each step came to, by its name, of a client that cannot be recorded. The server is there in each."""
+    with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
+        folder = Path(made)
+        rubric = folder / "eval/rubric.yaml"
+        project(folder, client.module, client.body)
+        with serving_grpc() if client.unrecorded == "grpc" else serving() as url:
+            done = run(folder, url, "--record")
+            found = {"record": outcome(done, "2 passed", f"asked by: {client.unrecorded} (2); nothing of it")}
+            if found["record"] != "ok":
+                return found
+            before = len(Upstream.asked)
+            told = f"{client.unrecorded} did not ask "
+            found["replay"] = outcome(run(folder, url, "--replay"), "2 errors", told)
+            found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 errors", told)
+            if asked := len(Upstream.asked) - before:
+                found["sent"] = f"{asked} requests reached the server in a replay"
+            rubric.write_text(f"owner: us\nallow_unrecorded: [{client.unrecorded}]\n")
+            told = f"{client.unrecorded} (2)"
+            found["allowed"] = outcome(run(folder, url, "--replay", "-n2"), "2 passed", told)
+            rubric.write_text(f"owner: us\nignore_hosts: ['{url.removeprefix('http://')}']\n")
+            found["ignored"] = outcome(run(folder, url, "--replay"), "2 passed")
         return found
 
 
@@ -345,7 +566,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="one that is not installed is an error")
     parser.add_argument("--plugins", action="store_true", help="check plugins of pytest instead of clients")
     args = parser.parse_args()
-    clients = {client.name: client for client in CLIENTS}
+    clients = {client.name: client for client in CLIENTS + UNRECORDED}
     known = list(PLUGINS if args.plugins else clients)
     if unknown := sorted(set(args.names) - set(known)):
         parser.error(f"{unknown[0]}: unknown; known: {', '.join(known)}")
@@ -356,7 +577,10 @@ def main() -> int:
             print(f"{name:22} not installed")
             failed += args.all or name in args.names
             continue
-        found = check_plugin(name) if args.plugins else check_client(clients[name])
+        if args.plugins:
+            found = check_plugin(name)
+        else:
+            found = (check_unrecorded if clients[name].unrecorded else check_client)(clients[name])
         broken = [f"\n{name}, {step}: {result}" for step, result in found.items() if result != "ok"]
         row = "  ".join(f"{step} {result.splitlines()[0]}" for step, result in found.items())
         print(f"{name:22} {row}", flush=True)
