@@ -8,7 +8,8 @@
 Each is recorded from a server on loopback. Then the server is gone, and the agent is replayed alone and with two
 workers, and once each with another prompt and another header, which has to be a visible miss. Clients that cannot be
 recorded are named by a recording, and refused by a replay before anything reaches the server, unless the rubric allows
-the client or ignores the host. `--plugins` replays one agent with two workers beside pytest plugins instead.
+the client or ignores the host; nor is the program of an SDK started. `--plugins` replays one agent with two workers
+beside pytest plugins instead.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -335,6 +336,21 @@ UNRECORDED = (
     ),
 )
 """Clients that do not use Python's sockets."""
+STARTING = (
+    Client(
+        "claude-agent-sdk",
+        "claude_agent_sdk",
+        "import asyncio\n"
+        "async def call():\n"
+        "    options = claude_agent_sdk.ClaudeAgentOptions(\n"
+        '        max_turns=1, env={"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_API_KEY": "k"}\n'
+        "    )\n"
+        "    return [str(said) async for said in claude_agent_sdk.query(prompt=prompt, options=options)][-1]\n"
+        "return asyncio.run(call())",
+        "claude",
+    ),
+)
+"""SDKs that start a program, which asks models itself."""
 MCP_SERVER = """\
 import sys
 
@@ -536,6 +552,21 @@ def check_unrecorded(client: Client) -> dict[str, str]:
         return found
 
 
+def check_starting(client: Client) -> dict[str, str]:
+    """Return what each step came to, by its name, of an SDK whose program a replay must not start."""
+    with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
+        folder = Path(made)
+        project(folder, client.module, client.body)
+        told = f"`{client.unrecorded}` was not started"
+        with serving() as url:
+            before = len(Upstream.asked)
+            found = {"replay": outcome(run(folder, url, "--replay"), "2 errors", told)}
+            found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 errors", told)
+            if asked := len(Upstream.asked) - before:
+                found["sent"] = f"{asked} requests reached the server in a replay"
+        return found
+
+
 def check_plugin(name: str) -> dict[str, str]:
     """Return what a recorded and a replayed run come to beside one plugin."""
     with tempfile.TemporaryDirectory(prefix="recall-plugin-") as made:
@@ -553,6 +584,13 @@ def check_plugin(name: str) -> dict[str, str]:
         return found
 
 
+def check_of(client: Client) -> Callable[[Client], dict[str, str]]:
+    """Return the function that checks such a client."""
+    if client in STARTING:
+        return check_starting
+    return check_unrecorded if client.unrecorded else check_client
+
+
 def is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
@@ -566,7 +604,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="one that is not installed is an error")
     parser.add_argument("--plugins", action="store_true", help="check plugins of pytest instead of clients")
     args = parser.parse_args()
-    clients = {client.name: client for client in CLIENTS + UNRECORDED}
+    clients = {client.name: client for client in CLIENTS + UNRECORDED + STARTING}
     known = list(PLUGINS if args.plugins else clients)
     if unknown := sorted(set(args.names) - set(known)):
         parser.error(f"{unknown[0]}: unknown; known: {', '.join(known)}")
@@ -580,7 +618,7 @@ def main() -> int:
         if args.plugins:
             found = check_plugin(name)
         else:
-            found = (check_unrecorded if clients[name].unrecorded else check_client)(clients[name])
+            found = check_of(clients[name])(clients[name])
         broken = [f"\n{name}, {step}: {result}" for step, result in found.items() if result != "ok"]
         row = "  ".join(f"{step} {result.splitlines()[0]}" for step, result in found.items())
         print(f"{name:22} {row}", flush=True)
