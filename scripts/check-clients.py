@@ -60,6 +60,15 @@ def agent():
 RAW = '{"model": "m", "messages": [{"role": "user", "content": prompt}]}'
 CHAT = '["choices"][0]["message"]["content"]'
 
+TORNADO = """\
+import asyncio, json
+async def call():
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": prompt}]})
+    sent = dict(method="POST", body=body, headers={"prefer": HEADER})
+    answer = await CLIENT().fetch(URL + "/v1/chat/completions", **sent)
+    return json.loads(answer.body)["choices"][0]["message"]["content"]
+return asyncio.run(call())
+"""
 MCP = """\
 import asyncio
 import httpx2
@@ -171,6 +180,16 @@ CLIENTS = (
         'made = litellm.completion(model="openai/m", api_base=URL + "/v1", api_key="k", num_retries=0,'
         ' messages=[{"role": "user", "content": prompt}], extra_headers={"prefer": HEADER})\n'
         "return made.choices[0].message.content",
+    ),
+    Client(
+        "tornado",
+        "tornado.httpclient",
+        TORNADO.replace("CLIENT", "tornado.httpclient.AsyncHTTPClient"),
+    ),
+    Client(
+        "tornado, pycurl",
+        "tornado.curl_httpclient",
+        TORNADO.replace("CLIENT", "tornado.curl_httpclient.CurlAsyncHTTPClient"),
     ),
     Client("mcp", "mcp", MCP.replace("MODE", "auto")),
     # With an id of a session, and a stream of its own on which the server could speak.

@@ -171,7 +171,10 @@ class _Stubs:
         def entry(original: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **kwargs: Any) -> Any:
                 self.load()
-                return (original if self._state == "waiting" else function)(*args, **kwargs)
+                if self._state == "waiting":
+                    return original(*args, **kwargs)
+                # Of tornado the method itself is replaced now, of the others what it asks by.
+                return (getattr(owner, name) if name == "fetch_impl" else function)(*args, **kwargs)
 
             return call
 
