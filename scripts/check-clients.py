@@ -368,8 +368,26 @@ STARTING = (
         "return asyncio.run(call())",
         "claude",
     ),
+    Client(
+        "uvloop",
+        "uvloop",
+        "import asyncio\n"
+        "async def call():\n"
+        '    await (await asyncio.create_subprocess_exec("claude", "-p", prompt)).wait()\n'
+        "return uvloop.run(call())",
+        "claude",
+    ),
+    Client(
+        "uvloop, shell",
+        "uvloop",
+        "import asyncio\n"
+        "async def call():\n"
+        '    await (await asyncio.create_subprocess_shell("claude -p hi | cat")).wait()\n'
+        "return uvloop.run(call())",
+        "claude",
+    ),
 )
-"""SDKs that start a program, which asks models itself."""
+"""What starts a program that asks models itself: an SDK, and a loop that tells the interpreter nothing of it."""
 MCP_SERVER = """\
 import sys
 
@@ -572,7 +590,7 @@ def check_unrecorded(client: Client) -> dict[str, str]:
 
 
 def check_starting(client: Client) -> dict[str, str]:
-    """Return what each step came to, by its name, of an SDK whose program a replay must not start."""
+    """Return what each step came to, by its name, of what starts a program that a replay must not start."""
     with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
         folder = Path(made)
         project(folder, client.module, client.body)

@@ -187,6 +187,7 @@ def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
         undo.extend(native.patch(module, functools.partial(unrecorded.asks, player)))
 
     undo.append(once_imported(native.MODULES, patch))
+    undo.append(once_imported(("uvloop",), lambda module: undo.extend(unrecorded.patch_uvloop(module, player))))
 
 
 _watching: list[Player] = []
