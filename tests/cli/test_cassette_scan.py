@@ -19,6 +19,7 @@ from tests.replay.recordings import CHAT, JSON, call, draft, request, response, 
 
 SCAN = ("cassettes", "scan")
 SECRET = "wTq8-Zr3+Lm/Pa91"
+OLD = "use <Client object at 0x7f3a5c1e8d90>"  # As a recording holds it that was made before addresses were taken out.
 KEY = "sk-proj-" + "aZ3kP9qLx7Vb2Rt5Wm8N" * 2
 
 
@@ -106,7 +107,9 @@ def test_a_secret_in_another_spelling(project: Path, spelt: str, inside: Recall)
 
 
 def test_nothing_to_find(project: Path, inside: Recall) -> None:
-    path = write(library(project).of_case("right", "loans"), call(), call("my key is [LOANS_API_KEY]", seq=1))
+    path = write(
+        library(project).of_case("right", "loans"), call(), call("my key is [LOANS_API_KEY]", seq=1), call(OLD, seq=2)
+    )
     draft(library(project).new_draft(path), call())
     assert inside(project, *SCAN) == (
         0,

@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
+from pytest_recall.replay.addresses import without_addresses
 from pytest_recall.replay.encodings import _NO_JSON, _parsed, decoded
 from pytest_recall.replay.exchange import Headers, Request
 from pytest_recall.replay.headers import MATCHED, asking
@@ -71,7 +72,7 @@ class Rules:
     @property
     def digest(self) -> str:
         """Names these rules: keys made under others cannot be compared with these."""
-        known = json.dumps([2, APIS, self.more, sorted(self.headers), self.query, self.texts])
+        known = json.dumps([3, APIS, self.more, sorted(self.headers), self.query, self.texts])
         return hashlib.blake2b(known.encode(), digest_size=4).hexdigest()
 
     def among(self, headers: Iterable[str]) -> Rules:
@@ -89,7 +90,7 @@ class Rules:
         kept = body
         api = _api_of(url, body)
         if api is not None:
-            kept = {name: value for name, value in body.items() if value is not None and name not in api.volatile}
+            kept = {name: value for name, value in kept.items() if value is not None and name not in api.volatile}
         for parts in self._paths:
             kept = _without(kept, parts)
         return self._each_text(kept) if self._texts else kept
@@ -191,7 +192,7 @@ def plain_body(request: Request) -> bytes:
 
 
 def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
-    body = plain_body(request)
+    body = without_addresses(plain_body(request))
     value = _parsed(body)
     if value is not _NO_JSON:
         return "json", canonical(rules.stripped(request.url, value)).encode("utf-8", "surrogatepass")
@@ -224,7 +225,7 @@ class _Comparable(NamedTuple):
 
 
 def _comparable(request: Request, rules: Rules) -> _Comparable:
-    body = plain_body(request)
+    body = without_addresses(plain_body(request))
     value = _parsed(body)
     plain = rules.stripped(request.url, body if value is _NO_JSON else value)
     head = {"method": request.method.upper(), "url": rules.url(request.url)}

@@ -1,5 +1,8 @@
 """Redact an exchange: every secret is replaced by its name, or the exchange is not written.
 
+The address of an object, which is another one in each process, is replaced in the same way, so that it is neither
+written nor matched.
+
 It works in memory alone: which values are secret is decided in `replay.secrets`, and anyone who
 writes asks `replay.secrets.suspicious` last.
 """
@@ -13,6 +16,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.addresses import MARK, PLACEHOLDER, addresses
 from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unpacks_too_far
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.headers import URLS, Kept, scrubbed
@@ -67,7 +71,7 @@ class _Finder:
                     self._folded.add(len(self._spellings))
                     needle, expression = needle.lower(), b"(?i:%b)" % expression
                 self._spellings.append((needle, expression, _raw(f"[{name}]")))
-        written = {_REDACTED, *(f"[{name}]" for name in names.values())}
+        written = {_REDACTED, PLACEHOLDER, *(f"[{name}]" for name in names.values())}
         if bare:
             # A name that holds a secret, as MY_PASSWORD holds `password`, would be replaced without end.
             values = [value.lower() for value in names]
@@ -76,6 +80,18 @@ class _Finder:
         self._compiled: dict[tuple[int, ...], re.Pattern[bytes]] = {}
 
     def spans(self, data: bytes) -> list[_Span]:
+        """Return where secrets and addresses of objects lie and what replaces them, in order."""
+        found = self._secrets(data)
+        if MARK not in data:
+            return found
+        others = [
+            _Span(start, end, PLACEHOLDER.encode())
+            for start, end in addresses(data)
+            if all(end <= span.start or span.end <= start for span in found)
+        ]
+        return sorted([*found, *others])
+
+    def _secrets(self, data: bytes) -> list[_Span]:
         """Return where secrets lie and what replaces them, in order; placeholders are no secrets."""
         lower = data.lower() if self._folded else data
         hits = tuple(
@@ -99,6 +115,8 @@ class _Finder:
 
 class Redactor:
     """Replaces the values of known secrets by their names in brackets, such as `[OPENAI_API_KEY]`.
+
+    The addresses of objects (`replay.addresses`) become `[ADDRESS]`.
 
     A value is found as it is, URL-encoded, escaped in JSON (also in JSON within JSON) and
     base64-encoded, alone or amid other text as in `user:password`; a longer value goes before a
