@@ -2,7 +2,7 @@
 
 A key covers the method, the URL, the headers that ask for something (`replay.headers`) and the canonical body. It
 never depends on other headers, which SDKs fill with trace ids, nor on the order of calls, which `gather` and threads
-change.
+change, nor on the ids that tie the result of a tool to its call (`replay.call_ids`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
 from pytest_recall.replay.addresses import without_addresses
+from pytest_recall.replay.call_ids import numbered
 from pytest_recall.replay.encodings import _NO_JSON, _parsed, decoded
 from pytest_recall.replay.exchange import Headers, Request
 from pytest_recall.replay.headers import MATCHED, asking
@@ -83,11 +84,11 @@ class Rules:
         return Rules(self.more, headers=known, query=self.query, texts=self.texts)
 
     def stripped(self, url: str, body: Any) -> Any:
-        """Return the JSON value `body` without what may differ.
+        """Return the JSON value `body` without what may differ; ids of calls are numbers, from 1 as they appear.
 
         In bodies of the providers that is also a null at the top, which says nothing there.
         """
-        kept = body
+        kept = numbered(url, body)
         api = _api_of(url, body)
         if api is not None:
             kept = {name: value for name, value in kept.items() if value is not None and name not in api.volatile}
