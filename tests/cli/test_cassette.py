@@ -133,7 +133,7 @@ def test_list_of_damaged_files(project: Path, inside: Recall) -> None:
     assert done.out.splitlines()[-1].endswith("; 3 damaged")
     (*_, last) = json.loads(inside(project, *LIST, "--json").out)["cassettes"]
     assert last["standing"] == "damaged"
-    assert last["problem"].startswith("eval/cassettes/loans/right.ndjson:4: cut off in its last line;")
+    assert last["problem"].startswith("eval/cassettes/loans/right.ndjson:5: cut off in its last line;")
 
 
 def test_list_of_another_folder(project: Path, inside: Recall) -> None:
@@ -179,13 +179,13 @@ def test_verify_without_cassettes(project: Path, inside: Recall) -> None:
 def test_verify_names_every_file_and_line(project: Path) -> None:
     folder = project / "eval" / "cassettes" / "loans"
     lines = cassette(project, "changed").read_bytes().split(b"\n")
-    lines[2] = lines[2].replace(b"small-1", b"large-1")
+    lines[3] = lines[3].replace(b"small-1", b"large-1")
     (folder / "changed.ndjson").write_bytes(b"\n".join(lines))
-    for name, cut in (("cut", 9), ("ended", len(lines[3]) + 1)):
+    for name, cut in (("cut", 9), ("ended", len(lines[4]) + 1)):
         whole = cassette(project, name)
         whole.write_bytes(whole.read_bytes()[:-cut])
     (folder / "empty.ndjson").touch()
-    (folder / "future.ndjson").write_bytes(sealed({"cassette": 2}) + sealed({"end": 0}))
+    (folder / "future.ndjson").write_bytes(sealed({"cassette": 3}) + sealed({"end": 0}))
     (folder / "lore.ndjson").write_text('{"seq": 0, "ts": 1}\n', encoding="utf-8")
     (folder / "nobody.ndjson").write_bytes(sealed({"cassette": 1}) + sealed({"end": 0}))
     cassette(project, "right").rename(folder / "other.ndjson")
@@ -195,12 +195,12 @@ def test_verify_names_every_file_and_line(project: Path) -> None:
     done = recall(project, *VERIFY)
     again, back = "record it again, or restore it from git", "restore the cassette from git, or record it again"
     problems = [
-        f"changed.ndjson:3: damaged (its checksum does not fit); {back}",
-        f"cut.ndjson:4: cut off in its last line; {again}",
+        f"changed.ndjson:4: damaged (its checksum does not fit); {back}",
+        f"cut.ndjson:5: cut off in its last line; {again}",
         f"empty.ndjson:1: cut off in its last line; {again}",
-        f"ended.ndjson:3: has no end mark, so that its recording was cut off; {again}",
+        f"ended.ndjson:4: has no end mark, so that its recording was cut off; {again}",
         "folder.ndjson: cannot be read (Is a directory); check that it is there and readable",
-        "future.ndjson:1: version 2 is not known to this pytest-recall; upgrade it",
+        "future.ndjson:1: version 3 is not known to this pytest-recall; upgrade it",
         "lore.ndjson:1: not a cassette; import it with `recall cassettes import`, or record it again",
         "nobody.ndjson:1: does not say whose recording it is; record it again",
         "other.ndjson:1: is the recording of `right`, which belongs in eval/cassettes/loans/right.ndjson;"

@@ -87,12 +87,12 @@ def test_prune_says_what_it_deletes_and_deletes_that(project: Path) -> None:
         f"deleted  {name['gone']}  no case `nowhere`",
         f"deleted  {name['old draft']}  draft, 1 day old",
         f"deleted  {name['empty draft']}  draft, 3 days old",
-        f"kept  {name['cut off']}:4: cut off in its last line; record it again, or restore it from git",
+        f"kept  {name['cut off']}:5: cut off in its last line; record it again, or restore it from git",
         f"kept  {name['misnamed']}  not named after what it says it is the recording of, loans/elsewhere",
         f"kept  {name['moved']}  `crash` is in the scenario trouble now; record it there",
         f"kept  {name['row of the state']}  `gone` is in no case file, and has a row in eval/recall.yaml",
         f"kept  {name['foreign']}:1: not a cassette; import it with `recall cassettes import`, or record it again",
-        f"kept  {name['damaged']}:3: damaged (its checksum does not fit);"
+        f"kept  {name['damaged']}:4: damaged (its checksum does not fit);"
         " restore the cassette from git, or record it again",
         f"deleted 2 cassettes and 2 drafts, {freed / 1024:.1f} KB",
     ]

@@ -102,7 +102,7 @@ def test_a_secret_in_another_spelling(project: Path, spelt: str, inside: Recall)
     done = inside(project, *SCAN)
     assert done.code == 1
     assert done.out.startswith(
-        "eval/cassettes/loans/right.ndjson:3: the response body holds the value of LOANS_API_KEY\n"
+        "eval/cassettes/loans/right.ndjson:4: the response body holds the value of LOANS_API_KEY\n"
     )
 
 
@@ -126,7 +126,7 @@ def test_a_variable_of_the_rubric(project: Path, monkeypatch: pytest.MonkeyPatch
     (project / "eval" / "rubric.yaml").write_text("owner: us\nsecrets: [CUSTOMER]\n", encoding="utf-8")
     done = inside(project, *SCAN)
     assert done.code == 1
-    assert "right.ndjson:2: a part of request bodies holds the value of CUSTOMER\n" in done.out
+    assert "right.ndjson:3: a part of request bodies holds the value of CUSTOMER\n" in done.out
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_credentials_that_no_recording_of_ours_keeps(
     write(library(project).of_case("right", "loans"), call(request=request("a")._replace(**given)))
     done = inside(project, *SCAN)
     assert done.code == 1
-    assert done.out.splitlines()[0] == f"eval/cassettes/loans/right.ndjson:3: {what}"
+    assert done.out.splitlines()[0] == f"eval/cassettes/loans/right.ndjson:4: {what}"
 
 
 def test_placeholders_of_credentials(project: Path, inside: Recall) -> None:
@@ -165,7 +165,7 @@ def test_a_secret_that_a_stream_spells_out(project: Path, inside: Recall) -> Non
     done = inside(project, *SCAN)
     assert done.code == 1
     what = "the response body, put together, holds what looks like an OpenAI key"
-    assert done.out.startswith(f"{path.relative_to(project).as_posix()}:3: {what}")
+    assert done.out.startswith(f"{path.relative_to(project).as_posix()}:4: {what}")
 
 
 def test_keys_between_the_signs_of_forms_and_urls(project: Path, inside: Recall) -> None:
@@ -183,7 +183,7 @@ def test_an_answer_that_cannot_be_unpacked_is_said(project: Path, inside: Recall
     write(library(project).of_case("right", "loans"), call(response=packed))
     done = inside(project, *SCAN)
     assert done.code == 1
-    assert ":3: the response body is compressed in a way that cannot be searched\n" in done.out
+    assert ":4: the response body is compressed in a way that cannot be searched\n" in done.out
 
 
 def test_damaged_files_and_files_of_others_are_looked_through(project: Path, inside: Recall) -> None:
@@ -197,7 +197,7 @@ def test_damaged_files_and_files_of_others_are_looked_through(project: Path, ins
     done = inside(project, *SCAN)
     assert done.code == 1
     assert done.out.splitlines() == [
-        "eval/cassettes/cut.ndjson:3: the line holds the value of LOANS_API_KEY",
+        "eval/cassettes/cut.ndjson:4: the line holds the value of LOANS_API_KEY",
         "eval/cassettes/head.ndjson:1: the line holds the value of LOANS_API_KEY",
         "eval/cassettes/lore.ndjson:2: the line holds what looks like an OpenAI key (sk-pr…, 48 characters)",
         "eval/cassettes/noise.ndjson:1: the line holds the value of LOANS_API_KEY",

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from pytest_recall.replay.cassette_file import Cassette, Draft, write_cassette
+from pytest_recall.replay.cassette_lines import sealed, sum_of
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.matching import Rules, key_of
 
@@ -78,6 +79,32 @@ def draft(path: Path, *exchanges: Exchange, rules: Rules = RULES, **header: Any)
         file.append(exchange)
     file.close()
     return path
+
+
+def end_mark(lines: list[bytes]) -> bytes:
+    """Return the line that ends a cassette of version 2 with these lines."""
+    return sealed({"end": len(lines) - 1, "sum": sum_of([lines[0], *lines[2:]])})
+
+
+def as_first_version(path: Path) -> Path:
+    """Write a cassette of version 2 as one of version 1, in which the times stand all over the file."""
+    head, times, *rest, _ = (json.loads(line) for line in path.read_bytes().splitlines())
+    about = {name: times["times"][name] for name in ("run", "recorded_at") if name in times["times"]}
+    lines = [_resealed({**head, **about, "cassette": 1})]
+    left = iter(times["times"]["calls"])
+    for fields in rest:
+        if "call" in fields:
+            mine = next(left)
+            fields = {**fields, "recorded_at": mine["recorded_at"], "seconds": mine["seconds"]}
+            if "chunks" in mine:
+                fields["response"]["body"] |= {name: mine[name] for name in ("chunks", "offsets")}
+        lines.append(_resealed(fields))
+    path.write_bytes(b"".join([*lines, sealed({"end": len(lines) - 1, "sum": sum_of(lines)})]))
+    return path
+
+
+def _resealed(fields: dict[str, Any]) -> bytes:
+    return sealed({name: value for name, value in fields.items() if name != "crc"})
 
 
 def _header(given: dict[str, Any]) -> dict[str, Any]:

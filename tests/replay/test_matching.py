@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.encodings import json_of
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import APIS, Api, Rules, key_of, nearest_request, normal_url, raw_key_of
+from pytest_recall.replay.matching import (
+    APIS,
+    FIXED_BOUNDARY,
+    Api,
+    Rules,
+    key_of,
+    nearest_request,
+    normal_url,
+    raw_key_of,
+    with_fixed_boundary,
+)
 
 URL = "https://api.example.com/v1/chat/completions"
 RULES = Rules()
@@ -311,6 +321,18 @@ class TestMultipart:
     @given(st.from_regex(r"[A-Za-z0-9]{8,40}", fullmatch=True), st.booleans())
     def test_the_boundary_does_not_count(self, boundary: str, quoted: bool) -> None:
         assert same(self.upload("4e1c2d3f"), self.upload(boundary, quoted=quoted))
+
+    @given(st.from_regex(r"[a-f0-9]{16,40}", fullmatch=True), st.booleans())
+    def test_a_random_one_is_not_written_down(self, boundary: str, quoted: bool) -> None:
+        asked = self.upload(boundary, quoted=quoted)
+        written = with_fixed_boundary(asked)
+        assert written == self.upload(FIXED_BOUNDARY, quoted=quoted)
+        assert same(asked, written)
+        assert with_fixed_boundary(written) == written
+
+    @pytest.mark.parametrize("boundary", ["a", "form", "x" * 15])
+    def test_one_that_somebody_chose_is(self, boundary: str) -> None:
+        assert with_fixed_boundary(self.upload(boundary)) == self.upload(boundary)
 
     def test_the_content_does(self) -> None:
         assert not same(self.upload("4e1c2d3f"), self.upload("99887766", content="y"))

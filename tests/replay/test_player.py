@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -233,14 +234,32 @@ class TestTaps:
 
     def test_the_order_is_that_in_which_calls_begin(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
-        first, second = (CallRecorder(tape, ask(prompt), "agent", record=True) for prompt in "ab")
-        ended(second)
-        ended(first)
+        for prompt in ("long enough", "a", "b"):
+            ended(CallRecorder(tape, ask(prompt), "agent", record=True))
         tape.close()
         assert [(exchange.seq, exchange.request.body) for exchange in tape.kept()] == [
-            (1, b'{"prompt":"b"}'),
-            (0, b'{"prompt":"a"}'),
+            (0, b'{"prompt":"long enough"}'),
+            (1, b'{"prompt":"a"}'),
+            (2, b'{"prompt":"b"}'),
         ]
+
+    def test_the_order_of_calls_at_once_is_by_what_they_ask(self, tmp_path: Path) -> None:
+        """Which of them begins first, and which ends, is another one each time."""
+        found = set()
+        for number, prompts in enumerate(itertools.permutations(["a", "bb", "cc"])):
+            tape = tape_of(tmp_path / str(number), mode="record")
+            ended(CallRecorder(tape, ask("alone and before"), "agent", record=True))
+            several = [CallRecorder(tape, ask(prompt), "agent", record=True) for prompt in prompts]
+            for recorder in several[1:] + several[:1]:
+                ended(recorder)
+            ended(CallRecorder(tape, ask("z"), "agent", record=True))
+            tape.close()
+            kept = sorted(tape.kept(), key=lambda exchange: exchange.seq)
+            found.add(tuple(exchange.request.body for exchange in kept))
+            assert [exchange.seq for exchange in kept] == [0, 1, 2, 3, 4]
+        (order,) = found
+        assert order[:2] == (b'{"prompt":"alone and before"}', b'{"prompt":"a"}')
+        assert order[-1] == b'{"prompt":"z"}'
 
 
 def ended(recorder: CallRecorder) -> None:

@@ -38,6 +38,12 @@ def call(prompt: str, answer: str = "fine", seq: int = 0) -> Exchange:
     return Exchange("", seq, "agent", ask(prompt), Response(200, "OK", (), (answer.encode(),)), at="2026-03-10")
 
 
+def traced(trace: str, seq: int = 0) -> Exchange:
+    """Return a call whose request has a trace, which is answered with it."""
+    request = Request("POST", URL, (("content-type", "application/json"),), b'{"trace":"%s"}' % trace.encode())
+    return call("", trace, seq)._replace(request=request)
+
+
 def body_of(exchange: Exchange | None) -> bytes:
     """Return what was answered."""
     assert exchange is not None
@@ -69,6 +75,33 @@ class TestServing:
         tape = tape_of(tmp_path, call("a", "1", 0), call("a", "2", 1))
         spelt = ask("a")._replace(body=b'{ "prompt" : "a" }')
         assert [body_of(tape.serve(request, "agent")) for request in (spelt, ask("a"))] == [b"1", b"2"]
+
+    def test_what_was_recorded_under_other_rules_is_served_once(self, tmp_path: Path) -> None:
+        """Two requests that were told apart then are the same now; bytes that were recorded still find their own."""
+        tape = tape_of(tmp_path, *(traced(trace, seq) for seq, trace in enumerate("1234")))
+        tape.cassette = Cassette(tmp_path / "case.ndjson", "case", Rules(["trace"]))
+        asked = [traced(trace).request for trace in "3x1y"]
+        assert [body_of(tape.serve(request, "agent")) for request in asked] == [b"3", b"1", b"2", b"4"]
+        assert [tape.serve(request, "agent") for request in (*asked, traced("4").request)] == [None] * 5
+        assert tape.unused() == []
+        assert [exchange.request for exchange in tape.served()] == [traced(trace).request for trace in "3124"]
+
+    def test_what_is_told_apart_now_and_was_not_then(self, tmp_path: Path) -> None:
+        path = tmp_path / "case.ndjson"
+        loose = Rules(["trace"])
+        write_cassette(path, {}, [traced(trace, seq) for seq, trace in enumerate("123")], loose)
+        tape = tape_of(tmp_path)
+        tape.cassette = Cassette(path, "case", RULES)
+        spelt = traced("1").request._replace(body=b'{ "trace": "1" }')
+        asked = [traced("3").request, traced("2").request, spelt]
+        assert [body_of(tape.serve(request, "agent")) for request in asked] == [b"3", b"2", b"1"]
+        assert tape.serve(traced("4").request, "agent") is None
+
+    def test_all_at_once_get_each_answer_once(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, *(call("a", str(number), number) for number in range(200)))
+        with ThreadPoolExecutor(8) as pool:
+            served = list(pool.map(lambda _: tape.serve(ask("a"), "agent"), range(220)))
+        assert sorted(int(body_of(one)) for one in served if one is not None) == list(range(200))
 
     def test_what_nobody_asked_for_is_unused(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, call("a", "1", 0), call("b", "2", 1), call("a", "3", 2))

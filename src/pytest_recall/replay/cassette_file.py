@@ -1,21 +1,26 @@
 """Read and write cassettes: recorded calls, one NDJSON file for each case and each wider fixture.
 
-The first line is the header, the last the end mark; between them stand calls, and the parts
-of request bodies. How each line looks is in `replay.cassette_lines`. The end mark counts the lines, and has a
-sum of their checksums, so that lines which were copied, swapped or taken from another cassette are
-noticed when it is opened; a cassette that was written before there was such a sum is looked through
-for calls and parts that stand twice or in another place.
+The first line is the header, the second has the times, the last is the end mark; between them stand calls, and the
+parts of request bodies. How each line looks is in `replay.cassette_lines`. What the same recording has otherwise the
+next time, the run and the times, is in the second line and nowhere else, so that two recordings of an agent that asks
+the same of a model that answers the same differ in this line alone. In version 1 it stood all over the file.
+
+The end mark counts the lines, and has a sum of the checksums of all but the second, so that lines which were copied,
+swapped or taken from another cassette are noticed when it is opened; a cassette that was written before there was such
+a sum is looked through for calls and parts that stand twice or in another place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from pytest_recall.files.disk import MAX_BYTES, make_ignored, open_file, read_bytes, remove, size_of, write_bytes
 from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_lines import (
     CALL,
     CRC_BYTES,
@@ -23,20 +28,25 @@ from pytest_recall.replay.cassette_lines import (
     NODE,
     NODE_NAME,
     RAW,
+    TIMES,
     call_lines,
     exchange_of,
     sealed,
     seq_of,
     sum_of,
+    times_of,
     unsealed,
 )
 from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, unpacks_too_far
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.headers import FIRST_MATCHED
-from pytest_recall.replay.matching import Rules, key_of, raw_key_of
+from pytest_recall.replay.matching import Rules, key_of
 
-VERSION = 1
+VERSION = 2
 SUFFIX = ".ndjson"
+_OLDER = (1,)
+_OF_A_RUN = ("run", "recorded_at")
+"""Those fields of a header that stand with the times."""
 _NODE_BYTES = 100  # Of the line of a part, these are not of its value.
 _NO_CALL = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
@@ -47,6 +57,7 @@ class _Calls:
     def __init__(self, lines: list[bytes], name: str) -> None:
         self.name = name
         self._lines = lines
+        self._times: Mapping[int, Mapping[str, Any]] = {}
         self._nodes: dict[str, int] | None = None
 
     def line(self, place: int) -> dict[str, Any]:
@@ -68,7 +79,7 @@ class _Calls:
             return self.line(at)
 
         try:
-            found = exchange_of(fields, node if with_request else None)
+            found = exchange_of(fields, self._times.get(place), node if with_request else None)
         except _NO_CALL as error:
             raise RecallError(f"{self.name}:{place + 1}: not a recorded call ({error!r}); record it again") from None
         if found.response is not None and unpacks_too_far(found.response.headers, found.response.chunks):
@@ -95,9 +106,10 @@ class Cassette(_Calls):
     """A finished recording: found by key at once, parsed only where it is served.
 
     `name` is how messages call the file. `rules` are those that were given, without the headers that
-    it does not hold: whether a request had one of them is unknown. `keys` maps each key to the places of its calls,
-    in the order in which they were made; `raw` maps the key of exact bytes to that key.
-    Raises RecallError for a file that is not whole.
+    it does not hold: whether a request had one of them is unknown. It `is_current` if it was recorded under
+    the same rules. `raw` maps the key of exact bytes to a name for all that is the same, which is the key that was
+    written down, or of one that is not current what is the same to the byte; `recorded` maps each of these names to the
+    places of its calls, in the order in which they were made. Raises RecallError for a file that is not whole.
     """
 
     def __init__(self, path: Path, name: str, rules: Rules) -> None:
@@ -108,44 +120,59 @@ class Cassette(_Calls):
         super().__init__(lines, name)
         self.path = path
         self.header = _header(lines, name)
-        self._calls = [place for place, line in enumerate(lines) if line.startswith(CALL, CRC_BYTES)]
+        self.calls = [place for place, line in enumerate(lines) if line.startswith(CALL, CRC_BYTES)]
+        self._has_times = self.header["cassette"] not in _OLDER
         self._check_shape()
-        self.rules = rules = rules.among(matched(self.header, name))
-        self._renewed: dict[int, str] = {}
-        self.keys: dict[str, list[int]] = {}
+        if self._has_times:
+            self._read_times()
+        names = matched(self.header, name)
+        self.rules = rules = rules.among(names)
+        self.is_current = self.header.get("rules") == rules.digest
+        self.recorded: dict[str, list[int]] = {}
         self.raw: dict[str, str] = {}
-        if self.header.get("rules") == rules.digest:
-            for place in self._calls:
-                line = lines[place]
-                key = line[KEY].decode("ascii", "replace")
-                self.keys.setdefault(key, []).append(place)
-                self.raw[line[RAW].decode("ascii", "replace")] = key
-        else:
-            for place in self._calls:
-                request = super().exchange(place).request
-                key = self._renewed[place] = key_of(request, rules)
-                self.keys.setdefault(key, []).append(place)
-                self.raw[raw_key_of(request, rules)] = key
+        known = KEY if self.is_current else RAW
+        # Keys of bytes that are made of more headers than these rules match are those of other requests.
+        for place in self.calls if self.is_current or rules.headers == names else ():
+            key = lines[place][known].decode("ascii", "replace")
+            self.recorded.setdefault(key, []).append(place)
+            self.raw[lines[place][RAW].decode("ascii", "replace")] = key
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self.calls)
+
+    @cached_property
+    def keys(self) -> Mapping[str, list[int]]:
+        """Each key to the places of its calls, under the rules that the cassette was opened with.
+
+        Where it was recorded under others, all of its requests are read. Raises RecallError.
+        """
+        if self.is_current:
+            return self.recorded
+        keys: dict[str, list[int]] = {}
+        for place in self.calls:
+            keys.setdefault(self.exchange(place).key, []).append(place)
+        return keys
 
     def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
-        """Return the call at `place`, with its key under the rules that the cassette was opened with."""
+        """Return the call at `place`, with its key under the rules that the cassette was opened with.
+
+        Without its request it has the key that was written down.
+        """
         found = super().exchange(place, with_request=with_request)
-        key = self._renewed.get(place)
-        return found if key is None else found._replace(key=key)
+        if self.is_current or not with_request:
+            return found
+        return found._replace(key=key_of(found.request, self.rules))
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yield every call in order."""
-        for place in self._calls:
+        for place in self.calls:
             yield self.exchange(place)
 
     def verify(self) -> None:
         """Read everything. Raises RecallError for the first line that is not what was written."""
         for place in range(len(self._lines)):
             self.line(place)
-        for seq, place in enumerate(self._calls):
+        for seq, place in enumerate(self.calls):
             exchange = self.exchange(place)
             if exchange.seq != seq or exchange.key != key_of(exchange.request, self.rules):
                 raise RecallError(
@@ -165,24 +192,35 @@ class Cassette(_Calls):
                 else f"has {last - 1} lines where its end mark counts {counted}"
             )
             raise RecallError(f"{name}:{last + 1}: {problem}; record it again, or restore it from git")
-        calls = set(self._calls)
-        for place in range(1, last) if len(calls) < last - 1 else ():
+        calls, first = set(self.calls), 1 + self._has_times
+        for place in range(first, last) if len(calls) < last - first else ():
             if place not in calls and not lines[place].startswith(NODE, CRC_BYTES):
                 self.line(place)
                 raise RecallError(f"{name}:{place + 1}: neither a call nor a part of one; record it again")
         self._check_order(end)
 
+    def _read_times(self) -> None:
+        """Take in the line of times, and what it says of the header. Raises RecallError for one of other calls."""
+        about, times = _times(self._lines, self.name)
+        if len(times) != len(self.calls):
+            raise RecallError(
+                f"{self.name}:2: has the times of {plural(len(times), 'call')} where {len(self.calls)} are recorded;"
+                " restore the cassette from git, or record it again"
+            )
+        self.header |= about
+        self._times = dict(zip(self.calls, times, strict=True))
+
     def _check_order(self, end: Mapping[str, Any]) -> None:
         """Raise RecallError if lines were swapped, or taken from elsewhere."""
         lines, place = self._lines, len(self._lines) - 1
-        moved = "sum" in end and end["sum"] != sum_of(lines[:-1])
+        moved = "sum" in end and end["sum"] != sum_of([lines[0], *lines[1 + self._has_times : -1]])
         parts: set[bytes] = set()
         for at, line in enumerate(lines[1:-1], 1):
             if line.startswith(NODE, CRC_BYTES):
                 if (named := line[NODE_NAME]) in parts:
                     moved, place = True, at
                 parts.add(named)
-        for seq, at in enumerate(self._calls):
+        for seq, at in enumerate(self.calls):
             if seq_of(lines[at]) not in (seq, None):
                 moved, place = True, at
                 break
@@ -221,7 +259,7 @@ class Draft:
     def append(self, exchange: Exchange) -> None:
         """Write one call through to the operating system."""
         try:
-            self._write(b"".join(call_lines(exchange, self._nodes, self._rules)))
+            self._write(b"".join(call_lines(exchange, self._nodes, self._rules, with_times=True)))
         except BaseException:
             self._nodes.clear()  # Later calls must not name parts that were not written.
             raise
@@ -266,11 +304,15 @@ def write_cassette(path: Path, header: Mapping[str, Any], exchanges: Iterable[Ex
     Raises OSError or RecallError, and then has changed nothing.
     """
     nodes: set[str] = set()
-    lines = [sealed(_head(header, rules))]
+    plain = {name: value for name, value in header.items() if name not in _OF_A_RUN}
+    lines = [sealed(_head(plain, rules))]
     ordered = sorted(exchanges, key=lambda exchange: (exchange.seq, exchange.key))
     for seq, exchange in enumerate(ordered):
         lines.extend(call_lines(exchange._replace(seq=seq, key=key_of(exchange.request, rules)), nodes, rules))
-    lines.append(sealed({"end": len(lines) - 1, "sum": sum_of(lines)}))
+    times: dict[str, Any] = {name: header[name] for name in _OF_A_RUN if name in header}
+    times["calls"] = [times_of(exchange) for exchange in ordered]
+    lines.append(sealed({"end": len(lines), "sum": sum_of(lines)}))
+    lines.insert(1, sealed({"times": times}))
     data = b"".join(lines)
     if len(data) > MAX_BYTES:
         raise RecallError(f"{path}: {_TOO_LARGE}")
@@ -302,13 +344,16 @@ def read_lines(path: Path, name: str) -> list[bytes]:
 
 
 def read_header(path: Path, name: str) -> dict[str, Any]:
-    """Return the header of a cassette or of a draft without reading on. Raises RecallError."""
+    """Return the header of a cassette or of a draft without reading its calls. Raises RecallError."""
     try:
         with open_file(path, "rb") as file:
-            line = file.readline(MAX_BYTES)
+            lines = [file.readline(MAX_BYTES).removesuffix(b"\n") for _ in range(2)]
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
-    return _header([line.removesuffix(b"\n")], name)
+    header = _header(lines, name)
+    if header["cassette"] in _OLDER or not lines[1].startswith(TIMES, CRC_BYTES):
+        return header  # A draft has all of it in its first line.
+    return header | _times(lines, name)[0]
 
 
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB; record fewer calls into one cassette"
@@ -334,7 +379,18 @@ def _header(lines: list[bytes], name: str) -> dict[str, Any]:
     header = unsealed(lines[0], name, 1)
     if "cassette" not in header:
         raise RecallError(f"{name}:1: not a cassette; import it with `recall cassettes import`, or record it again")
-    if header["cassette"] != VERSION:
+    if header["cassette"] != VERSION and header["cassette"] not in _OLDER:
         version = one_line(str(header["cassette"]), 20)
         raise RecallError(f"{name}:1: version {version} is not known to this pytest-recall; upgrade it")
     return header
+
+
+def _times(lines: list[bytes], name: str) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+    """Return the fields of the header that stand in the line of times, and the times of each call."""
+    times = unsealed(lines[1], name, 2).get("times")
+    calls = times.get("calls") if isinstance(times, dict) else None
+    if not isinstance(times, dict) or not isinstance(calls, list) or not all(isinstance(one, dict) for one in calls):
+        raise RecallError(
+            f"{name}:2: does not say when the calls were made; restore the cassette from git, or record it again"
+        )
+    return {field: times[field] for field in _OF_A_RUN if field in times}, calls

@@ -3,6 +3,9 @@
 A line is a JSON object that begins with its own checksum. A list in a request body, such as
 the messages of a conversation, is a chain: each element is one line that names the one
 before it, so that a context that grows costs what was added, not what was repeated.
+
+When a call was made, how long it took and in which pieces its answer came differ in every recording of the same.
+These times stand in one line for all calls of a cassette, and in a draft, which only grows, in the line of each call.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ CRC_BYTES = 18
 """The checksum of a line, before what it is of: {"crc":"01234567","""
 CALL = b'"call":"'
 NODE = b'"node":"'
+TIMES = b'"times":'
 KEY = slice(CRC_BYTES + len(CALL), CRC_BYTES + len(CALL) + 32)
 RAW = slice(KEY.stop + len('","raw":"'), KEY.stop + len('","raw":"') + 32)
 NODE_NAME = slice(CRC_BYTES + len(NODE), CRC_BYTES + len(NODE) + 16)
@@ -92,7 +96,7 @@ def _parsed(line: bytes) -> dict[str, Any]:
 # Calls
 
 
-def call_lines(exchange: Exchange, nodes: set[str], rules: Rules) -> list[bytes]:
+def call_lines(exchange: Exchange, nodes: set[str], rules: Rules, *, with_times: bool = False) -> list[bytes]:
     """Return the lines of one call: the parts of its request that are not yet in `nodes`, then the call."""
     request, response, failure = exchange.request, exchange.response, exchange.failure
     body, lines = _written_body(request.body, nodes)
@@ -101,8 +105,6 @@ def call_lines(exchange: Exchange, nodes: set[str], rules: Rules) -> list[bytes]
         "raw": raw_key_of(request, rules),
         "seq": exchange.seq,
         "kind": exchange.kind,
-        "recorded_at": exchange.at,
-        "seconds": round(exchange.seconds, 3),
         **({"phase": exchange.phase} if exchange.phase else {}),
         **({"background": True} if exchange.background else {}),
         "request": {
@@ -116,32 +118,46 @@ def call_lines(exchange: Exchange, nodes: set[str], rules: Rules) -> list[bytes]
         fields["response"] = {
             "status": {"code": response.status, "message": response.reason},
             "headers": _grouped(response.headers),
-            "body": _text(response.body) | _pieces(response),
+            "body": _text(response.body),
             "http_version": response.http_version,
         }
         if not response.complete:
             fields["response"]["complete"] = False
     if failure is not None:
         fields["failure"] = {"kind": failure.kind, "message": failure.message}
+    if with_times:
+        fields["times"] = times_of(exchange)
     return [*lines, sealed(fields)]
 
 
-def exchange_of(fields: Mapping[str, Any], node: Node | None) -> Exchange:
+def times_of(exchange: Exchange) -> dict[str, Any]:
+    """Return what is another in every recording of the same call: when, how long, and the pieces of its answer."""
+    response = exchange.response
+    times: dict[str, Any] = {"recorded_at": exchange.at, "seconds": round(exchange.seconds, 3)}
+    if response is not None and len(response.chunks) > 1:
+        times["chunks"] = [len(chunk) for chunk in response.chunks]
+        times["offsets"] = [round(offset, 3) for offset in response.offsets]
+    return times
+
+
+def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node: Node | None) -> Exchange:
     """Return the call of a line; without `node` its request is `NOT_READ`.
 
-    Raises KeyError, TypeError, ValueError, AttributeError, OverflowError or RecursionError for
-    what is no call.
+    Its `times` are in the line itself if there are none. Raises KeyError, TypeError, ValueError, AttributeError,
+    OverflowError or RecursionError for what is no call.
     """
     failure, response = fields.get("failure"), fields.get("response")
+    if times is None:
+        times = fields.get("times") or _first_times(fields)
     return Exchange(
         key=fields["call"],
         seq=int(fields["seq"]),
         kind=fields["kind"],
         request=NOT_READ if node is None else _request(fields["request"], node),
-        response=None if response is None else _response(response),
+        response=None if response is None else _response(response, times),
         failure=None if failure is None else Failure(failure["kind"], failure["message"]),
-        at=fields["recorded_at"],
-        seconds=float(fields["seconds"]),
+        at=times["recorded_at"],
+        seconds=float(times["seconds"]),
         phase=str(fields.get("phase", "")),
         background=fields.get("background") is True,
     )
@@ -151,11 +167,18 @@ def _request(given: Mapping[str, Any], node: Node) -> Request:
     return Request(given["method"], given["uri"], _flat(given["headers"]), _body(given["body"], node))
 
 
-def _response(given: Mapping[str, Any]) -> Response:
+def _first_times(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the times of a call in a cassette of version 1, where they stand all over its line."""
+    body = (fields.get("response") or {}).get("body", {})
+    pieces = {name: body[name] for name in ("chunks", "offsets") if name in body}
+    return {"recorded_at": fields["recorded_at"], "seconds": fields["seconds"], **pieces}
+
+
+def _response(given: Mapping[str, Any], times: Mapping[str, Any]) -> Response:
     data = _bytes(given["body"])
     chunks: list[bytes] = []
     position = 0
-    for length in given["body"].get("chunks", [len(data)] if data else []):
+    for length in times.get("chunks", [len(data)] if data else []):
         chunks.append(data[position : position + length])
         position += len(chunks[-1])
     if position != len(data):
@@ -165,18 +188,10 @@ def _response(given: Mapping[str, Any]) -> Response:
         reason=given["status"]["message"] or "",
         headers=_flat(given["headers"]),
         chunks=tuple(chunks),
-        offsets=tuple(given["body"].get("offsets", ())),
+        offsets=tuple(times.get("offsets", ())),
         http_version=given.get("http_version", "HTTP/1.1"),
         complete=given.get("complete", True),
     )
-
-
-def _pieces(response: Response) -> dict[str, Any]:
-    pieces: dict[str, Any] = {}
-    if len(response.chunks) > 1:
-        pieces["chunks"] = [len(chunk) for chunk in response.chunks]
-        pieces["offsets"] = [round(offset, 3) for offset in response.offsets]
-    return pieces
 
 
 def _grouped(headers: Headers) -> dict[str, list[str]]:

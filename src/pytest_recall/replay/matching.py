@@ -44,6 +44,9 @@ APIS = (
 
 _PORTS = {"http": 80, "https": 443}
 _BOUNDARY = re.compile(rb"\Amultipart/[^;]+;(?:[^;]*;)*? *boundary=\"?([^\";]+)\"?", re.IGNORECASE)
+FIXED_BOUNDARY = "recall-boundary"
+"""What stands in a recorded upload for the random text between its parts."""
+_RANDOM = 16
 _SHOWN = 60
 
 
@@ -197,10 +200,30 @@ def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
     value = _parsed(body)
     if value is not _NO_JSON:
         return "json", canonical(rules.stripped(request.url, value)).encode("utf-8", "surrogatepass")
+    split_by = _boundary(request)
+    # A multipart body is split by a random text that is new in each request.
+    return "bytes", rules.stripped(request.url, body.replace(split_by, b"boundary") if split_by else body)
+
+
+def _boundary(request: Request) -> bytes:
+    """Return the text that splits a multipart body; nothing for any other."""
     kind = next((value for name, value in request.headers if name.lower() == "content-type"), "")
     found = _BOUNDARY.match(kind.encode("utf-8", "surrogatepass"))
-    # A multipart body is split by a random text that is new in each request.
-    return "bytes", rules.stripped(request.url, body.replace(found[1], b"boundary") if found else body)
+    return found[1] if found else b""
+
+
+def with_fixed_boundary(request: Request) -> Request:
+    """Return a multipart request with a text between its parts that is the same each time; any other as it is."""
+    split_by = _boundary(request)
+    # A short one that somebody chose may stand in the content as well.
+    if len(split_by) < _RANDOM or split_by not in request.body:
+        return request
+    before = split_by.decode("utf-8", "surrogatepass")
+    headers = tuple(
+        (name, value.replace(before, FIXED_BOUNDARY) if name.lower() == "content-type" else value)
+        for name, value in request.headers
+    )
+    return request._replace(headers=headers, body=request.body.replace(split_by, FIXED_BOUNDARY.encode()))
 
 
 def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:

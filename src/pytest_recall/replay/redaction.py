@@ -20,7 +20,7 @@ from pytest_recall.replay.addresses import MARK, PLACEHOLDER, addresses
 from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unpacks_too_far
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.headers import URLS, Kept, scrubbed
-from pytest_recall.replay.matching import plain_body
+from pytest_recall.replay.matching import plain_body, with_fixed_boundary
 from pytest_recall.replay.secrets import spellings
 
 EVERY: Final = Kept()
@@ -296,7 +296,7 @@ def _rechunked(chunks: _Chunks, spans: list[_Span]) -> _Chunks:
 
 
 def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
-    """Return the call without the values of known secrets, its key as it was.
+    """Return the call without the values of known secrets, its key as it was, and what is random in it fixed.
 
     Raises RecallError, in words that follow the name of the call, for one that cannot be searched
     or still holds what looks like a key.
@@ -306,7 +306,7 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
     from pytest_recall.replay.secrets import suspicious
 
     request, response, failure = exchange.request, exchange.response, exchange.failure
-    request = redactor.request(request)
+    request = with_fixed_boundary(redactor.request(request))
     asked = plain_body(request).decode("utf-8", "replace")
     texts = [in_url(request.url), *(value for _, value in request.headers)]
     texts.append(pairs(asked) if is_form(request.headers) else asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -75,7 +75,9 @@ class Tape:
     _draft: Draft | None = None
     _closed: bool = False
     _seq: int = 0
-    _served: dict[str, int] = field(default_factory=dict)
+    _bursts: list[set[int]] = field(default_factory=list)
+    _turns: dict[int, Iterator[int]] = field(default_factory=dict)
+    _served: set[int] = field(default_factory=set)
     _lock: Any = field(default_factory=threading.Lock)
 
     @property
@@ -91,20 +93,15 @@ class Tape:
         cassette = self.cassette
         if cassette is None:
             return None
+        turn = None
         key = cassette.raw.get(raw_key_of(request, cassette.rules))
-        if key is None:
-            key = key_of(self.redactor.request(request), cassette.rules)
-        places = cassette.keys.get(key)
-        if places is None:
+        if key is not None:
+            turn = self._turn(cassette.recorded[key])
+        if turn is None and (key is None or not cassette.is_current):
+            turn = self._turn(cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ()))
+        if turn is None:
             return None
-        with self._lock:
-            turn = self._served.get(key, 0)
-            if turn >= len(places):
-                return None
-            self._served[key] = turn + 1
-            seq = self._seq
-            self._seq += 1
-        place = places[turn]
+        place, seq = turn
         exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
@@ -115,13 +112,25 @@ class Tape:
             return 0.0
         asked = self.redactor.request(request)
         key = key_of(asked, self.cassette.rules)
-        if len(self.cassette.keys.get(key, ())) > self._served.get(key, 0):
+        if any(place not in self._served for place in self.cassette.keys.get(key, ())):
             return 2.0
         try:
             others = [other.request for other in self.unused()[:MAX_COMPARED]]
         except RecallError:
             return 0.0
         return max((_ratio(asked, other) for other in others), default=0.0)
+
+    def _turn(self, places: Sequence[int]) -> tuple[int, int] | None:
+        """Return which of these recorded calls is next in turn, and its place in the order of this run."""
+        with self._lock:
+            # A call may be in two such lists, where the cassette was recorded under other rules.
+            turns = self._turns.setdefault(id(places), iter(places))
+            place = next((place for place in turns if place not in self._served), None)
+            if place is None:
+                return None
+            self._served.add(place)
+            self._seq += 1
+            return place, self._seq - 1
 
     def reserve(self, leave: Callable[[], None] | None = None) -> int:
         """Return the place of a call that is about to be made, in the order in which calls begin.
@@ -131,6 +140,8 @@ class Tape:
         with self._lock:
             self._seq += 1
             if leave is not None:
+                if self._open:
+                    self._bursts = _joined(self._bursts, {*list(self._open), self._seq - 1})
                 self._open[self._seq - 1] = leave
             return self._seq - 1
 
@@ -182,11 +193,7 @@ class Tape:
         """Return the recorded calls that were not asked for."""
         if self.cassette is None:
             return []
-        return [
-            self.cassette.exchange(place)
-            for key, places in self.cassette.keys.items()
-            for place in places[self._served.get(key, 0) :]
-        ]
+        return [self.cassette.exchange(place) for place in self.cassette.calls if place not in self._served]
 
     def asks_there(self, request: Request) -> bool:
         """Whether the recording holds a call of the test's own to the same address, whatever that asked for."""
@@ -225,8 +232,20 @@ class Tape:
         return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]
 
     def kept(self) -> list[Exchange]:
-        """Return the calls that the draft holds."""
-        return read_draft(self.draft_path, self.name)[1] if self.draft_path and exists(self.draft_path) else []
+        """Return the calls that the draft holds, in the order in which they ended.
+
+        Which of several calls that are made at once begins first is another one each time. Such calls are numbered by
+        what they ask, so that another recording has them in the same order.
+        """
+        if self.draft_path is None or not exists(self.draft_path):
+            return []
+        calls = read_draft(self.draft_path, self.name)[1]
+        numbers: dict[int, int] = {}
+        for burst in self._bursts:
+            several = sorted((call for call in calls if call.seq in burst), key=lambda call: call.seq)
+            ordered = sorted(several, key=lambda call: (len(call.request.body), call.request.body, call.key))
+            numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
+        return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
     def missed(self, request: Request) -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
@@ -255,6 +274,12 @@ class Tape:
 def _ratio(one: Request, other: Request) -> float:
     left, right = (f"{request.url} {request.body[-4000:]!r}" for request in (one, other))
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
+
+
+def _joined(bursts: list[set[int]], calls: set[int]) -> list[set[int]]:
+    """Return the groups of calls that were open at the same time, with these together."""
+    touched = [burst for burst in bursts if burst & calls]
+    return [*(burst for burst in bursts if not burst & calls), calls.union(*touched)]
 
 
 APART: ContextVar[bool] = ContextVar("recall_apart", default=False)

@@ -1,0 +1,211 @@
+"""Two recordings of an agent that asks the same of a server that answers the same differ in one line of each file."""
+
+from __future__ import annotations
+
+import json
+import random
+import socket
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from tests.helpers.loopback import Loopback
+from tests.helpers.project import BARE, Checkout
+from tests.helpers.talking import asking, drafts, finished
+
+pytest.importorskip("httpx")
+pytest.importorskip("requests")
+pytest.importorskip("openai")
+pytest.importorskip("vcr")
+
+AGENT = """\
+import asyncio
+import concurrent.futures
+
+import httpx
+import requests
+import urllib3
+
+URL = {url!r}
+NOBODY = {nobody!r}
+
+
+def body(number):
+    # As long as each other, and told apart.
+    return dict(messages=[dict(role="user", content=f"question {{number}}")])
+
+
+def httpx_sync():
+    with httpx.Client() as client:
+        return "".join(client.post(URL + "/json", json=body(number)).text for number in range(3))
+
+
+async def httpx_async():
+    async with httpx.AsyncClient() as client:
+        done = await asyncio.gather(*(client.post(URL + "/json", json=body(number)) for number in range(5)))
+        return "".join(one.text for one in done)
+
+
+async def openai_async():
+    import openai
+    async with openai.AsyncOpenAI(base_url=URL, api_key="none", max_retries=0) as client:
+        done = await asyncio.gather(
+            *(client.chat.completions.create(model="m", **body(number)) for number in range(5))
+        )
+        return str(len(done))
+
+
+def threads():
+    with httpx.Client() as client, concurrent.futures.ThreadPoolExecutor(5) as pool:
+        ask = lambda number: client.post(URL + "/json", json=body(number)).text
+        client.post(URL + "/json", json=body("that is longer"))
+        return "".join(pool.map(ask, range(5)))
+
+
+def stream():
+    with httpx.Client() as client, client.stream("POST", URL + "/events", json=body(0)) as response:
+        return "".join(response.iter_text())
+
+
+async def stream_async():
+    async with httpx.AsyncClient() as client, client.stream("POST", URL + "/events", json=body(0)) as response:
+        return "".join([text async for text in response.aiter_text()])
+
+
+def large():
+    return str(len(httpx.post(URL + "/large", json=body(0)).content))
+
+
+def by_requests():
+    return requests.post(URL + "/json", json=body(0)).text
+
+
+def by_urllib3():
+    return urllib3.PoolManager().request("POST", URL + "/json", json=body(0)).data.decode()
+
+
+def refused():
+    told = []
+    for ask in (requests.post, httpx.post):
+        try:
+            ask(NOBODY + "/json", json=body(0))
+        except Exception as error:
+            told.append(type(error).__name__)
+    return " ".join(told)
+
+
+def prompted():
+    with httpx.Client() as client:
+        first = client.post(URL + "/json", json=body(repr(object()))).text
+        return client.post(URL + "/json", json=dict(messages=[dict(role="user", content=[first, str(client)])])).text
+
+
+def invented():
+    import uuid
+    called, said = [], []
+    for number in range(2):
+        call_id = str(uuid.uuid4())
+        called.append(dict(functionCall=dict(id=call_id, name="f", args=dict(number=number))))
+        said.append(dict(functionResponse=dict(id=call_id, name="f", response=dict(told=number))))
+    asked = [dict(role="model", parts=called), dict(role="user", parts=said)]
+    return str(len(httpx.post(URL + "/models/m:generateContent", json=dict(contents=asked)).text))
+
+
+def upload():
+    return requests.post(URL + "/json", files=dict(file=("a.txt", b"what it says"))).text
+
+
+@pytest.fixture
+def agent():
+    def answer(name):
+        return globals()[name]()
+
+    return answer
+"""
+WAYS = (
+    *("httpx_sync", "httpx_async", "openai_async", "threads", "stream", "stream_async", "large"),
+    *("by_requests", "by_urllib3", "refused", "prompted", "upload"),
+)
+PIECES = 8
+
+
+def handle(handler: BaseHTTPRequestHandler) -> None:
+    """Answer the same to the same, in pieces that come as they come."""
+    asked = handler.rfile.read(int(handler.headers.get("content-length", 0)))
+    handler.send_response(200)
+    handler.send_header("content-type", "application/json")
+    if handler.path == "/events":
+        handler.send_header("transfer-encoding", "chunked")
+        handler.end_headers()
+        for number in range(PIECES):
+            event = b'data: {"piece": %d}\n\n' % number
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+            time.sleep(random.random() * 0.01)
+        handler.wfile.write(b"0\r\n\r\n")
+        return
+    said = asked.decode("latin-1") if handler.headers["content-type"] == "application/json" else "took a file"
+    text = json.dumps({"id": "1", "object": "x", "model": "m", "created": 1, "choices": [], "said": said}).encode()
+    text += b" " * 40_000 * (handler.path == "/large")
+    handler.send_header("content-length", str(len(text)))
+    handler.end_headers()
+    for at in range(0, len(text), 5_000):
+        handler.wfile.write(text[at : at + 5_000])
+        time.sleep(random.random() * 0.01)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """The address of the server."""
+    server = Loopback(handle)
+    yield server.url
+    server.close()
+
+
+@pytest.fixture
+def nobody() -> Iterator[str]:
+    """An address at which all connections are refused."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2"), ("--recall-concurrency", "4")], ids=["alone", "n2", "at-once"])
+def test_one_line_of_each_cassette_differs(
+    pytester: pytest.Pytester, url: str, nobody: str, options: tuple[str, ...]
+) -> None:
+    project = BARE.with_agent(AGENT.format(url=url, nobody=nobody)).with_cases(*(asking(way) for way in WAYS))
+    checkout = project.at(pytester)
+    first, second = recorded(checkout, *options), recorded(checkout, *options)
+    assert set(first) == {f"one/{way}.ndjson" for way in WAYS} == set(second)
+    for name, data in first.items():
+        assert changed(data, second[name]) == [2], name
+        assert b" at 0x" not in data
+    refused = first["one/refused.ndjson"]
+    assert refused.count(b'"failure":') == 2
+    result = checkout.run_afresh("eval", "--replay", "--recall-mode=all", *options)
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert finished(checkout) == second
+
+
+def test_ids_that_a_client_makes_up_are_found_in_a_replay(pytester: pytest.Pytester, url: str) -> None:
+    project = BARE.with_agent(AGENT.format(url=url, nobody=url)).with_cases(asking("invented"))
+    checkout = project.at(pytester)
+    recorded(checkout)
+    result = checkout.run_afresh("eval", "--replay", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+
+
+def recorded(checkout: Checkout, *options: str) -> dict[str, bytes]:
+    """Record everything in processes of their own, and return the cassettes."""
+    result = checkout.run_afresh("eval", "--record", "--recall-mode=all", *options)
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert not drafts(checkout)
+    return finished(checkout)
+
+
+def changed(one: bytes, other: bytes) -> list[int]:
+    """Return the numbers of the lines that differ."""
+    pairs = zip(one.split(b"\n"), other.split(b"\n"), strict=True)
+    return [number for number, (left, right) in enumerate(pairs, 1) if left != right]
