@@ -78,6 +78,14 @@ def test_other_numbers_stay(text: str) -> None:
     assert without_addresses(text.encode()) == text.encode()
 
 
+def test_bytes_that_are_no_text_stay() -> None:
+    """The events of Bedrock's streams have their lengths and checksums before and after what they say."""
+    frame = b"\x00\x00\x00\x9b\x00\x00\x00" + b'{"bytes":"<Thing object at 0x7fff12345678>"}' + b"\x9d\x83\xff\x0c"
+    assert without_addresses(frame) == frame
+    found = Redactor({}).response(Response(200, "OK", (), (frame[:20], frame[20:]), (0.1, 0.2)))
+    assert found.body == frame
+
+
 @given(st.binary(max_size=60) | st.text('<> at0x123456abcdef\n"\\', max_size=60).map(str.encode))
 def test_twice_is_once_and_only_addresses_change(data: bytes) -> None:
     once = without_addresses(data)

@@ -25,14 +25,23 @@ _ENDS = re.compile(rb'\n|\\n|(?<!\\)"')
 def addresses(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield where addresses begin and end: of 6 to 16 hex digits, within angle brackets, as those of objects are.
 
-    All other hex numbers are what somebody has written on purpose.
+    All other hex numbers are what somebody has written on purpose, and bytes that are no text, such as the events of
+    Bedrock, have lengths and checksums that would fit no more.
     """
-    if MARK not in data:
+    if MARK not in data or not _is_text(data):
         return
     for match in _ADDRESS.finditer(data):
         before = data[max(0, match.start() - _REACH) : match.start()]
         if _is_begun(before) and _is_closed(data[match.end() : match.end() + _REACH]):
             yield match.span()
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_begun(before: bytes) -> bool:
