@@ -261,6 +261,20 @@ class TestTaps:
         assert order[:2] == (b'{"prompt":"alone and before"}', b'{"prompt":"a"}')
         assert order[-1] == b'{"prompt":"z"}'
 
+    def test_what_a_judge_asks_while_a_stream_is_left_open_comes_after_it(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        left = CallRecorder(tape, ask("long enough"), "agent", record=True)
+        left.started(200, "OK", ())
+        ended(CallRecorder(tape, ask("long enough, and answered"), "agent", record=True))
+        ended(CallRecorder(tape, ask("ok?"), "judge", record=True))
+        tape.close()
+        kept = sorted(tape.kept(), key=lambda exchange: exchange.seq)
+        assert [(exchange.kind, len(exchange.request.body)) for exchange in kept] == [
+            ("agent", 24),
+            ("agent", 38),
+            ("judge", 16),
+        ]
+
 
 def ended(recorder: CallRecorder) -> None:
     """Let a call end well."""

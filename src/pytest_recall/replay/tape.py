@@ -243,7 +243,7 @@ class Tape:
         numbers: dict[int, int] = {}
         for burst in self._bursts:
             several = sorted((call for call in calls if call.seq in burst), key=lambda call: call.seq)
-            ordered = sorted(several, key=lambda call: (len(call.request.body), call.request.body, call.key))
+            ordered = sorted(several, key=_by_content)
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
@@ -274,6 +274,12 @@ class Tape:
 def _ratio(one: Request, other: Request) -> float:
     left, right = (f"{request.url} {request.body[-4000:]!r}" for request in (one, other))
     return SequenceMatcher(None, left, right, autojunk=False).ratio()
+
+
+def _by_content(call: Exchange) -> tuple[Any, ...]:
+    """Return what calls at once are ordered by: agents before judges, and of a conversation the shorter one first."""
+    body = call.request.body
+    return call.phase, call.kind, len(body), body, call.key
 
 
 def _joined(bursts: list[set[int]], calls: set[int]) -> list[set[int]]:
