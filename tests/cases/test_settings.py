@@ -56,6 +56,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "cassette_kinds": {},
         "volatile_fields": (),
         "ignore_hosts": (),
+        "shared_urls": (),
         "telemetry_hosts": (),
         "allow_unrecorded": (),
         "secrets": (),

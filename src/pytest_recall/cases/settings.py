@@ -34,7 +34,7 @@ from pytest_recall.cases.settings_fields import (
 from pytest_recall.files.errors import FieldError, RecallError, nearest
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
-from pytest_recall.models.settings import Batching, Hosts, Prices
+from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
 from pytest_recall.replay.call import Kind, Way
 from pytest_recall.replay.clients.native import CLIENTS
 from pytest_recall.replay.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kept, as_names
@@ -232,6 +232,11 @@ class Settings(BaseModel):
     )
     ignore_hosts: Hosts = Field(
         default=(), description="Hosts that are not an upstream, such as a local database: never recorded nor refused."
+    )
+    shared_urls: Urls = Field(
+        default=(),
+        description="Patterns of URLs, such as `https://example.com/data/*`, that are fetched once for a process:"
+        " recorded in one cassette that all cases share.",
     )
     telemetry_hosts: Hosts = Field(
         default=(),

@@ -54,6 +54,14 @@ def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     return hosts
 
 
+def _are_urls(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        if not pattern.lower().startswith(("http://", "https://", "*://")):
+            raise ValueError(f"`{pattern}` is not the pattern of a URL; write `https://{pattern.lstrip('/')}`")
+    return patterns
+
+
+Urls = Annotated[tuple[Name, ...], AfterValidator(_are_urls)]
 Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
 
 PerMillion = Annotated[float, Field(ge=0)]

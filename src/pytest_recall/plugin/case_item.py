@@ -162,9 +162,12 @@ class CaseItem(pytest.Function):
         if isinstance(error, CaseError):
             if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")
-            cause = pytest.ExceptionInfo.from_exception(error.__cause__)
-            return super().repr_failure(cause)
-        return super().repr_failure(excinfo)
+            excinfo = pytest.ExceptionInfo.from_exception(error.__cause__)
+        try:
+            return super().repr_failure(excinfo)
+        except SystemError:
+            # The parser of Python 3.11 confuses threads that use it at once, as those of other cases may.
+            return excinfo.getrepr(style="native")
 
     def _clean(self, text: str) -> str:
         """Return what is printed of the trial without secrets, where the journal is without them as well."""

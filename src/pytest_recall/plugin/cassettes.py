@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
@@ -36,6 +37,10 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+
+
+SHARED = "shared"
+"""The scope of the cassette that all cases share, which no fixture has."""
 
 
 class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa: N818
@@ -93,6 +98,10 @@ class CassetteManager:
             error=Missed,
             redact=self._redactor.text,
         )
+        self._shared: Tape | None = None
+        self._sharing = threading.Lock()
+        if mode != "off":
+            player.shared = (rubric.shared_urls, self._shared_tape)
         self._unquiet = quiet_misses(player)
 
     def limit(self, budget: float, ledger_name: str) -> None:
@@ -243,6 +252,33 @@ class CassetteManager:
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
+    def _shared_tape(self) -> Tape:
+        """Return the tape of the calls that all cases share, opened by the first of them."""
+        with self._sharing:
+            if self._shared is None:
+                about = {"fixture": "calls", "scope": SHARED}
+                self._shared = self._tape(self._shared_path, about, "")
+                self.problems += self._shared.misses
+            return self._shared
+
+    @property
+    def _shared_path(self) -> Path:
+        return self.library.of_fixture("calls", SHARED, "")
+
+    def finish_shared(self) -> None:
+        """Write down the calls that all cases share, beside those that are known already."""
+        tape = self._shared
+        if tape is None or tape.draft_path is None:
+            return
+        tape.close()
+        try:
+            if news := tape.kept():
+                self.library.share(self._shared_path, tape.header, news, self._rules)
+            remove(tape.draft_path)
+        except (RecallError, OSError) as error:
+            self.problems.append(_not_written(tape, error, self._place.name(tape.draft_path)))
+        self.problems += tape.problems
+
     def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
         name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
         cassette = None
@@ -277,6 +313,8 @@ class CassetteManager:
         for key in ("case", "fixture", "baseline"):
             if cassette.header.get(key) != about.get(key):
                 return [f"{cassette.name}: is the recording of `{cassette.header.get(key)}`; record this one again"]
+        if cassette.header.get("scope") == SHARED:
+            return []  # How old it is says nothing of what models answer.
         recorded = str(cassette.header.get("recorded_at", ""))[:10]
         try:
             age = (self._today - date.fromisoformat(recorded)).days
@@ -329,7 +367,7 @@ class CassetteManager:
                 for left in self.library.left_behind(path):
                     remove(left)
         except (RecallError, OSError) as error:
-            self.problems.append(f"{tape.name}: not written ({error}); its calls are in {self._place.name(draft)}")
+            self.problems.append(_not_written(tape, error, self._place.name(draft)))
 
     def _account(self, tape: Tape) -> None:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
@@ -375,6 +413,10 @@ class CassetteManager:
         """Return what was sent to models on behalf of the agent, without the case's own `words`."""
         asked = sorted((made.seq, x.request) for made, x in read if x is not None and made.kind != "judge")
         return prompts((request for _, request in asked), words, self._rules)
+
+
+def _not_written(tape: Tape, error: Exception, draft: str) -> str:
+    return f"{tape.name}: not written ({error}); its calls are in {draft}"
 
 
 def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:

@@ -213,6 +213,7 @@ class Ending:
         """Take in what asked past the player in this process."""
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
         if manager is not None:
+            manager.finish_shared()
             self._run.unrecorded.programs.update(manager.player.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":

@@ -17,6 +17,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import SUFFIX, Cassette, matched, merged, read_draft, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.shared_calls import best
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
@@ -115,6 +116,13 @@ class Library:
                 write_cassette(path, header, news, rules)
             else:
                 remove(path)
+
+    def share(self, path: Path, header: Mapping[str, Any], exchanges: Iterable[Exchange], rules: Rules) -> None:
+        """Add to a cassette that all cases share; what it has is kept. Raises OSError, and then has changed nothing."""
+        with self._locked(path):
+            before = Cassette(path, str(path), rules).exchanges() if exists(path) else ()
+            if calls := best((one._replace(key=key_of(one.request, rules)) for one in before), exchanges):
+                write_cassette(path, header, calls, rules)
 
     def recover(self, path: Path, rules: Rules) -> int:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""

@@ -22,7 +22,7 @@ from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
 from pytest_recall.replay.origin import LOOPBACK, place_of
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
-from pytest_recall.replay.unowned import UnownedCalls
+from pytest_recall.replay.unowned import Shared, UnownedCalls
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Limits, Sender
@@ -105,6 +105,7 @@ class Player:
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.batches: Sender | None = None
+        self.shared: Shared | None = None
         self.strays: list[str] = []
         self.started: list[str] = []
         self.unseen: list[str] = []
@@ -141,7 +142,7 @@ class Player:
     @cached_property
     def unowned(self) -> UnownedCalls:
         """Decides on calls that belong to no case, and counts them in `aside`."""
-        return UnownedCalls(self.mode, self._home, self.aside, self._telemetry)
+        return UnownedCalls(self.mode, self._home, self.aside, self._telemetry, self.shared)
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.

@@ -106,6 +106,13 @@ class Tape:
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
 
+    def serve_again(self, request: Request) -> Exchange | None:
+        """Return the answer to `request`, however often it was served, or None if it is not recorded."""
+        if self.cassette is None:
+            return None
+        places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules))
+        return self.cassette.exchange(places[-1], with_request=False) if places else None
+
     def likeness(self, request: Request) -> float:
         """Return how like a request is to one that is still to be asked: up to 1, or 2 if it is recorded."""
         if self.cassette is None:

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from pytest_recall.replay.answers import BACKGROUND, IMPORTED, accepted, unreachable
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.origin import in_exporter, in_own_thread, origin, place_of
+from pytest_recall.replay.shared_calls import SharedCalls
 from pytest_recall.replay.tape import Mode, Tape
 from pytest_recall.replay.telemetry import is_telemetry, is_telemetry_host
 from pytest_recall.replay.wire_formats import asks_model
+
+Shared = tuple[Sequence[str], Callable[[], Tape]]
 
 
 class UnownedCalls:
     """Tells the calls that belong to no case from those that do, and counts them.
 
-    `counts` has them by what they are (`telemetry` or `background`) and where they went; `telemetry` are hosts beside
-    those that are known, and `home` is the thread that runs the session.
+    `counts` has them by what they are (`telemetry`, `background` or `shared`) and where they went. `telemetry` are
+    hosts beside those that are known, `home` is the thread that runs the session, and `shared` the patterns of URLs
+    that are fetched once, with what opens their tape.
     """
 
-    def __init__(self, mode: Mode, home: int, counts: Counter[tuple[str, str]], telemetry: Iterable[str]) -> None:
+    def __init__(
+        self,
+        mode: Mode,
+        home: int,
+        counts: Counter[tuple[str, str]],
+        telemetry: Iterable[str],
+        shared: Shared | None = None,
+    ) -> None:
         self.counts = counts
+        self._shared = None if shared is None else SharedCalls(mode, *shared)
         self.telemetry = tuple(host.lower() for host in telemetry)
         self._mode = mode
         self._home = home
@@ -31,11 +43,14 @@ class UnownedCalls:
     def step(self, request: Request, tape: Tape | None, *, in_case: bool) -> CallStep | None:
         """Return what is done with a call that no recording answers if it belongs to no case, or None if it does.
 
-        A plugin of pytest is let alone. A package that is being imported fetches what the next process fetches as
-        well, in whichever case imports it: it is not recorded, and in a replay it finds no network. Neither does a
-        thread from before the case, unless it asks where the case asks as well, which may be on its behalf. Telemetry
-        is never recorded, and in a replay it is taken and not sent.
+        Calls that are made once for a process are in a cassette of their own. A plugin of pytest is let alone. A
+        package that is being imported fetches what the next process fetches as well, in whichever case imports it: it
+        is not recorded, and in a replay it finds no network. Neither does a thread from before the case, unless it asks
+        where the case asks as well, which may be on its behalf. Telemetry is never recorded, and in a replay it is
+        taken and not sent.
         """
+        if self._shared is not None and (step := self._shared.step(request, self.counts)) is not None:
+            return step
         whose = origin()
         if whose == "plugin" or (whose != "session" and self._mode != "replay"):
             return CallStep()

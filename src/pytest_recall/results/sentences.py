@@ -137,18 +137,25 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     count = plural(len(case_ids), "case")
     return (
         f"nothing was recorded of {count}, which made no call that is seen ({listed(case_ids)}); if one of them asks a"
-        " model, its client is none that is recorded (httpx, requests, urllib3, aiohttp, botocore)"
+        " model, a cache of its framework has answered, which has to be off or empty for a recording, or its client is"
+        " none that is recorded (httpx, requests, urllib3, aiohttp, botocore)"
     )
 
 
 def aside_lines(aside: Mapping[tuple[str, str], int], mode: str) -> list[str]:
     """Return what became of calls that belong to no case, a line for each kind; nothing if there were none.
 
-    `aside` counts them by kind, `telemetry` or `background`, and by where they went; `mode` is that of the recording.
+    `aside` counts them by kind (`telemetry`, `background` or `shared`) and by where they went; `mode` is that of the
+    recording.
     """
     became = "were answered here and not sent" if mode == "replay" else "were made and not recorded"
     lines = (
         (_aside(aside, "telemetry"), f"of telemetry {became}"),
+        (
+            _aside(aside, "shared"),
+            "that all cases share were not sent, and no recording has them (one by a process whose caches are empty"
+            " would)",
+        ),
         (_aside(aside, "background"), "of threads that began before the case were not sent, as its recording has none"),
     )
     return [

@@ -1,0 +1,126 @@
+"""Calls that a process makes once, in whichever case, are in one cassette that all cases share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.helpers.project import Project
+from tests.helpers.talking import CASSETTES, agent, asking, calls, cassette, sources, talking
+from tests.helpers.upstream import Upstream
+
+REPLAY = ("eval", "--replay", "--recall-mode=all")
+ONCE = """\
+import functools
+import os
+
+
+@functools.cache
+def vocabulary():
+    import httpx2
+    if os.environ.get("WARM"):
+        return "words"
+    httpx2.{call}
+    return "words"
+
+
+"""
+FETCH = "get(URL + '/.well-known/words')"
+
+
+def project(upstream: Upstream, call: str = FETCH, body: str = "vocabulary()\nreturn httpx2_sync(question)") -> Project:
+    return talking(upstream, ONCE.format(call=call) + agent(body)).with_cases(asking("a"), asking("b"))
+
+
+@pytest.fixture
+def cold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WARM", raising=False)
+
+
+@pytest.mark.usefixtures("cold")
+class TestOnce:
+    """It is recorded by the first that makes it, and any case may make it or not."""
+
+    @pytest.mark.parametrize("way", [(), ("-n", "2"), ("--recall-concurrency=2",), ("-k", "b")])
+    def test_any_case_is_served(self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]) -> None:
+        checkout = project(upstream).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        assert upstream.paths.count("/.well-known/words") == 1
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        upstream.close()
+        result = checkout.run(*REPLAY, *way)
+        assert result.ret == 0
+        assert set(sources(checkout).values()) == {"replayed"}
+
+    def test_none_need_make_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = project(upstream).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        monkeypatch.setenv("WARM", "1")
+        assert checkout.run(*REPLAY).ret == 0
+
+    def test_a_recording_that_does_not_make_it_keeps_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = project(upstream).at(pytester)
+        assert checkout.run("eval", "--record", "-n", "2").ret == 0
+        monkeypatch.setenv("WARM", "1")
+        assert checkout.run("eval", "--record", "--recall-mode=all").ret == 0
+        monkeypatch.delenv("WARM")
+        upstream.close()
+        assert checkout.run(*REPLAY).ret == 0
+
+    def test_one_that_no_recording_has_finds_no_network(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = project(upstream).at(pytester)
+        monkeypatch.setenv("WARM", "1")
+        assert checkout.run("eval", "--record").ret == 0
+        monkeypatch.delenv("WARM")
+        result = checkout.run(*REPLAY)
+        result.assert_outcomes(errors=2)
+        result.stdout.fnmatch_lines(["2 calls that all cases share were not sent, and no recording has them*words (2)"])
+
+    def test_it_is_listed_and_fits(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = project(upstream).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
+        assert [call.request.url for call in calls(shared)] == [f"{upstream.url}/.well-known/words"]
+        listed = checkout.recall("cassettes", "list")
+        listed.stdout.fnmatch_lines(["*calls (shared fixture)*"])
+        assert checkout.recall("cassettes", "verify").ret == 0
+
+    def test_a_rubric_names_more(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        rubric = {"eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/data/*']\n"}
+        checkout = project(upstream, FETCH.replace(".well-known", "data")).with_files(rubric).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        upstream.close()
+        assert checkout.run(*REPLAY, "-n", "2").ret == 0
+
+    def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}
+        result = project(upstream).with_files(rubric).at(pytester).run("eval")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        said = "ERROR: eval/rubric.yaml:2: shared_urls: `example.com/data` is not the pattern of a URL; write `https*"
+        result.stderr.fnmatch_lines([said])
+
+
+@pytest.mark.usefixtures("cold")
+def test_a_token_is_found_whatever_is_signed_and_not_written(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    call = "post(URL + '/oauth2/token', data=dict(assertion=os.urandom(8).hex()))"
+    checkout = project(upstream, call).at(pytester)
+    assert checkout.run("eval", "--record").ret == 0
+    upstream.close()
+    assert checkout.run(*REPLAY, "-n", "2").ret == 0
+    [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
+    [token] = calls(shared)
+    assert token.request.body == b""
+
+
+def test_what_an_import_fetches_is_recorded_as_well(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = project(upstream, body="import fetching\nreturn httpx2_sync(question)")
+    files = {"eval/fetching.py": f"import httpx2\nWORDS = httpx2.get({upstream.url!r} + '/.well-known/words').json()\n"}
+    run = checkout.with_files(files).at(pytester)
+    assert run.run("eval", "--record").ret == 0
+    upstream.close()
+    assert run.run(*REPLAY, "-n", "2").ret == 0
