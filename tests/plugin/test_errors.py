@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.helpers.project import ECHOING, RUBRIC, WORKERS, Checkout, case, cases_yaml, row, state_yaml
+from tests.helpers.project import ECHOING, RUBRIC, WORKERS, Checkout, case, cases_yaml, crashing, row, state_yaml
 
 SET = ECHOING.with_cases(case("a"), case("b"))
 
@@ -210,3 +210,17 @@ def test_a_run_that_cannot_be_journalled_does_not_start(pytester: pytest.Pyteste
     assert "_artifacts: is a link to /proc/no-such-place, out of its folder, which is not followed to write" in said
     assert checkout.asked() == []
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
+
+
+def test_a_traceback_that_python_cannot_read_is_printed_as_it_prints_one(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **given: object) -> None:
+        raise SystemError("AST constructor recursion depth mismatch")
+
+    monkeypatch.setattr(pytest.Function, "repr_failure", broken)
+    checkout = ECHOING.with_cases(crashing("a"), case("b")).at(pytester)
+    result = checkout.run("eval")
+    result.assert_outcomes(passed=1, errors=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*Traceback (most recent call last):"])

@@ -229,10 +229,11 @@ class Tape:
         if not unused:
             return []
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
+        cause = "" if self.made else " (a cache of the agent's framework may have answered; switch it off or empty it)"
         if len(unused) == 1:
-            return [f"{self.name}: recorded call {numbers} was not asked for; {self.hint}"]
+            return [f"{self.name}: recorded call {numbers} was not asked for{cause}; {self.hint}"]
         more = ", …" if len(unused) > 10 else ""
-        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}); {self.hint}"]
+        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {self.hint}"]
 
     def served(self) -> list[Exchange]:
         """Return the recorded calls that were asked for, in that order."""

@@ -1,0 +1,78 @@
+"""A thread that waits for another one is ended by what that one has missed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.files.errors import MissError
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import listen
+from tests.replay.test_tape import tape_of
+
+
+class Ended:
+    """A thread that waits, and the miss by which that ended."""
+
+    def __init__(self, player: Player) -> None:
+        self.raised: list[BaseException] = []
+        self.waits = threading.Event()
+        self._player = player
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            with self._player.waiting():
+                self.waits.set()
+                for _ in range(2000):
+                    time.sleep(0.01)
+        except MissError as error:
+            self.raised.append(error)
+
+
+def wait_for_another(player: Player) -> None:
+    with player.waiting():
+        threading.Thread(target=player.refuse, args=("missed",)).start()
+        threading.Event().wait(20)
+
+
+def test_one_that_is_not_the_main_one_ends_at_its_next_step(tmp_path: Path) -> None:
+    player = Player("replay")
+    ended = Ended(player)
+    with player.playing(tape_of(tmp_path)) as tape:
+        ended.thread.start()
+        ended.waits.wait(20)
+        player.refuse("missed")
+        ended.thread.join(20)
+    assert not ended.thread.is_alive()
+    assert len(ended.raised) == 1
+    assert tape.misses == ["missed"]
+
+
+def test_the_main_one_ends_though_it_waits_for_a_lock(tmp_path: Path) -> None:
+    player = Player("replay")
+    undo = listen(player.check_waits)
+    try:
+        with player.playing(tape_of(tmp_path)) as tape:
+            with pytest.raises(MissError, match="missed"):
+                wait_for_another(player)
+            # Its time is over: what comes now does not reach it.
+            threading.Thread(target=player.refuse, args=("late",)).start()
+            time.sleep(0.6)
+    finally:
+        for back in undo:
+            back()
+    assert tape.misses == ["missed", "late"]
+
+
+def test_one_that_ends_by_itself_is_left_alone(tmp_path: Path) -> None:
+    player = Player("replay")
+    with player.playing(tape_of(tmp_path)):
+        with player.waiting():
+            other = threading.Thread(target=player.refuse, args=("missed",))
+            other.start()
+            other.join()
+        time.sleep(0.6)
