@@ -18,7 +18,7 @@ def accepted(request: Request) -> Exchange:
 
 def refused(request: Request, message: str) -> Exchange:
     """Return the answer of a service that can make nothing of a request, which no client then sends again."""
-    body = json.dumps({"error": {"message": message, "type": "not_recorded", "code": "not_recorded"}}).encode()
+    body = json.dumps({"error": {"message": message, "type": "not_sent", "code": "not_sent"}}).encode()
     return _answered(request, Response(400, "Bad Request", _JSON, (body,)))
 
 

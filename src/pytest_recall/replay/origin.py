@@ -120,6 +120,15 @@ _CLIENTS = ("vcr.stubs", "tornado.simple_httpclient")
 LOOPBACK = ("127.0.0.1", "::1")
 
 
+def without_query(url: str) -> str:
+    """Return the part of a URL that names what is asked, without credentials; empty for what is no URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path or '/'}"
+
+
 def place_of(url: str) -> tuple[str, int | None]:
     """Return the host and the port of a URL; nothing for what is none, which is for its client to say."""
     try:

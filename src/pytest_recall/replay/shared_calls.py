@@ -10,11 +10,11 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from urllib.parse import urlsplit
 
 from pytest_recall.replay.answers import unreachable
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.origin import without_query
 from pytest_recall.replay.tape import Mode, Tape
 
 _FETCHED = (
@@ -52,11 +52,7 @@ UNRECORDED = "nothing is sent in a replay, and the cassette that all cases share
 
 def is_shared(method: str, url: str, urls: Iterable[str] = ()) -> bool:
     """Return whether a call is one that is made once for a process. `urls` are patterns of more that are fetched."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    plain = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path or '/'}".lower()
+    plain = without_query(url).lower()
     patterns = (*_FETCHED, *(pattern.lower() for pattern in urls)) if method.upper() in ("GET", "HEAD") else _TOKENS
     return any(fnmatchcase(plain, pattern) for pattern in patterns)
 
@@ -104,5 +100,5 @@ class SharedCalls:
             return CallStep(served=served)
         if self._mode != "replay":
             return CallStep(recorder=CallRecorder(tape, asked, "agent", record=True))
-        counts["shared", f"{request.method} {tape.redactor.url(request.url).partition('?')[0]}"] += 1
+        counts["shared", f"{request.method} {without_query(request.url)}"] += 1
         return CallStep(served=unreachable(request, UNRECORDED))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pytest_recall.replay.answers import BACKGROUND, IMPORTED, accepted, unreachable
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.origin import in_exporter, in_own_thread, origin, place_of
+from pytest_recall.replay.origin import in_exporter, in_own_thread, origin, place_of, without_query
 from pytest_recall.replay.shared_calls import SharedCalls
 from pytest_recall.replay.tape import Mode, Tape
 from pytest_recall.replay.telemetry import is_telemetry, is_telemetry_host
@@ -63,8 +63,7 @@ class UnownedCalls:
             return None
         if tape is not None and tape.asks_there(request):
             return None
-        where = request.url.partition("?")[0]
-        self.counts["background", f"{request.method} {where if tape is None else tape.redactor.url(where)}"] += 1
+        self.counts["background", f"{request.method} {without_query(request.url)}"] += 1
         return CallStep(served=unreachable(request, BACKGROUND))
 
     def is_telemetry(self, request: Request) -> bool:

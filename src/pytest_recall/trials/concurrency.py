@@ -9,13 +9,12 @@ from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files import clock
+from pytest_recall.replay.interrupt import GRACE
 
 if TYPE_CHECKING:
     import asyncio
 
 
-GRACE = 0.25
-"""Seconds in which a trial that is told of an error by its own means ends by itself."""
 PATIENCE = 2.0
 """Seconds that whatever was cancelled gets to come to its end."""
 
@@ -145,10 +144,11 @@ class TrialJob:
         self._finish(result, raised, clock.perf_counter() - start)
         del result, raised  # A traceback holds this frame.
 
-    def _finish(self, result: Any, error: BaseException | None, seconds: float) -> None:
+    def _finish(self, result: Any, error: BaseException | None, seconds: float, *, is_left: bool = False) -> None:
         with self._ending:
             if self.is_done:
                 return
+            self.is_left = is_left
             self._result, self._error, self.seconds = result, error, seconds
             self.end = self.begin + self.seconds
             self._done.set()
@@ -193,8 +193,7 @@ class TrialJob:
         if not self._done.wait(GRACE):
             self.cancel()
         if not self._done.wait(PATIENCE):
-            self.is_left = True
-            self._finish(None, error, clock.wall() - self.begin)
+            self._finish(None, error, clock.wall() - self.begin, is_left=True)
 
     def cancel(self) -> None:
         """Cancel its tasks. A thread cannot be cancelled: it is told by what it calls next."""
