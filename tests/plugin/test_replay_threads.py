@@ -185,6 +185,19 @@ class TestBackground:
         without = project(upstream, "return text(question)").at(pytester)
         assert without.run(*REPLAY).ret == 0
 
+    def test_one_that_began_in_the_case_is_missed_with_the_way_out(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "import httpx2\nsend = threading.Thread(name='out', target=httpx2.post, args=(URL + '/collect',), "
+        body += "kwargs=dict(json=dict(prompt='%d' % id(question))))\nsend.start()\nsend.join()\nreturn text(question)"
+        checkout = project(upstream, body.replace("id(question)", "0")).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        checkout = project(upstream, body.replace("id(question)", "1")).at(pytester)
+        result = checkout.run(*REPLAY)
+        result.assert_outcomes(errors=2)
+        said = "*if the thread `out` sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
+        result.stdout.fnmatch_lines([said])
+
     def test_what_it_asks_as_was_recorded_is_served(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         send = "FOUND.append(httpx2.post(URL + '/tool', json=dict(prompt='same')).json()['text'])"
         body = "FOUND.clear()\nflush()\nreturn text(question) + FOUND[0]"

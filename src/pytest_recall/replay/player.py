@@ -391,7 +391,8 @@ class Player:
             return step
         if tape.mode == "replay":
             tape.differs = True
-            raise self._refused(tape, tape.missed(tape.redactor.request(request)))
+            missed = tape.missed(tape.redactor.request(request))
+            raise self._refused(tape, missed + self.unowned.hint(request))
         return self._tapped(
             tape,
             request,

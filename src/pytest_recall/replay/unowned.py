@@ -84,6 +84,13 @@ class UnownedCalls:
             return False
         return True
 
+    def hint(self, request: Request) -> str:
+        """Return how a call may come to belong to no case, if it may, for the message of a miss."""
+        if asks_model(request) or not self.in_own_thread():
+            return ""
+        thread = threading.current_thread().name
+        return f"\n  if the thread `{thread}` sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
+
     def is_telemetry_host(self, host: str, port: int | None) -> bool:
         """Whether a connection here is one for telemetry."""
         return is_telemetry_host(host, port, self.telemetry) or in_exporter()
