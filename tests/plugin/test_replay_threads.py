@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+from pytest_recall.replay import interrupt
+from pytest_recall.trials import concurrency
 from tests.helpers.project import Project
 from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
@@ -64,8 +66,14 @@ class TestWaitedFor:
     @WAYS
     @pytest.mark.parametrize("body", ["return Worker().ask(question)", "return SHARED.ask(question)"])
     def test_it_ends_and_the_others_too(
-        self, pytester: pytest.Pytester, upstream: Upstream, body: str, way: tuple[str, ...]
+        self,
+        pytester: pytest.Pytester,
+        upstream: Upstream,
+        monkeypatch: pytest.MonkeyPatch,
+        body: str,
+        way: tuple[str, ...],
     ) -> None:
+        monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
         project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
         # The answer never comes: the thread goes on, and the agent waits for more than an empty one.
         checkout = project(upstream, body, prefix="other ", caught="Exception").at(pytester)
@@ -77,8 +85,9 @@ class TestWaitedFor:
         assert upstream.count == asked
 
     def test_a_thread_that_ends_by_it_is_told_to_those_that_wait_for_it_later(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(interrupt, "STILL", 1)
         body = "return SHARED.ask(question)"
         project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
         checkout = project(upstream, body, prefix="other ").at(pytester)
@@ -207,7 +216,10 @@ class TestBackground:
         assert checkout.run(*REPLAY).ret == 0
         assert sources(checkout) == {"a": "replayed", "b": "replayed"}
 
-    def test_a_model_that_it_asks_is_asked_for_the_case(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_a_model_that_it_asks_is_asked_for_the_case(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(interrupt, "STILL", 1)
         send = "FOUND.append(asked('{}').json()['choices'][0]['message']['content'])"
         body = "FOUND.clear()\nflush()\nreturn FOUND[0]"
         one = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("echo x")))
