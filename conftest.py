@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.autoload import nursery
+from tests.helpers.autoload import nursery, remembered
 
 pytest_plugins = "pytester"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -69,7 +69,8 @@ def _few_plugins() -> Iterator[None]:
         patch.setenv("PYTHONPATH", str(FEW_PLUGINS.parent), prepend=os.pathsep)
         patch.syspath_prepend(FEW_PLUGINS.parent)
         importlib.import_module(FEW_PLUGINS.stem)
-        yield
+        with remembered.in_this_process():
+            yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -213,8 +213,24 @@ def _preload() -> None:
     for package in SDKS:
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(package)
+    _found_out()
     gc.freeze()
-    setattr(gc, "get_freeze_count", lambda: 1)  # noqa: B010 - it walks, to see whether it is zero
+    # It walks, and all that its callers ask is whether there are many; a run that found few would let all of them go.
+    setattr(gc, "get_freeze_count", lambda: sys.maxsize)  # noqa: B010
+
+
+def _found_out() -> None:
+    remembered = importlib.import_module("remembered")
+    remembered.in_this_process().__enter__()  # As long as there is this process.
+    remembered.ask_ahead()
+    importlib.import_module("few_plugins").known()
+    for model in _under(importlib.import_module("pydantic").BaseModel):
+        if model.__module__.startswith("pytest_recall."):
+            model.model_rebuild()  # Some are built when they are first used.
+
+
+def _under(base: type) -> set[Any]:
+    return {base}.union(*map(_under, base.__subclasses__()))
 
 
 def _serve(path: str) -> Callable[[], object] | None:
