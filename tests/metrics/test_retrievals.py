@@ -117,6 +117,20 @@ def test_a_wrong_value_is_named(fields: dict[str, Any], said: str) -> None:
     assert sentence.startswith(f"x:1: {said}")
 
 
+@pytest.mark.parametrize(
+    ("field", "most", "more"),
+    [("k", 1_000_000, 1_000_001), ("ground_truth", "x" * 100_000, "x" * 100_001), ("tokens_read", 10**15, 10**15 + 1)],
+    ids=["k", "ground_truth", "tokens_read"],
+)
+def test_limits_are_allowed_themselves(field: str, most: object, more: object) -> None:
+    accepted(**{field: most})
+    assert refused(**{field: more})
+
+
+def test_counts_may_be_zero() -> None:
+    assert accepted(tokens_read=0).tokens_read == 0
+
+
 def test_every_problem_of_a_line_is_named() -> None:
     assert refused(k=0, abstained="no") == [
         "x:1: k: input should be greater than or equal to 1; got 0",

@@ -67,6 +67,13 @@ def test_without_an_appeal_nothing_is_overturned() -> None:
     assert not Judgement(tuple(votes(False))).overturned
 
 
+@pytest.mark.parametrize(
+    ("passed", "split"), [((True, False), True), ((True, True), False), ((True, None), False), ((), False)]
+)
+def test_split_are_votes_of_which_some_passed_it_and_some_did_not(passed: tuple[bool | None, ...], split: bool) -> None:
+    assert Judgement(tuple(votes(*passed))).split is split
+
+
 @given(judgements)
 @unhurried
 def test_it_goes_to_json_and_back(judgement: Judgement) -> None:
