@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pytest_recall.replay.cassette_file import read_header
-from tests.helpers.project import Checkout
+from tests.helpers.project import BARE, Checkout
 from tests.helpers.talking import asking, cassette, talking
 from tests.helpers.upstream import Upstream
 
@@ -85,10 +85,21 @@ def agent():
 }
 
 
-def at_work(pytester: pytest.Pytester, upstream: Upstream, package: str, form: str) -> Checkout:
-    imported, faked = FAKED[package]
-    source = ASKS + FORMS[form].format(imported=imported, faked=faked)
-    return talking(upstream, source).with_cases(asking("a"), asking("b")).at(pytester)
+EACH = ("agent", "call", "function")
+"""Those that fake the clock of one case, and so can be beside one another in a run."""
+
+
+def at_work(pytester: pytest.Pytester, upstream: Upstream, *faked: tuple[str, str]) -> Checkout:
+    """Write a project with cases for each package and form: in folders, unless there is one, which is loaded early."""
+    project, names = BARE, "a" if len(faked) > 1 else "ab"
+    for package, form in faked:
+        imported, fake = FAKED[package]
+        source = talking(upstream, ASKS + FORMS[form].format(imported=imported, faked=fake)).files["eval/conftest.py"]
+        folder = f"eval/{package}-{form}" if len(faked) > 1 else "eval"
+        project = project.with_files({f"{folder}/conftest.py": source}).with_cases(
+            *(asking(f"{package}-{form}-{name}") for name in names), file=f"{folder}/{form}.cases.yaml"
+        )
+    return project.at(pytester)
 
 
 def dated_today(checkout: Checkout, before: datetime) -> None:
@@ -106,24 +117,30 @@ def dated_today(checkout: Checkout, before: datetime) -> None:
     assert all(0 < call.seconds <= passed for trial in record.trials for call in trial.calls if trial.source == "live")
 
 
+TOGETHER = tuple((package, form) for package in FAKED for form in EACH)
+ALONE = tuple(((package, form),) for package in FAKED for form in FORMS if form not in EACH)
+
+
 @pytest.mark.parametrize(
-    ("package", "form", "workers"),
+    ("faked", "workers"),
     [
-        *((package, form, ()) for package in FAKED for form in FORMS),
-        *((package, form, ("-n", "2")) for package in FAKED for form in ("call", "session")),
+        *((faked, ()) for faked in (TOGETHER, *ALONE)),
+        (TOGETHER, ("-n", "2")),
+        *((((package, "session"),), ("-n", "2")) for package in FAKED),
     ],
     ids=str,
 )
 def test_what_is_written_has_the_dates_of_the_machine(
-    pytester: pytest.Pytester, upstream: Upstream, package: str, form: str, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream, faked: tuple[tuple[str, str], ...], workers: tuple[str, ...]
 ) -> None:
-    checkout = at_work(pytester, upstream, package, form)
+    checkout = at_work(pytester, upstream, *faked)
     before = datetime.now(UTC)
-    result = checkout.run_apart("eval", "--record", *workers, day=None)
+    result = checkout.run_apart("eval", "--record", "--recall-mode=all", *workers, day=None)
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     dated_today(checkout, before)
+    assert len(checkout.state()) == max(2, len(faked))
     assert all(before.date() <= row.last_tested < row.next_due for row in checkout.state().values())
-    for name in ("a", "b"):
+    for name in checkout.state():
         path = cassette(checkout, name)
         recorded = datetime.fromisoformat(read_header(path, path.name)["recorded_at"])
         assert before.replace(microsecond=0) <= recorded <= datetime.now(UTC)
@@ -141,7 +158,7 @@ def test_a_lock_that_another_holds_is_waited_for_by_the_clock_of_the_machine(
     pytester: pytest.Pytester, upstream: Upstream, package: str
 ) -> None:
     """By the clock of the test, which stands, the wait would never end."""
-    checkout = at_work(pytester, upstream, package, "session")
+    checkout = at_work(pytester, upstream, (package, "session"))
     plugin = """
 import pytest
 from pytest_recall.files import disk

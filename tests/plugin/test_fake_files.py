@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.project import BARE
 from tests.helpers.talking import answers, asking, drafts, finished, sources, talking
 from tests.helpers.upstream import Upstream
 
@@ -71,30 +72,41 @@ def agent():
 }
 
 
+EACH = ("agent", "call", "fixture", "function")
+"""Those that fake the files of one case, and so can be beside one another in a run."""
+
+
 @pytest.mark.parametrize(
-    ("form", "workers"),
-    [*((form, ()) for form in FORMS), ("call", ("-n", "2")), ("fs_session", ("-n", "2"))],
+    ("forms", "workers"),
+    [(EACH, ()), (("session",), ()), (("fs_session",), ()), (EACH, ("-n", "2")), (("fs_session",), ("-n", "2"))],
     ids=str,
 )
 def test_a_recording_is_on_the_disk_and_replayed_from_it(
-    pytester: pytest.Pytester, upstream: Upstream, form: str, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream, forms: tuple[str, ...], workers: tuple[str, ...]
 ) -> None:
     plugins = ("-p", "pyfakefs.pytest_plugin", *workers)
-    checkout = talking(upstream, ASKS + FORMS[form]).with_cases(asking("a"), asking("b")).at(pytester)
-    result = checkout.run_apart("eval", "--record", "--budget=1", *plugins)
+    project, names = BARE, "a" if len(forms) > 1 else "ab"
+    for form in forms:
+        conftest = talking(upstream, ASKS + FORMS[form]).files["eval/conftest.py"]
+        folder = f"eval/{form}" if len(forms) > 1 else "eval"
+        project = project.with_files({f"{folder}/conftest.py": conftest})
+        project = project.with_cases(*(asking(f"{form}-{name}") for name in names), file=f"{folder}/{form}.cases.yaml")
+    ids = {f"{form}-{name}" for form in forms for name in names}
+    checkout = project.at(pytester)
+    result = checkout.run_apart("eval", "--record", "--recall-mode=all", "--budget=1", *plugins)
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-    assert set(finished(checkout)) == {"one/a.ndjson", "one/b.ndjson"}
+    assert set(finished(checkout)) == {f"one/{case_id}.ndjson" for case_id in ids}
     assert not drafts(checkout)
     before = answers(checkout)
-    assert sources(checkout) == {"a": "live", "b": "live"}
-    assert set(checkout.state()) == {"a", "b"}
+    assert sources(checkout) == dict.fromkeys(ids, "live")
+    assert set(checkout.state()) == ids
     assert checkout.scorecard()["run"] == checkout.journal().header.run
     files = finished(checkout)
     upstream.close()
     result = checkout.run_apart("eval", "--replay", "--recall-mode=all", *plugins)
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     assert answers(checkout) == before
-    assert sources(checkout) == {"a": "replayed", "b": "replayed"}
+    assert sources(checkout) == dict.fromkeys(ids, "replayed")
     assert finished(checkout) == files
 
 
