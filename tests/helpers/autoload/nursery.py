@@ -39,7 +39,8 @@ KNOWN = ("PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED", UNKEPT)
 _HELD: list[socket.socket] = []
 """In a worker: what closes when it ends, and so tells `Worker.wait`."""
 PRELOADED = ("_pytest", "xdist", "pytest_recall.plugin")
-SDKS = ("httpx", "openai", "anthropic")
+LATE = ("pdb", "httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices")
+"""What runs import late, where it is installed."""
 
 
 def open_one() -> None:
@@ -210,9 +211,9 @@ def _preload() -> None:
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
-    for package in SDKS:
+    for name in LATE:
         with contextlib.suppress(ModuleNotFoundError):
-            importlib.import_module(package)
+            importlib.import_module(name)
     _found_out()
     gc.freeze()
     # It walks, and all that its callers ask is whether there are many; a run that found few would let all of them go.
