@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.replay import interrupt
 from pytest_recall.trials import concurrency
-from tests.helpers.project import Project
+from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
@@ -102,6 +102,36 @@ class TestWaitedFor:
         checkout = project(upstream, body, prefix="other ").at(pytester)
         checkout.run(*REPLAY).assert_outcomes(errors=2)
         assert "is not recorded" in trial(checkout, "b").error
+
+    def test_what_it_leaves_of_itself_asks_nothing_in_the_name_of_the_next(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = (
+            OWN.format(prefix="{prefix}", caught="()")
+            + """\
+@pytest.fixture
+def agent():
+    async def answer(question):
+        import asyncio
+        if question == "a":
+            threading.Thread(target=text, args=("{asked}",)).start()
+            await asyncio.sleep({seconds})
+            await asyncio.to_thread(text, "late {prefix}")
+        await asyncio.sleep(0.5)
+        return await asyncio.to_thread(text, question)
+    return answer
+"""
+        )
+
+        def at(prefix: str, asked: str, seconds: float) -> Checkout:
+            filled = source.replace("{prefix}", prefix).replace("{asked}", asked).replace("{seconds}", str(seconds))
+            return talking(upstream, filled).with_cases(asking("a"), asking("b")).at(pytester)
+
+        at("", "one", 0).run("eval", "--record").assert_outcomes(passed=2)
+        checkout = at("", "other", 0.6)
+        checkout.run(*REPLAY).assert_outcomes(passed=1, errors=1)
+        assert "is not recorded" in trial(checkout, "a").error
+        assert sources(checkout) == {"a": "replayed", "b": "replayed"}
 
     @pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="no such signal here")
     def test_the_signal_is_as_it_was_afterwards(self, pytester: pytest.Pytester, upstream: Upstream) -> None:

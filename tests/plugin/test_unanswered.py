@@ -65,3 +65,13 @@ def agent():
     assert min(state[name].last_tested for name in healthy) >= first + timedelta(4)
     result = checkout.run("eval", "--recall-mode=nightly", day=(first + timedelta(10)).isoformat())
     result.stdout.fnmatch_lines(["oldest verdict: 19 days old, of c0*", "without a verdict when last asked (6): *"])
+
+
+def test_an_error_in_a_replay_is_none_that_a_case_rests_for(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(crashing("a"), case("b")).at(pytester)
+    checkout.path.joinpath("eval/cassettes").mkdir()
+    before = checkout.state_text()
+    checkout.run("eval", "--replay").assert_outcomes(passed=1, errors=1)
+    assert checkout.journal().trials[0].source == "replayed"
+    assert "unanswered" not in (checkout.state_text() or "")
+    assert before is None

@@ -112,13 +112,11 @@ class SessionLoop:
             return self._thread.wait(awaitable)
         import asyncio
 
+        from pytest_recall.trials.concurrency import run_awaitable
+
         if self._runner is None:
             self._runner = asyncio.Runner()
-
-        async def done() -> Any:
-            return await awaitable
-
-        return self._runner.run(done())
+        return run_awaitable(self._runner, awaitable)
 
     def close(self) -> None:
         """Close the loops that were used."""

@@ -19,6 +19,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin.pytest_internals import active_fixtures, anyio_runner, set_function, value_of
 from pytest_recall.replay.player import CARRIED
+from pytest_recall.trials.concurrency import run_awaitable
 from pytest_recall.trials.execution import Wait
 
 SCOPES = ("function", "class", "module", "package", "session")
@@ -115,11 +116,8 @@ def _asked_for(name: str, active: dict[str, Any]) -> Generator[str, None, None]:
 
 
 def _within(loop: asyncio.AbstractEventLoop, awaitable: Awaitable[Any]) -> Any:
-    async def done() -> Any:
-        return await awaitable
-
     # Not closed: that would close the loop, which is its plugin's.
-    return asyncio.Runner(loop_factory=lambda: loop).run(done())
+    return run_awaitable(asyncio.Runner(loop_factory=lambda: loop), awaitable)
 
 
 def _within_anyio(item: pytest.Function, awaitable: Awaitable[Any]) -> Any:

@@ -277,7 +277,7 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     if tape is None:
         return CallSummary()
     sources = {made.source for made in tape.made if made.kind != "judge"}
-    if not tape.made and tape.misses:
+    if not tape.made and (tape.misses or (tape.mode == "replay" and not result.outcome.is_verdict)):
         sources = {"replayed"}  # Nothing was sent, and no one has answered live.
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     manager = item.config.stash[CASSETTES]

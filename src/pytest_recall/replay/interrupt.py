@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from pytest_recall.replay.origin import is_importing
+
 GRACE = 0.25
 """Seconds in which an agent that is told of a miss by its own means ends by itself, without an interruption."""
 AGAIN = 2.0
@@ -40,8 +42,11 @@ def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type
     def interrupt() -> None:
         seconds = GRACE
         while not is_over(seconds):
-            _interrupt(thread, error)
-            seconds = AGAIN
+            # A module that is imported would stay half there, for all cases that come.
+            importing = is_importing(sys._current_frames().get(thread))
+            if not importing:
+                _interrupt(thread, error)
+            seconds = GRACE if importing else AGAIN
 
     threading.Thread(target=interrupt, name="recall-miss", daemon=True).start()
 

@@ -52,6 +52,15 @@ def origin() -> Origin:
     return "session"
 
 
+def is_importing(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported in the thread whose innermost frame this is."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def line_of_caller() -> str:
     """Return `file:line` of the session's code that has led here, or of the package that did where there is none."""
     frame: FrameType | None = sys._getframe(1)

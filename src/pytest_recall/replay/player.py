@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, partial
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -20,7 +21,7 @@ from pytest_recall.replay.call import Way
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
-from pytest_recall.replay.origin import LOOPBACK, place_of
+from pytest_recall.replay.origin import LOOPBACK, is_importing, place_of
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
 from pytest_recall.replay.unowned import Shared, UnownedCalls
 
@@ -306,8 +307,10 @@ class Player:
                 self._end_if_still(self._waits[-1], self._tapes)
         return True
 
-    def check_waits(self) -> None:
-        """Raise the error by which one of these blocks is to end, in the main thread that runs it."""
+    def check_waits(self, frame: FrameType | None = None) -> None:
+        """Raise the error by which one of these blocks is to end, in the main thread that runs it at `frame`."""
+        if is_importing(frame):
+            return
         for wait in reversed(self._waits):
             if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over.is_set():
                 raise type(wait.error)(*wait.error.args)
@@ -465,9 +468,7 @@ class Player:
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
             return self._refused(None, f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
-        return self.refuse(
-            f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}",
-        )
+        return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
     def refuse(self, message: str) -> BaseException:
         """Return the error for what must not happen here; the test answers for it, whatever becomes of the error."""

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 from weakref import WeakSet
 
@@ -307,8 +307,8 @@ def quiet_misses(player: Player) -> Undo:
     return undo
 
 
-def listen(check: Callable[[], None]) -> list[Undo]:
-    """Have `check` called in the main thread whenever that is interrupted, and return how to take it back.
+def listen(check: Callable[[FrameType | None], None]) -> list[Undo]:
+    """Have `check` called with the frame in the main thread whenever that is interrupted; return how to take it back.
 
     The signal is SIGURG, which processes ignore, so that one which comes late does nothing.
     """
@@ -317,7 +317,7 @@ def listen(check: Callable[[], None]) -> list[Undo]:
     before = signal.getsignal(signal.SIGURG)
     if before is None:
         return []  # A handler that is none of Python's could not be put back.
-    signal.signal(signal.SIGURG, lambda number, frame: check())
+    signal.signal(signal.SIGURG, lambda number, frame: check(frame))
     return [lambda: _listen_no_more(before)]
 
 

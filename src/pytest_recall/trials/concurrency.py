@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,31 @@ class Tasks:
 
 TASKS: ContextVar[Tasks | None] = ContextVar("recall_tasks", default=None)
 """The tasks of the trial that runs here."""
+
+
+def run_awaitable(runner: asyncio.Runner, awaitable: Awaitable[Any]) -> Any:
+    """Run `awaitable` on the loop of `runner` and return what it gives; an interruption cancels what is left of it."""
+    import asyncio
+
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def done() -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
+        return await awaitable
+
+    try:
+        return runner.run(done())
+    except BaseException:
+        left = [task for task in tasks if not task.done()]
+        for task in left:
+            task.cancel()
+        if left:
+            # It would go on while the next case runs, and ask in its name.
+            with suppress(BaseException):
+                runner.get_loop().run_until_complete(asyncio.wait(left, timeout=PATIENCE))
+        raise
 
 
 class Loop:
