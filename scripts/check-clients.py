@@ -15,23 +15,19 @@ beside pytest plugins instead.
 from __future__ import annotations
 
 import argparse
-import contextlib
+import importlib
 import importlib.util
-import json
-import os
-import re
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+
+from eval_runs import JsonHandler, environment, last_line, serving, serving_mcp
 
 CASES = """\
 - {id: one, scenario: s, dimension: d, input: one, judges: [{contains: one}]}
@@ -416,25 +412,16 @@ PLUGINS = {
 """Distributions, and the options by which each does something."""
 
 
-class Upstream(BaseHTTPRequestHandler):
+class Upstream(JsonHandler):
     """Answers in the formats of the vendors, with the text of the last message."""
 
-    protocol_version = "HTTP/1.1"
     asked: ClassVar[list[str]] = []
     """The paths that were asked for, of all servers."""
 
-    def do_POST(self) -> None:
+    def reply(self, asked: Any) -> Any:
+        """Return the answer to a body."""
         self.asked.append(self.path)
-        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
-        answer = json.dumps(reply(self.path, self.headers.get("x-amz-target", ""), asked)).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Be silent."""
+        return reply(self.path, self.headers.get("x-amz-target", ""), asked)
 
 
 def reply(path: str, target: str, asked: dict[str, Any]) -> dict[str, Any]:
@@ -465,32 +452,6 @@ def reply(path: str, target: str, asked: dict[str, Any]) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
     choice = {"index": 0, "finish_reason": "stop", "message": message}
     return {"id": "c-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
-
-
-@contextmanager
-def serving_mcp() -> Iterator[str]:
-    """Serve the protocol by its official server, in a process of its own, and yield the URL."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    quiet = subprocess.DEVNULL
-    process = subprocess.Popen([sys.executable, "-c", MCP_SERVER, str(port)], stdout=quiet, stderr=quiet)
-    try:
-        while process.poll() is None:
-            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 5):
-                break
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """Serve on loopback, and yield the URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
 
 
 @contextmanager
@@ -527,11 +488,10 @@ def project(folder: Path, module: str, body: str) -> None:
     (folder / "eval/conftest.py").write_text(CONFTEST.replace("MODULE", module).replace("BODY", lines))
 
 
-def run(folder: Path, url: str, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(folder: Path, url: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Run the set in a fresh process."""
     command = [sys.executable, "-m", "pytest", "-p", "recall", "eval", "--recall-mode=all", "-q", *options]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HTTP_", "HTTPS_"))}
-    kept |= {"UPSTREAM": url, "NO_PROXY": "127.0.0.1", **environment}
+    kept = environment(UPSTREAM=url, **more)
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=kept, timeout=300, check=False)
 
 
@@ -541,8 +501,7 @@ def outcome(done: subprocess.CompletedProcess[str], wanted: str, told: str = "")
     What has to be `told` is anywhere in what it printed.
     """
     printed = f"{done.stdout}\n{done.stderr}"
-    last = re.findall(r"^=*\s*(.*\d+ (?:passed|failed|error).*?)\s*=*$", printed, re.MULTILINE)
-    found = re.sub(r" in [0-9.]+s.*|, \d+ warnings?", "", last[-1]) if last else "no end"
+    found = last_line(printed)
     if wanted in found and told in printed and "INTERNALERROR" not in printed:
         return "ok"
     return f"{found}\n{printed[-3000:]}"
@@ -553,7 +512,7 @@ def check_client(client: Client) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
         folder = Path(made)
         project(folder, client.module, client.body)
-        with serving_mcp() if client.module == "mcp" else serving() as url:
+        with serving_mcp(sys.executable, MCP_SERVER) if client.module == "mcp" else serving(Upstream) as url:
             found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
         if found["record"] != "ok":
             return found
@@ -570,7 +529,7 @@ def check_unrecorded(client: Client) -> dict[str, str]:
         folder = Path(made)
         rubric = folder / "eval/rubric.yaml"
         project(folder, client.module, client.body)
-        with serving_grpc() if client.unrecorded == "grpc" else serving() as url:
+        with serving_grpc() if client.unrecorded == "grpc" else serving(Upstream) as url:
             done = run(folder, url, "--record")
             found = {"record": outcome(done, "2 passed", f"asked by: {client.unrecorded} (2); nothing of it")}
             if found["record"] != "ok":
@@ -595,7 +554,7 @@ def check_starting(client: Client) -> dict[str, str]:
         folder = Path(made)
         project(folder, client.module, client.body)
         told = f"`{client.unrecorded}` was not started"
-        with serving() as url:
+        with serving(Upstream) as url:
             before = len(Upstream.asked)
             found = {"replay": outcome(run(folder, url, "--replay"), "2 errors", told)}
             found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 errors", told)
@@ -610,14 +569,14 @@ def check_plugin(name: str) -> dict[str, str]:
         folder = Path(made)
         project(folder, "httpx", next(client.body for client in CLIENTS if client.name == "httpx"))
         options = PLUGINS[name]
-        environment = {}
+        settings = {}
         if name == "pytest-django":
             (folder / "settings.py").write_text("SECRET_KEY = 'x'\nINSTALLED_APPS = []\n")
-            environment = {"DJANGO_SETTINGS_MODULE": "settings", "PYTHONPATH": str(folder)}
-        with serving() as url:
+            settings = {"DJANGO_SETTINGS_MODULE": "settings", "PYTHONPATH": str(folder)}
+        with serving(Upstream) as url:
             found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
-        found["replay"] = outcome(run(folder, url, "--replay", *options, **environment), "2 passed")
-        found["-n 2"] = outcome(run(folder, url, "--replay", "-n2", *options, **environment), "2 passed")
+        found["replay"] = outcome(run(folder, url, "--replay", *options, **settings), "2 passed")
+        found["-n 2"] = outcome(run(folder, url, "--replay", "-n2", *options, **settings), "2 passed")
         return found
 
 

@@ -14,19 +14,15 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
-import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from eval_runs import JsonHandler, environment, serving, trials
 
 CASES = """\
 - {id: right, scenario: facts, dimension: recall, input: right, judges: [{contains: right}]}
@@ -135,32 +131,13 @@ MODES = {"live": (), "record": ("--record",), "replay": ("--replay",)}
 WORKERS = {"": (), " -n2": ("-p", "xdist", "-n2")}
 
 
-class Upstream(BaseHTTPRequestHandler):
+class Upstream(JsonHandler):
     """Answers with the text of the last message."""
 
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+    def reply(self, asked: Any) -> Any:
+        """Return the answer to a body."""
         message = {"role": "assistant", "content": asked["messages"][-1]["content"]}
-        answer = json.dumps({"model": "m", "choices": [{"index": 0, "message": message}]}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Be silent."""
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """Serve on loopback, and yield the URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+        return {"model": "m", "choices": [{"index": 0, "message": message}]}
 
 
 class Found(NamedTuple):
@@ -193,22 +170,18 @@ def run(folder: Path, url: str, mode: str, workers: str, plugin: Plugin | None) 
     command += ["--recall-date=2026-03-10", "-p", "no:cacheprovider", *MODES[mode], *WORKERS[workers]]
     if plugin is not None:
         command += [part for name in (*plugin.needs, plugin.module) for part in ("-p", name)] + [*plugin.options]
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "HTTP", "CI", "GITHUB"))
-    }
-    kept |= {"UPSTREAM": url, "NO_PROXY": "127.0.0.1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "NO_COLOR": "1"}
+    kept = environment(UPSTREAM=url, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", NO_COLOR="1")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=kept, timeout=300, check=False)
     printed = f"{done.stdout}\n{done.stderr}"
     # The last line of pytest; a plugin that writes another one is compared by the rest.
     ends = re.findall(r"^=*\s*(\d+ (?:passed|failed|error)[^\n]*) in [0-9.]+s", printed, re.MULTILINE)
     counts = {word: int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", ends[-1])} if ends else {}
-    trials: dict[str, list[str]] = {}
-    for journal in sorted((folder / "eval" / "_artifacts").glob("*/trials.jsonl")):
-        for row in map(json.loads, journal.read_text(encoding="utf-8").splitlines()):
-            if "case_id" in row:
-                trials.setdefault(row["case_id"], []).append(f"{row['outcome']} {row.get('source', '')}".strip())
+    told = {
+        name: [f"{row['outcome']} {row.get('source', '')}".strip() for row in rows]
+        for name, rows in trials(folder / "eval").items()
+    }
     state = (folder / "eval" / "recall.yaml").read_text(encoding="utf-8")
-    return Found(done.returncode, counts, state, dict(sorted(trials.items())), printed)
+    return Found(done.returncode, counts, state, told, printed)
 
 
 def check(name: str, plugin: Plugin, folder: Path, url: str, bare: dict[str, Found]) -> dict[str, str]:
@@ -251,7 +224,7 @@ def main() -> int:
     if unknown := sorted(set(args.names) - set(PLUGINS)):
         parser.error(f"{unknown[0]}: unknown; known: {', '.join(PLUGINS)}")
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="recall-plugins-") as made, serving() as url:
+    with tempfile.TemporaryDirectory(prefix="recall-plugins-") as made, serving(Upstream) as url:
         folder = Path(made)
         (folder / "eval").mkdir()
         files: dict[str, Any] = {"pytest.ini": "[pytest]\n", "eval/rubric.yaml": "owner: us\n", "test_marked.py": TESTS}

@@ -1,0 +1,94 @@
+"""What the checks of clients, plugins and frameworks share: servers on loopback, and runs in fresh processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+OURS = ("PYTEST_", "PYTHONDONTWRITEBYTECODE", "HTTP", "ALL_PROXY", "CI", "GITHUB")
+"""The beginnings of variables that would change a run of pytest, slow it down, or lead its calls elsewhere."""
+
+
+class JsonHandler(BaseHTTPRequestHandler):
+    """Answers each POST with the JSON that `reply` makes of it."""
+
+    protocol_version = "HTTP/1.1"
+
+    def reply(self, asked: Any) -> Any:
+        """Return the answer to a body."""
+        raise NotImplementedError
+
+    def do_POST(self) -> None:
+        """Answer."""
+        asked = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}")
+        answer = json.dumps(self.reply(asked)).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Be silent."""
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Serve on loopback, and yield the URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@contextmanager
+def serving_mcp(python: str | Path, source: str) -> Iterator[str]:
+    """Run a server of MCP, which takes its port as an argument, in a process of its own, and yield the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([str(python), "-c", source, str(port)], stdout=quiet, stderr=quiet)
+    try:
+        while process.poll() is None:
+            with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), 5):
+                break
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return the variables of a run: those of this process without `OURS`, and `more`."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
+    return kept | {"NO_PROXY": "127.0.0.1", **more}
+
+
+def last_line(printed: str) -> str:
+    """Return the last line of pytest, without its frame, its time and its warnings; "no end" if it has none."""
+    found = re.findall(r"^=*\s*(\d+ (?:[a-z]+)[^\n]*?) in [0-9.]+s", printed, re.MULTILINE)
+    return re.sub(r", \d+ warnings?", "", found[-1]) if found else "no end"
+
+
+def trials(evals: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the trials of each case in the journals of an eval directory, in the order of their lines."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in journal(evals):
+        if "case_id" in row:
+            found.setdefault(row["case_id"], []).append(row)
+    return dict(sorted(found.items()))
+
+
+def journal(evals: Path) -> list[dict[str, Any]]:
+    """Return the lines of the journals of an eval directory."""
+    paths = sorted((evals / "_artifacts").glob("*/trials.jsonl"))
+    return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
