@@ -1,0 +1,26 @@
+"""An agent of Agno, which tells its makers of each run."""
+
+# /// script
+# dependencies = ["agno", "openai"]
+# ///
+from __future__ import annotations
+
+from agno.agent import Agent
+from agno.models.openai import OpenAIChat
+from given import PROMPT, page_of
+
+
+def agent():
+    return Agent(model=OpenAIChat(id="gpt-4o"), instructions=PROMPT, tools=[page_of])
+
+
+async def ask(question):
+    return (await agent().arun(question)).content
+
+
+def ask_sync(question):
+    return agent().run(question).content
+
+
+async def ask_streamed(question):
+    return "".join([event.content async for event in agent().arun(question, stream=True) if event.content])

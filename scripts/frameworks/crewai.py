@@ -1,0 +1,31 @@
+"""A crew of CrewAI with one agent and one task; traces go to its makers."""
+
+# /// script
+# dependencies = ["crewai"]
+# ///
+from __future__ import annotations
+
+from crewai import LLM, Agent, Crew, Task
+from crewai.tools import tool
+from given import PROMPT, page_of
+
+made = tool("page_of")(page_of)
+
+
+def crew(question, stream=False):
+    llm = LLM(model="gpt-4o", stream=stream)
+    agent = Agent(role="index", goal=PROMPT, backstory="An index of a book.", tools=[made], llm=llm)
+    task = Task(description=question, expected_output="The page.", agent=agent)
+    return Crew(agents=[agent], tasks=[task])
+
+
+async def ask(question):
+    return (await crew(question).kickoff_async()).raw
+
+
+def ask_sync(question):
+    return crew(question).kickoff().raw
+
+
+def ask_streamed(question):
+    return crew(question, stream=True).kickoff().raw

@@ -1,0 +1,24 @@
+"""DSPy's loop of thoughts and tools, with the cache that DSPy has by default."""
+
+# /// script
+# dependencies = ["dspy"]
+# ///
+from __future__ import annotations
+
+import dspy
+from given import PROMPT, page_of
+
+dspy.configure(lm=dspy.LM("openai/gpt-4o"))
+program = dspy.ReAct(dspy.Signature("question -> answer", PROMPT), tools=[page_of])
+
+
+async def ask(question):
+    return (await program.acall(question=question)).answer
+
+
+def ask_sync(question):
+    return program(question=question).answer
+
+
+async def ask_streamed(question):
+    return [said async for said in dspy.streamify(program)(question=question)][-1].answer

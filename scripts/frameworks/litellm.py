@@ -1,0 +1,53 @@
+"""A loop around LiteLLM, which has no agent of its own."""
+
+# /// script
+# dependencies = ["litellm"]
+# ///
+from __future__ import annotations
+
+import json
+
+import litellm
+from given import PROMPT, page_of
+
+TOOL = {
+    "name": "page_of",
+    "description": page_of.__doc__,
+    "parameters": {"type": "object", "properties": {"term": {"type": "string"}}, "required": ["term"]},
+}
+GIVEN = {"model": "openai/gpt-4o", "tools": [{"type": "function", "function": TOOL}]}
+
+
+def begin(question):
+    return [{"role": "system", "content": PROMPT}, {"role": "user", "content": question}]
+
+
+def called(messages, message):
+    """Add what the model said and what its tools return; return whether there were any."""
+    messages.append(message.model_dump(exclude_none=True))
+    for call in message.tool_calls or ():
+        result = page_of(**json.loads(call.function.arguments))
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    return bool(message.tool_calls)
+
+
+async def ask(question):
+    messages = begin(question)
+    while called(messages, (await litellm.acompletion(messages=messages, **GIVEN)).choices[0].message):
+        pass
+    return messages[-1]["content"]
+
+
+def ask_sync(question):
+    messages = begin(question)
+    while called(messages, litellm.completion(messages=messages, **GIVEN).choices[0].message):
+        pass
+    return messages[-1]["content"]
+
+
+async def ask_streamed(question):
+    messages = begin(question)
+    while True:
+        chunks = [chunk async for chunk in await litellm.acompletion(messages=messages, stream=True, **GIVEN)]
+        if not called(messages, litellm.stream_chunk_builder(chunks).choices[0].message):
+            return messages[-1]["content"]

@@ -1,0 +1,143 @@
+"""The script that records and replays agents of frameworks: what it tries, and what it does not let pass."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "scripts" / "check-frameworks.py"
+AGENT = '''\
+"""An agent."""
+# /// script
+# dependencies = []
+# ///
+import json
+import os
+import uuid
+
+import httpx
+from given import PROMPT, URL, page_of
+
+TOOL = {"name": "page_of", "description": page_of.__doc__, "parameters": {"type": "object"}}
+
+
+def said(messages):
+    asked = {"model": "m", "messages": messages, "tools": [{"type": "function", "function": TOOL}]}
+    message = httpx.post(URL + "/v1/chat/completions", json=asked).json()["choices"][0]["message"]
+    messages.append(message)
+    return message
+
+
+def ask_sync(question):
+    messages = [{"role": "system", "content": PROMPT}, {"role": "user", "content": question}]
+    for call in said(messages)["tool_calls"]:
+        result = page_of(**json.loads(call["function"]["arguments"]))
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+    return said(messages)["content"]
+'''
+TOLD = """\
+    import urllib.request
+
+    urllib.request.urlopen(urllib.request.Request("https://telemetry.example/v1/runs", b"{}")).read()
+"""
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script, as a module."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    spec = importlib.util.spec_from_file_location("check_frameworks", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "check_frameworks", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def agents(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the agents, which are tried in the environment of the tests."""
+    folder, start = tmp_path / "agents", tmp_path / "start"
+    folder.mkdir()
+    (folder / "given.py").write_text((ROOT / "scripts" / "frameworks" / "given.py").read_text())
+    start.mkdir()
+    (start / "sitecustomize.py").write_text(script.WAY_OUT)
+    monkeypatch.setenv("PYTHONPATH", str(start))
+    monkeypatch.setattr(script, "AGENTS", folder)
+    monkeypatch.setattr(script, "PAUSE", 0)
+    return folder
+
+
+def cells(printed: str) -> dict[str, str]:
+    """Return what each step came to."""
+    rows = re.findall(r"^  (record again|[a-z]+, [a-z ]+|-n 2|at once|[a-z]+)  +(\S.*)$", printed, re.MULTILINE)
+    return {name.strip(): told for name, told in rows}
+
+
+def test_an_agent_of_a_client_that_is_recorded_passes_each_step_and_what_it_tells_others_is_counted(
+    script: ModuleType, agents: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (agents / "ours.py").write_text(AGENT.replace("    return said(messages)[", f"{TOLD}    return said(messages)["))
+    monkeypatch.setattr(script, "install", lambda framework, folder: Path(sys.executable))
+    code = script.main(["--only", "ours"])
+    printed = capsys.readouterr().out
+    found = cells(printed)
+    assert {name: told for name, told in found.items() if told != "ok"} == {}
+    assert {"record", "replay", "-n 2", "at once", "sync, replay at once", *script.CHANGES, "record again"} <= {*found}
+    assert "8 × telemetry.example would leave; {'POST telemetry.example/v1/runs': 8}" in printed
+    assert code == 0
+
+
+def test_an_agent_that_hides_its_prompt_and_asks_at_random_is_seen(
+    script: ModuleType, agents: Path, tmp_path: Path
+) -> None:
+    (agents / "ours.py").write_text(
+        AGENT.replace('"content": PROMPT', '"content": "Be."').replace(
+            '{"model": "m"', '{"model": os.environ.get("SHUFFLED") and uuid.uuid4().hex or "m"'
+        )
+    )
+    framework = script.frameworks()["ours"]
+    with script.servers(tmp_path) as (model, sink):
+        project = script.Project(framework, Path(sys.executable), tmp_path / "project", model, sink)
+        recorded = project.run("ask_sync", "cassettes", "--record")
+        same = project.run("ask_sync", "cassettes", "--replay", **script.CHANGES["prompt"])
+        others = project.run("ask_sync", "cassettes", "--replay", SHUFFLED="yes")
+    assert [*script.amiss_recorded(recorded)] == []
+    assert len(recorded.requests) == 16
+    assert [*script.amiss_missed(same)][:2] == ["exit code 0, not 1", "not error: 8 passed replayed"]
+    assert [*script.amiss(others, "passed", "replayed", 0)] == [
+        "exit code 1, not 0",
+        "not passed replayed: 8 error replayed",
+    ]
+    assert (
+        [*script.amiss_offline(same, recorded.cassettes)] == [*script.amiss_offline(others, recorded.cassettes)] == []
+    )
+    live = others._replace(connections=1, left=Counter(["telemetry.example"]), state="")
+    assert len([*script.amiss_offline(live, {})]) == 4
+
+
+def test_a_framework_that_cannot_be_installed_is_an_error_with_that_name(
+    script: ModuleType, agents: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (agents / "ours.py").write_text(AGENT.replace("[]", f'["{tmp_path}/nothing"]'))
+    assert script.main(["--only", "ours"]) == 1
+    printed = capsys.readouterr().out
+    assert "  cannot be installed: ERROR" in printed
+    assert re.search(r"^ours +BROKEN +- ", printed, re.MULTILINE)
+
+
+def test_ci_tries_each_of_them_and_the_document_names_it(script: ModuleType) -> None:
+    names = set(script.frameworks())
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    jobs = text.partition("framework:\n")[2].partition("runs-on")[0]
+    assert set(re.findall(r"- ([\w-]+)$", jobs, re.MULTILINE)) == names
+    page = (ROOT / "docs" / "reference" / "frameworks.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == names
