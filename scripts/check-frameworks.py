@@ -7,12 +7,12 @@
     scripts/check-frameworks.py --list                  the names
 
 Each agent (`scripts/frameworks/NAME.py`) has a tool and asks a scripted model on loopback, for eight cases. It is
-recorded and replayed: alone, with two workers, and eight cases at once, async, sync and streamed, as far as the
-framework has these. In a replay the model is dead. Then its prompt, the description of its tool and the result of
-its tool are changed, one at a time: each has to be a visible miss. Whatever would leave the machine, such as
-telemetry, ends in a sink that counts it; in a replay nothing may. All of this is told by exit codes, the journal, the
-state, and what model and sink have counted. Two recordings are compared; that they differ is a note, and with
-`--identical` an error.
+recorded and replayed: alone, in the home of the recording, with two workers, and eight cases at once, async, sync and
+streamed, as far as the framework has these. In a replay the model is dead. Then its prompt, the description of its tool
+and the result of its tool are changed, one at a time: each has to be a visible miss. Whatever would leave the machine,
+such as telemetry, ends in a sink that counts it; in a replay nothing may. All of this is told by exit codes, the
+journal, the state, and what model and sink have counted. Two recordings are compared; that they differ is a note, and
+with `--identical` an error.
 """
 
 from __future__ import annotations
@@ -178,10 +178,15 @@ class Project:
         shutil.copy(framework.file, self.evals / "asked.py")
         shutil.copy(AGENTS / "given.py", self.evals / "given.py")
 
-    def run(self, style: str, cassettes: str, *options: str, **changed: str) -> Found:
-        """Run the set in a fresh process with a home of its own, against a model that a replay finds dead."""
+    def run(
+        self, style: str, cassettes: str, *options: str, home: Path | None = None, changed: dict[str, str] | None = None
+    ) -> Found:
+        """Run the set in a fresh process, against a model that a replay finds dead.
+
+        Without a `home` it has an empty one, as on another machine: what a framework has cached there is not found.
+        """
         shutil.rmtree(self.evals / "_artifacts", ignore_errors=True)
-        home = Path(tempfile.mkdtemp(prefix="home-", dir=self.folder))
+        there = home or Path(tempfile.mkdtemp(prefix="home-", dir=self.folder))
         self.model.dead = any(option.startswith("--replay") for option in options)
         self.model.forget()
         state = self.evals / "recall.yaml"
@@ -189,7 +194,7 @@ class Project:
         self.sink.had.clear()
         self.sink.noted()
         url = self.model.url
-        told = {"HOME": str(home), "UPSTREAM": url, "STYLE": style, "NO_COLOR": "1", "COLUMNS": "200", **FAKED}
+        told = {"HOME": str(there), "UPSTREAM": url, "STYLE": style, "NO_COLOR": "1", "COLUMNS": "200", **FAKED}
         told |= {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url}
         command = [
             str(self.python),
@@ -205,9 +210,10 @@ class Project:
         done = subprocess.run(
             [*command, *(f"{option}={self.evals / cassettes}" if option in WAYS else option for option in options)],
             cwd=self.folder, capture_output=True, text=True, check=False, timeout=600,
-            env=environment(**told, **self.sink.environment, **self.framework.environment, **changed),
+            env=environment(**told, **self.sink.environment, **self.framework.environment, **(changed or {})),
         )  # fmt: skip
-        shutil.rmtree(home)
+        if home is None:
+            shutil.rmtree(there)
         ends = [row for row in journal(self.evals) if row.get("kind") == "end"]
         files = sorted((self.evals / cassettes).rglob("*.ndjson"))
         return Found(
@@ -247,7 +253,8 @@ def amiss(found: Found, outcome: str, source: str, code: int) -> Iterator[str]:
 
 def told_at_the_end(printed: str) -> Iterator[str]:
     """Yield what a run says in red of calls that it refused: an agent that has not changed must not be told so."""
-    for place in ("outside of any case", "after the session", "that belongs to none of the cases"):
+    places = ("outside of any case", "after the session", "belongs to none of the cases", "ended after its test")
+    for place in places:
         if line := re.search(rf"^.*{place}.*$", printed, re.MULTILINE):
             yield line[0].strip()
 
@@ -316,14 +323,16 @@ def check(project: Project, identical: bool) -> dict[str, str]:
     first = styles[0]
     # Slow enough that what a framework sends every few seconds is sent while a case is recorded.
     project.model.pause = PAUSE
-    recorded = project.run(first, "cassettes", "--record")
+    home = project.folder / "home"
+    home.mkdir()
+    recorded = project.run(first, "cassettes", "--record", home=home)
     project.model.pause = 0
     if recorded.left:
         note(f"{', '.join(f'{n} × {name}' for name, n in recorded.left.items())} would leave; {dict(project.sink.had)}")
     if not checked.cell("record", recorded, amiss_recorded(recorded)) and len(recorded.cassettes) < len(WORDS):
         return checked.cells
-    for step, options in {"replay": (), "-n 2": ("-n2",), "at once": (AT_ONCE,)}.items():
-        found = project.run(first, "cassettes", "--replay", *options)
+    for step, options in {"replay": (), "same home": (), "-n 2": ("-n2",), "at once": (AT_ONCE,)}.items():
+        found = project.run(first, "cassettes", "--replay", *options, home=home if step == "same home" else None)
         simultaneous = at_once(found) if options == (AT_ONCE,) else iter(())
         wrong = amiss(found, "passed", "replayed", 0), amiss_offline(found, recorded.cassettes)
         checked.cell(step, found, *wrong, simultaneous)
@@ -341,7 +350,7 @@ def check(project: Project, identical: bool) -> dict[str, str]:
                 wrong = amiss(again, "passed", "replayed", 0), amiss_offline(again, found.cassettes)
                 checked.cell(f"{name}, {step}", again, *wrong)
     for change in project.framework.changes:
-        found = project.run(first, "cassettes", "--replay", **CHANGES[change])
+        found = project.run(first, "cassettes", "--replay", changed=CHANGES[change])
         checked.cell(change, found, amiss_missed(found), amiss_offline(found, recorded.cassettes))
     again = project.run(first, "again", "--record")
     difference = compared(recorded, again, "twice")
@@ -414,15 +423,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def tell(table: dict[str, dict[str, str]]) -> int:
     """Print a table of all that was tried, and return the exit code."""
-    columns = ("install", "record", "replay", "-n 2", "at once", *STYLES.values(), *CHANGES, "record again")
+    columns = (
+        "install",
+        "record",
+        "replay",
+        "same home",
+        "-n 2",
+        "at once",
+        *STYLES.values(),
+        *CHANGES,
+        "record again",
+    )
     width = max(map(len, table))
-    print("\n" + "  ".join([" " * width, *columns]))
+    print("\n" + "  ".join([" " * width, *(f"{column:6}" for column in columns)]))
     for name, cells in table.items():
         row = []
         for column in columns:
             some = [told for step, told in cells.items() if step == column or step.startswith(f"{column}, ")]
             told = "-" if not some else "ok" if set(some) == {"ok"} else "BROKEN"
-            row.append(f"{'ok' if column == 'install' and not some else told:{len(column)}}")
+            row.append(f"{'ok' if column == 'install' and not some else told:{max(6, len(column))}}")
         print("  ".join([f"{name:{width}}", *row]).rstrip())
     broken = [name for name, cells in table.items() if set(cells.values()) != {"ok"}]
     print(f"{len(broken)} of {len(table)} are not as wanted{': ' if broken else ''}{', '.join(broken)}")

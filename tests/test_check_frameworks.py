@@ -78,7 +78,9 @@ def agents(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def cells(printed: str) -> dict[str, str]:
     """Return what each step came to."""
-    rows = re.findall(r"^  (record again|[a-z]+, [a-z ]+|-n 2|at once|[a-z]+)  +(\S.*)$", printed, re.MULTILINE)
+    rows = re.findall(
+        r"^  (record again|[a-z]+, [a-z ]+|same home|-n 2|at once|[a-z]+)  +(\S.*)$", printed, re.MULTILINE
+    )
     return {name.strip(): told for name, told in rows}
 
 
@@ -91,7 +93,16 @@ def test_an_agent_of_a_client_that_is_recorded_passes_each_step_and_what_it_tell
     printed = capsys.readouterr().out
     found = cells(printed)
     assert {name: told for name, told in found.items() if told != "ok"} == {}
-    assert {"record", "replay", "-n 2", "at once", "sync, replay at once", *script.CHANGES, "record again"} <= {*found}
+    assert {
+        "record",
+        "replay",
+        "same home",
+        "-n 2",
+        "at once",
+        "sync, replay at once",
+        *script.CHANGES,
+        "record again",
+    } <= {*found}
     assert "8 × telemetry.example would leave; {'POST telemetry.example/v1/runs': 8}" in printed
     assert code == 0
 
@@ -108,8 +119,8 @@ def test_an_agent_that_hides_its_prompt_and_asks_at_random_is_seen(
     with script.servers(tmp_path) as (model, sink):
         project = script.Project(framework, Path(sys.executable), tmp_path / "project", model, sink)
         recorded = project.run("ask_sync", "cassettes", "--record")
-        same = project.run("ask_sync", "cassettes", "--replay", **script.CHANGES["prompt"])
-        others = project.run("ask_sync", "cassettes", "--replay", SHUFFLED="yes")
+        same = project.run("ask_sync", "cassettes", "--replay", changed=script.CHANGES["prompt"])
+        others = project.run("ask_sync", "cassettes", "--replay", changed={"SHUFFLED": "yes"})
     assert [*script.amiss_recorded(recorded)] == []
     assert len(recorded.requests) == 16
     assert [*script.amiss_missed(same)][:2] == ["exit code 0, not 1", "not error: 8 passed replayed"]
