@@ -106,6 +106,7 @@ class Found(NamedTuple):
     printed: str
     trials: dict[str, list[dict[str, Any]]]
     also: str
+    model: str
     requests: list[str]
     connections: int
     left: Counter[str]
@@ -221,6 +222,7 @@ class Project:
             f"{done.stdout}\n{done.stderr}",
             trials(self.evals),
             str(ends[-1].get("also") or "") if ends else "the journal has no end",
+            self.model.url.removeprefix("http://"),
             self.model.requests,
             self.model.connections,
             Counter(self.sink.noted()),
@@ -264,6 +266,11 @@ def amiss_recorded(found: Found) -> Iterator[str]:
     yield from amiss(found, "passed", "live", 0)
     if not found.requests:
         yield "the model was not asked"
+    asked = {
+        host for text in found.cassettes.values() for host in re.findall(r'"uri": ?"\w+://([^/"]+)', text.decode())
+    }
+    if others := asked - {found.model}:
+        yield f"recorded what is no call of the agent: {', '.join(sorted(others))}"
     names = {f"s/{word}.ndjson" for word in WORDS}
     if missing := names - set(found.cassettes):
         yield f"{len(missing)} cases without a cassette"
@@ -377,13 +384,8 @@ def compared(one: Found, other: Found, how: str) -> str:
 
 
 def timeless(cassette: bytes) -> list[str]:
-    """Return the lines of a cassette without what the clock decides."""
-    rows = [json.loads(line) for line in cassette.decode().splitlines()]
-    return [json.dumps({key: value for key, value in row.items() if key not in TIMES}) for row in rows]
-
-
-TIMES = ("crc", "sum", "run", "recorded_at", "seconds", "started", "ended")
-"""The keys of a cassette's lines that hold a time, or a digest of one."""
+    """Return the lines of a cassette without the one that has the run and the times."""
+    return [line for line in cassette.decode().splitlines() if "times" not in json.loads(line)]
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def ask_sync(question):
 TOLD = """\
     import urllib.request
 
-    urllib.request.urlopen(urllib.request.Request("https://telemetry.example/v1/runs", b"{}")).read()
+    urllib.request.urlopen(urllib.request.Request("https://telemetry.crewai.com/v1/runs", b"{}")).read()
 """
 
 
@@ -103,7 +103,7 @@ def test_an_agent_of_a_client_that_is_recorded_passes_each_step_and_what_it_tell
         *script.CHANGES,
         "record again",
     } <= {*found}
-    assert "8 × telemetry.example would leave; {'POST telemetry.example/v1/runs': 8}" in printed
+    assert "8 × telemetry.crewai.com would leave; {'POST telemetry.crewai.com/v1/runs': 8}" in printed
     assert code == 0
 
 
