@@ -2,6 +2,8 @@
 
 # /// script
 # dependencies = ["dspy"]
+# [tool.check-frameworks]
+# cached = true
 # ///
 from __future__ import annotations
 
