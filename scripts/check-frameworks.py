@@ -369,8 +369,8 @@ def check(project: Project, identical: bool) -> dict[str, str]:
         if checked.cell(step, found, amiss_recorded(found), simultaneous) or len(found.cassettes) >= len(WORDS):
             for step, options in {"replay": (), "replay at once": (AT_ONCE,)}.items():
                 again = project.run(style, name, "--replay", *options)
-                wrong = amiss(again, "passed", "replayed", 0), amiss_offline(again, found.cassettes)
-                checked.cell(f"{name}, {step}", again, *wrong)
+                wrong = amiss(again, "passed", "replayed", 0)
+                checked.cell(f"{name}, {step}", again, wrong, amiss_offline(again, found.cassettes))
     for change in project.framework.changes:
         found = project.run(first, "cassettes", "--replay", changed=CHANGES[change])
         checked.cell(change, found, amiss_missed(found), amiss_offline(found, recorded.cassettes))
