@@ -6,19 +6,24 @@
     scripts/check-plugins.py pytest-html           these
 
 Each run is compared with the same run without the plugin: what pytest counts, the state and the trials of the journal
-have to be equal, and a plugin that writes a file has to have written one. Where a plugin repeats what failed, the last
-trial of each case is compared. `pip install -e ".[plugins]"` installs them.
+have to be equal, and the file that a plugin writes has to tell of as many tests that passed, and that did not, as
+pytest has counted. Where a plugin repeats what failed, the last trial of each case is compared.
+`pip install -e ".[plugins]"` installs them.
 """
 
 from __future__ import annotations
 
 import argparse
+import html
 import importlib.metadata
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,14 +79,44 @@ cases:
 """
 
 
+def of_json_report(file: Path) -> list[str]:
+    """Return the outcomes in a file of pytest-json-report."""
+    return [test["outcome"] for test in json.loads(file.read_text(encoding="utf-8"))["tests"]]
+
+
+def of_report_log(file: Path) -> list[str]:
+    """Return the outcomes in a file of pytest-reportlog."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return [row["outcome"] for row in rows if row.get("$report_type") == "TestReport" and row["when"] == "call"]
+
+
+def of_html(file: Path) -> list[str]:
+    """Return the outcomes in a page of pytest-html."""
+    blob = re.search(r'data-jsonblob="([^"]*)"', file.read_text(encoding="utf-8"))
+    tests = json.loads(html.unescape(blob[1]))["tests"] if blob else {}
+    return [row["result"].lower() for rows in tests.values() for row in rows]
+
+
+def of_allure(folder: Path) -> list[str]:
+    """Return the outcomes in a folder of allure-pytest."""
+    return [json.loads(file.read_text(encoding="utf-8"))["status"] for file in folder.glob("*-result.json")]
+
+
+def of_markdown(file: Path) -> list[str]:
+    """Return the outcomes in a file of pytest-md."""
+    found = re.findall(r"^- (\d+) (passed|failed|error)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return [outcome for number, outcome in found for _ in range(int(number))]
+
+
 class Plugin(NamedTuple):
-    """A plugin: its module, the options by which it does something, and a file that it writes."""
+    """A plugin: its module, the options by which it does something, and a file that it writes, with its outcomes."""
 
     module: str
     options: tuple[str, ...] = ()
     file: str = ""
     needs: tuple[str, ...] = ()
     repeats: bool = False
+    outcomes: Callable[[Path], list[str]] | None = None
 
 
 PLUGINS = {
@@ -98,16 +133,21 @@ PLUGINS = {
     "pytest-order": Plugin("pytest_order"),
     "pytest-dependency": Plugin("pytest_dependency"),
     "pytest-metadata": Plugin("pytest_metadata.plugin"),
-    "pytest-html": Plugin("pytest_html.plugin", ("--html=report.html",), "report.html", ("pytest_metadata.plugin",)),
+    "pytest-html": Plugin(
+        "pytest_html.plugin", ("--html=report.html",), "report.html", ("pytest_metadata.plugin",), outcomes=of_html
+    ),
     "pytest-json-report": Plugin(
         "pytest_jsonreport.plugin",
         ("--json-report", "--json-report-file=report.json"),
         "report.json",
         ("pytest_metadata.plugin",),
+        outcomes=of_json_report,
     ),
-    "pytest-reportlog": Plugin("pytest_reportlog.plugin", ("--report-log=log.jsonl",), "log.jsonl"),
-    "allure-pytest": Plugin("allure_pytest.plugin", ("--alluredir=allure",), "allure"),
-    "pytest-md": Plugin("pytest_md.plugin", ("--md=report.md",), "report.md"),
+    "pytest-reportlog": Plugin(
+        "pytest_reportlog.plugin", ("--report-log=log.jsonl",), "log.jsonl", outcomes=of_report_log
+    ),
+    "allure-pytest": Plugin("allure_pytest.plugin", ("--alluredir=allure",), "allure", outcomes=of_allure),
+    "pytest-md": Plugin("pytest_md.plugin", ("--md=report.md",), "report.md", outcomes=of_markdown),
     "pytest-sugar": Plugin("pytest_sugar"),
     "pytest-instafail": Plugin("pytest_instafail", ("--instafail",)),
     "pytest-tldr": Plugin("pytest_tldr"),
@@ -199,12 +239,24 @@ def check(name: str, plugin: Plugin, folder: Path, url: str, bare: dict[str, Fou
                 got, wanted = got.last(), wanted.last()
             elif not got.counts:
                 wanted = wanted._replace(counts={})
-            difference = wanted.difference(got)
-            if not difference and plugin.file and not (folder / plugin.file).exists():
-                difference = f"{plugin.file} was not written"
+            difference = wanted.difference(got) or amiss(plugin, folder / plugin.file, bare[step].counts)
             if difference:
                 found[step] = f"{difference}\n{got.printed[-1500:]}"
     return found
+
+
+def amiss(plugin: Plugin, written: Path, counts: dict[str, int]) -> str:
+    """Return what is wrong with the file that a plugin has written, which is deleted; empty if nothing."""
+    if not plugin.file:
+        return ""
+    if not written.exists():
+        return f"{plugin.file} was not written"
+    told = Counter(outcome == "passed" for outcome in plugin.outcomes(written)) if plugin.outcomes else None
+    shutil.rmtree(written) if written.is_dir() else written.unlink()
+    wanted = {True: counts["passed"], False: sum(counts.values()) - counts["passed"]}
+    if told is None or dict(told) == wanted:
+        return ""
+    return f"{plugin.file} tells of {told[True]} that passed and {told[False]} that did not, and not of {wanted}"
 
 
 def is_installed(name: str) -> bool:

@@ -123,7 +123,9 @@ class Sink(ThreadingHTTPServer):
     def _certified(self, host: str, number: int) -> ssl.SSLContext:
         make = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {number}.key -out {number}.pem"
         made = ("-days", "2", "-CA", "ca.pem", "-CAkey", "ca.key", "-subj", "/CN=sink")
-        self._openssl(*make.split(), *made, "-addext", f"subjectAltName=DNS:{host}")
+        # Python 3.13 and later are strict: one that may sign others has to say so, and this one may not.
+        limits = ("-addext", "basicConstraints=critical,CA:FALSE", "-addext", "keyUsage=critical,digitalSignature")
+        self._openssl(*make.split(), *made, "-addext", f"subjectAltName=DNS:{host}", *limits)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.folder / f"{number}.pem", self.folder / f"{number}.key")
         return context
