@@ -26,7 +26,6 @@ _FETCHED = (
     "*://models.dev/api.json",
     "*://openaipublic.blob.core.windows.net/*",
     "*://openrouter.ai/api/v1/models*",
-    "*://pypi.org/pypi/*/json",
     "*://raw.githubusercontent.com/*",
     "*://www.googleapis.com/discovery/*",
     "*/$discovery/rest",
