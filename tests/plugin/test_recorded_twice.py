@@ -29,7 +29,7 @@ import requests
 import urllib3
 
 URL = {url!r}
-NOBODY = {nobody!r}
+CLOSED = {closed!r}
 
 
 def body(number):
@@ -90,7 +90,7 @@ def refused():
     told = []
     for ask in (requests.post, httpx.post):
         try:
-            ask(NOBODY + "/json", json=body(0))
+            ask(CLOSED + "/json", json=body(0))
         except Exception as error:
             told.append(type(error).__name__)
     return " ".join(told)
@@ -164,7 +164,7 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture
-def nobody() -> Iterator[str]:
+def closed() -> Iterator[str]:
     """An address at which all connections are refused."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -173,9 +173,9 @@ def nobody() -> Iterator[str]:
 
 @pytest.mark.parametrize("options", [(), ("-n", "2"), ("--recall-concurrency", "4")], ids=["alone", "n2", "at-once"])
 def test_one_line_of_each_cassette_differs(
-    pytester: pytest.Pytester, url: str, nobody: str, options: tuple[str, ...]
+    pytester: pytest.Pytester, url: str, closed: str, options: tuple[str, ...]
 ) -> None:
-    project = BARE.with_agent(AGENT.format(url=url, nobody=nobody)).with_cases(*(asking(way) for way in WAYS))
+    project = BARE.with_agent(AGENT.format(url=url, closed=closed)).with_cases(*(asking(way) for way in WAYS))
     checkout = project.at(pytester)
     first, second = recorded(checkout, *options), recorded(checkout, *options)
     assert set(first) == {f"one/{way}.ndjson" for way in WAYS} == set(second)
@@ -190,7 +190,7 @@ def test_one_line_of_each_cassette_differs(
 
 
 def test_ids_that_a_client_makes_up_are_found_in_a_replay(pytester: pytest.Pytester, url: str) -> None:
-    project = BARE.with_agent(AGENT.format(url=url, nobody=url)).with_cases(asking("invented"))
+    project = BARE.with_agent(AGENT.format(url=url, closed=url)).with_cases(asking("invented"))
     checkout = project.at(pytester)
     recorded(checkout)
     result = checkout.run_afresh("eval", "--replay", "--recall-mode=all")

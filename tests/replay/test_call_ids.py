@@ -1,4 +1,4 @@
-"""Ids of calls: whoever made them up, a request is the same with others, unless a result belongs to another call."""
+"""Ids of calls: a request is the same with other ones, unless a result belongs to another call."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_one_id_has_one_number() -> None:
 @pytest.mark.parametrize(
     ("url", "body"),
     [
-        ("https://api.example.com/v1/chat", {"messages": [{"tool_calls": [{"id": "x"}]}]}),  # of nobody
+        ("https://api.example.com/v1/chat", {"messages": [{"tool_calls": [{"id": "x"}]}]}),  # of no provider
         ("https://api.example.com/v1/chat", {"messages": [{"role": "user", "content": [{"type": "text", "id": "x"}]}]}),
         ("https://api.example.com/v1/chat", {"messages": [{"role": "user", "id": "x", "content": "tool_call_id"}]}),
         ("https://api.example.com/v1/batch", {"input": [{"type": "function_call", "id": "x", "name": "f"}]}),

@@ -25,7 +25,7 @@ _ENDS = re.compile(rb'\n|\\n|(?<!\\)"')
 def addresses(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield where addresses begin and end: of 6 to 16 hex digits, within angle brackets, as those of objects are.
 
-    All other hex numbers are what somebody has written on purpose, and bytes that are no text, such as the events of
+    All other hex numbers are written on purpose, and bytes that are no text, such as the events of
     Bedrock, have lengths and checksums that would fit no more.
     """
     if MARK not in data or not _is_text(data):

@@ -215,7 +215,7 @@ def _boundary(request: Request) -> bytes:
 def with_fixed_boundary(request: Request) -> Request:
     """Return a multipart request with a text between its parts that is the same each time; any other as it is."""
     split_by = _boundary(request)
-    # A short one that somebody chose may stand in the content as well.
+    # A short one that is chosen by hand may stand in the content as well.
     if len(split_by) < _RANDOM or split_by not in request.body:
         return request
     before = split_by.decode("utf-8", "surrogatepass")

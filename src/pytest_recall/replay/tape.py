@@ -18,6 +18,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of
+from pytest_recall.replay.origin import without_query
 from pytest_recall.replay.redaction import Redactor, cleaned
 
 Mode = Literal["off", "record", "missing", "replay"]
@@ -78,6 +79,7 @@ class Tape:
     _bursts: list[set[int]] = field(default_factory=list)
     _turns: dict[int, Iterator[int]] = field(default_factory=dict)
     _served: set[int] = field(default_factory=set)
+    _places: set[tuple[str, str]] | None = None
     _lock: Any = field(default_factory=threading.Lock)
 
     @property
@@ -206,12 +208,13 @@ class Tape:
         """Whether the recording holds a call of the test's own to the same address, whatever that asked for."""
         if self.cassette is None:
             return False
-        where = (request.method.upper(), request.url.partition("?")[0])
-        recorded = (one for one in self.cassette.exchanges() if not one.background)
-        try:
-            return any((one.request.method.upper(), one.request.url.partition("?")[0]) == where for one in recorded)
-        except RecallError:
-            return True
+        if self._places is None:  # Once: a thread that sends telemetry asks every few seconds.
+            try:
+                recorded = [one.request for one in self.cassette.exchanges() if not one.background]
+            except RecallError:
+                return True
+            self._places = {(one.method.upper(), without_query(one.url)) for one in recorded}
+        return (request.method.upper(), without_query(request.url)) in self._places
 
     def left_over(self) -> list[str]:
         """Return what to say of recorded calls that were not asked for; nothing if there are none.

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from pytest_recall.replay import programs
-from pytest_recall.replay.origin import LOOPBACK, origin, place_of
+from pytest_recall.replay.origin import LOOPBACK, origin, place_of, without_query
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import AS_ONE, Tape
 
@@ -103,10 +103,11 @@ def asks(player: Player, client: str, url: str) -> None:
     if player.may_connect(*place_of(url)):
         return
     if player.mode == "replay" and client not in player.allowed:
+        asked = (without_query(url) if url else "") or "a host"
         raise player.refuse(
-            f"{_where(tape)}: {client} did not ask {url.partition('?')[0] or 'a host'}, {_UNSEEN}; ask by a client that"
-            f" is recorded (httpx, requests, urllib3, aiohttp, botocore), name the host under `ignore_hosts`, or allow"
-            f" it by `allow_unrecorded: [{client}]` in rubric.yaml"
+            f"{_where(tape)}: {client} did not ask {asked}, {_UNSEEN}; ask by a client that is"
+            f" recorded (httpx, requests, urllib3, aiohttp, botocore), name the host under `ignore_hosts`, or allow it"
+            f" by `allow_unrecorded: [{client}]` in rubric.yaml"
         )
     if tape is not None and tape.process == os.getpid():
         player.unseen.append(client)

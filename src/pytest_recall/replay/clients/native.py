@@ -1,7 +1,7 @@
 """Tell when a client asks that does not use Python's sockets, before it does: Rust, Go and C clients, and gRPC.
 
 Nothing of these can be recorded, and no guard of Python's sockets sees them. What is put before their methods says the
-client and the URL; what is asked is up to whoever hears it, who may raise.
+client and the URL; the function that is called with them may raise.
 """
 
 from __future__ import annotations
