@@ -135,7 +135,8 @@ def without_query(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return ""
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path or '/'}"
+    path = parts.path or ("/" if parts.scheme in ("http", "https") else "")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
 
 
 def place_of(url: str) -> tuple[str, int | None]:
