@@ -1,4 +1,4 @@
-"""A dry run: which cases would ask something else than is recorded, without a call, a verdict or a box."""
+"""A dry run: every case replayed with its judges, to find those that a change affects, without a call or a box."""
 
 from __future__ import annotations
 
@@ -43,27 +43,35 @@ def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
 
     assert result.ret == 0
     plain = found(checkout)
+    why = plain.pop("found")["b"]
     assert plain == {
-        "version": 1,
+        "version": 2,
         "date": "2026-03-10",
         "cases": 4,
         "of": 4,
         "changed": ["b"],
         "not_recorded": ["late"],
+        "unjudged": [],
+        "other_answer": [],
+        "proven": ["a", "c"],
         "unknown": {},
     }
+    assert (why["call"], why["lines"]) == (1, ["messages[0].content: “plain: b” → “shout: b”"])
     result.stdout.fnmatch_lines(
         [
             "recall: all 2026-03-10, seed 2026-03-10: 4 of 4 cases",
-            "recall: dry run: nothing is sent, judged or written",
+            "recall: dry run: every case is replayed with its judges; nothing is sent",
             "*recall dry run*",
-            "4 cases asked on their cassettes; nothing was sent, judged or recorded",
+            "2 of 4 cases affected (1 ask something else, 1 not recorded, 2 proven);"
+            " nothing was sent or written to the state",
+            "proven, with equal requests, answer and verdict (2): a, c",
             "would ask something else than is recorded (1): b",
             "have no recording to compare with (1): late",
+            "  1 case, such as b: call 1: messages[[]0].content: “plain: b” → “shout: b”",
             "eval/_artifacts/changed.json: written, for --recall-near file:PATH",
         ]
     )
-    assert {"2 unchanged", "1 changed", "1 not recorded"} <= {
+    assert {"2 proven", "1 affected", "1 not recorded"} <= {
         part.strip(" =") for part in result.outlines[-1].partition(" in ")[0].split(",")
     }
     assert (finished(checkout), upstream.count, checkout.state_text()) == (before, asked, state)
@@ -131,7 +139,7 @@ def test_a_crash_is_no_change_and_no_success(pytester: pytest.Pytester, upstream
     assert (found(checkout)["changed"], found(checkout)["not_recorded"]) == ([], [])
 
 
-def test_no_judge_is_asked_and_no_series_is_run(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstream: Upstream) -> None:
     source = talker() + "\n\n@pytest.fixture\ndef judge_dear():\n    return lambda answer, case: openai_sync('judge')\n"
     one = case("a", judges=["dear"], trials=3)
     checkout = talking(upstream, source).with_cases(one).at(pytester)

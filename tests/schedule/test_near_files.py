@@ -192,7 +192,7 @@ def test_what_is_asked_for_and_cannot_be_is_refused(place: Place, given: str, sa
 
 def test_what_has_no_effect_is_refused_and_what_ci_names_is_not(place: Place) -> None:
     literal = Settings(owner="us")
-    with pytest.raises(RecallError, match="--recall-near has no effect without `policy: lottery`"):
+    with pytest.raises(RecallError, match="--recall-near has no effect without `policy: lottery` or `affected`"):
         plan_of(place, "fees", knobs=literal)
     with pytest.raises(RecallError, match="--recall-near is about pull requests, and this is mode nightly"):
         plan_of(place, "fees", mode="nightly")

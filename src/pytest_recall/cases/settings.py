@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
-Policy = Literal["literal", "lottery"]
+Policy = Literal["literal", "lottery", "affected"]
 
 Layout = Literal["rows", "events"]
 LAYOUTS: tuple[Layout, ...] = ("rows", "events")
@@ -92,29 +92,32 @@ class Settings(BaseModel):
     )
     policy: Policy = Field(
         default="literal",
-        description="What a run takes: `literal`, what the boxes say; or `lottery`, a fixed number, near the change"
-        " first.",
+        description="What a run takes: `literal`, what the boxes say; `lottery`, a fixed number, near the change"
+        " first; or `affected`, all cases that a replay finds affected by the change, and then as the lottery.",
     )
     slice_cases: Some = Field(
-        default=25, description="With `policy: lottery`: cases in a pull-request run, exactly, box 1 and new ones too."
+        default=25,
+        description="With `lottery` or `affected`: cases in a pull-request run, exactly, box 1 and new ones too.",
     )
     nightly_cases: Some | None = Field(
         default=None,
-        description="With `policy: lottery`: cases in a nightly run, exactly; without it, all that are stale, in box 1,"
-        " due or new.",
+        description="With `lottery` or `affected`: cases in a nightly run, exactly; without it, all that are stale,"
+        " in box 1, due or new.",
     )
     max_verdict_age: Some | None = Field(
         default=None,
-        description="With `policy: lottery`: a verdict of so many days is stale, and a night runs its case first.",
+        description="With `lottery` or `affected`: a verdict of so many days is stale, and a night runs its case"
+        " first.",
     )
     near_share: Score = Field(
         default=0.9,
-        description="With `policy: lottery`: how much of a slice what the change touches may have before box 1 and new"
-        " cases, which would else never be asked while changes are large.",
+        description="With `lottery` or `affected`: how much of a slice what the change touches may have before box 1"
+        " and new cases, which would else never be asked while changes are large.",
     )
     near: dict[Name, WrittenNames] = Field(
         default={},
-        description="With `policy: lottery`: the paths, as in `.gitignore`, whose change touches the cases with a tag.",
+        description="With `lottery` or `affected`: the paths, as in `.gitignore`, whose change touches the cases with"
+        " a tag.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
@@ -330,14 +333,16 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _fits_its_policy(self) -> Settings:
-        if self.policy == "lottery":
+        if self.policy != "literal":
             idle = [name for name in LITERAL if name in self.model_fields_set]
             if idle:
                 nor = "; nor has ".join([LITERAL[idle[0]], *(f"`{name}`: {LITERAL[name]}" for name in idle[1:])])
-                raise FieldError(idle[0], f"has no effect under `policy: lottery`: {nor}; remove it")
+                raise FieldError(idle[0], f"has no effect under `policy: {self.policy}`: {nor}; remove it")
         elif idle := [name for name in _LOTTERY if name in self.model_fields_set]:
             nor = "".join(f", nor has `{name}`" for name in idle[1:])
-            raise FieldError(idle[0], f"has no effect without `policy: lottery`{nor}; give both, or neither")
+            raise FieldError(
+                idle[0], f"has no effect without `policy: lottery` or `affected`{nor}; give both, or neither"
+            )
         return self
 
     def rules(self) -> Rules:

@@ -223,11 +223,12 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         """Ask a case several times, where one answer does not decide it."""
-        if getattr(item, "rule", None) is None or CASE_ID not in item.stash or (self.run and self.run.dry):
+        if getattr(item, "rule", None) is None or CASE_ID not in item.stash:
             return None
         from pytest_recall.plugin import trials
 
-        return trials.run_series(item, nextitem)
+        run_series = trials.replay_series if self.run and self.run.dry else trials.run_series
+        return run_series(item, nextitem)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(

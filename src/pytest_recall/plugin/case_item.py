@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
 from pytest_recall.schedule.boxes import DATASET, PROFILE
+from pytest_recall.schedule.selection import REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Result, Wait, run_case
 from pytest_recall.trials.series import rule_of
@@ -94,6 +95,15 @@ class CaseItem(pytest.Function):
         run: Run = self.config.stash[RUN]
         return None if self.rule is not None else portion.early(run.plan, self.case.id, self.arm)
 
+    @property
+    def replayed(self) -> Trial | None:
+        """The trial of a replay of which only the judging is to be done again; None if the agent has to be asked."""
+        plan = self.config.stash[RUN].plan
+        if plan.changes is None or self.arm or plan.reasons.get(self.case.id) != REJUDGED:
+            return None
+        plain = plan.changes.found[self.case.id].trial
+        return None if plain is None else Trial.from_json(plain)
+
     def ask(self) -> Result:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""
         run: Run = self.config.stash[RUN]
@@ -107,12 +117,15 @@ class CaseItem(pytest.Function):
             given = fixtures.get("memory")
             wait = self.wait_for("memory")
             agent = memories.agent_of(self.config, self.path, self.case, given, agent, self.baseline, wait=wait)
+        if (replayed := self.replayed) is not None:
+            agent = answering(replayed)
+        judges = {call.name: self._judge(call.name) for call in self.case.judges}
         if run.dry is not None:
-            return run.dry.asked(self, agent)
+            return run.dry.asked(self, agent, judges)
         result = run_case(
             self.case,
             agent,
-            {call.name: self._judge(call.name) for call in self.case.judges},
+            judges,
             thresholds=run.plan.rubric.thresholds,
             wait=self.wait_for(self.asked_fixture),
             clock=clock.perf_counter,
@@ -173,6 +186,11 @@ class CaseItem(pytest.Function):
         """Return what is printed of the trial without secrets, where the journal is without them as well."""
         tape = self.stash.get(TAPE, None)
         return text if tape is None or tape.mode == "off" else tape.redactor.text(text)
+
+
+def answering(trial: Trial) -> Callable[[Any], Any]:
+    """Return an agent that gives the answer of `trial`, whatever it is asked."""
+    return lambda question: trial.answer
 
 
 def _is_ours(error: BaseException) -> bool:

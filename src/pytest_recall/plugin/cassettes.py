@@ -31,7 +31,7 @@ from pytest_recall.replay.secrets import secret_names
 from pytest_recall.replay.tape import Made, Mode, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.replay.wire_formats import troubles
-from pytest_recall.trials.conditions import Prompts, kept_answer, prompts
+from pytest_recall.trials.conditions import Prompts, digest_of, kept_answer, prompts
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -184,7 +184,6 @@ class CassetteManager:
         tape.passed = tape.passed or when == "call"
         if tape.passed and tape.mode == "replay" and not tape.misses:
             tape.misses += tape.left_over()
-            tape.differs = bool(tape.misses)
         if tape.misses[before:]:
             raise Missed(tape.misses[before]) from None
 
@@ -210,6 +209,13 @@ class CassetteManager:
             return True
         first, second = (self.library.of_case(case_id, scenario, repeat) for repeat in (1, 2))
         return exists(second) or not exists(first)
+
+    def recorded_trials(self, item: pytest.Item) -> int:
+        """Return how many trials of the case in a row are recorded, 1 at least."""
+        count = 1
+        while exists(self._path(item, count + 1)):
+            count += 1
+        return count
 
     def forget(self, item: pytest.Item, after: int) -> None:
         """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
@@ -247,7 +253,7 @@ class CassetteManager:
             with self.player.playing(tape):
                 yield
         finally:
-            if tape.differs and tape.cassette is not None:
+            if tape.difference is not None and tape.cassette is not None:
                 self.differing.update(tape.misses)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
@@ -424,7 +430,8 @@ def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:
     result = item.stash.get(RESULT, None)
     if result is None or result.answer is None or result.outcome is not item.stash[OUTCOME]:
         return {}
-    return {"outcome": result.outcome.value, "answer": kept_answer(tape.redactor.text(result.answer.text))}
+    answer = result.answer.clean(tape.redactor.text)
+    return {"outcome": result.outcome.value, "answer": kept_answer(answer.text), "digest": digest_of(answer)}
 
 
 def _repeat(item: pytest.Item) -> int:

@@ -1,97 +1,139 @@
-"""Find the cases that would send other requests than are recorded; nothing is sent, judged or written."""
+"""Replay every case with its judges, and find out which the change affects; nothing is sent or written to the state."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError
-from pytest_recall.files.wording import listed, plural
-from pytest_recall.plugin.stash import CASSETTES, OUTCOME, TAPE
-from pytest_recall.trials.execution import Result, ask
-from pytest_recall.trials.trial import Outcome
+from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
+from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
+from pytest_recall.trials.conditions import taped_of, words_of
+from pytest_recall.trials.execution import Result, ask, judge_answer
 
 if TYPE_CHECKING:
     from pytest_recall.runs.plan import Plan
 
-SAME, CHANGED, NOT_RECORDED, UNKNOWN = "same", "changed", "not recorded", "unknown"
-NAME = "changed.json"
-_SHOWN = {SAME: ("unchanged", ".", "UNCHANGED"), CHANGED: ("changed", "c", "CHANGED")}
-_SHOWN[NOT_RECORDED] = ("not recorded", "n", "NOT RECORDED")
+_SHOWN = {
+    ReplayState.PROVEN: ("proven", ".", "PROVEN"),
+    ReplayState.CHANGED: ("affected", "a", "AFFECTED"),
+    ReplayState.NOT_RECORDED: ("not recorded", "n", "NOT RECORDED"),
+    ReplayState.UNJUDGED: ("to be judged again", "j", "TO BE JUDGED AGAIN"),
+    ReplayState.OTHER: ("with another answer", "o", "ANOTHER ANSWER"),
+}
 
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Say on the report what the case has asked; what is no mistake is no failure here."""
-    manager = item.config.stash[CASSETTES]
-    tape = item.stash.get(TAPE, None)
-    state = SAME
-    if tape is not None and tape.differs:
-        state = NOT_RECORDED if tape.cassette is None else CHANGED
-    elif call.excinfo is not None and str(call.excinfo.value) in manager.differing:
-        state = CHANGED  # A fixture that it shares with others asks something else.
-    elif not item.stash[OUTCOME].is_verdict:
-        state = UNKNOWN
-    setattr(report, "recall_dry", state)  # noqa: B010
-    if state == UNKNOWN:
+    """Say on the report what the replay of a case came to; what is no mistake of the change is no failure here."""
+    found = _found(item, call)
+    if found.state in (ReplayState.OTHER, ReplayState.UNJUDGED):
+        trial = json.loads(report.recall)[-1]
+        if "answer" not in trial and ANSWER in item.stash:
+            trial["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.text).to_json()
+        found = found._replace(trial=trial)
+    setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
+    if OUTCOMES in item.stash:
+        return  # One of several trials, of which all together decide.
+    settle(item, call, report, found)
+
+
+def settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: ReplayFinding) -> None:
+    """Have pytest show what was found: a fail only where the change alone is its cause."""
+    if found.state is ReplayState.UNKNOWN or (found.breaks and report.failed):
         return
-    report.outcome, report.longrepr = "passed", None
+    if not hasattr(report, "wasxfail"):
+        report.outcome, report.longrepr = "passed", None
     if call.when == "setup":
         # There is no one to ask, and pytest would go on.
         report.outcome = "skipped"
-        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: dry run: {state}")
+        report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"Skipped: dry run: {found.state}")
 
 
-def status(report: pytest.TestReport) -> tuple[str, str, str] | None:
+def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
+    manager, plan = item.config.stash[CASSETTES], item.config.stash[RUN].plan
+    tape = item.stash.get(TAPE, None)
+    case = getattr(item, "case", None)
+    words = () if case is None else words_of([case.id, case.input, case.turns and [one.user for one in case.turns]])
+    error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, MissError) and str(error) in manager.differing and (tape is None or tape.difference is None):
+        # A fixture that it shares with others asks something else.
+        return ReplayFinding(
+            ReplayState.CHANGED, lines=("a fixture asks something else than is recorded",), key="fixture"
+        )
+    recorded = None if tape is None or tape.cassette is None else taped_of(tape.cassette.header)
+    answer = item.stash.get(ANSWER, None)
+    if answer is not None and tape is not None:
+        answer = answer.clean(tape.redactor.text)
+    return finding(
+        item.stash.get(RESULT, None),
+        item.stash[OUTCOME],
+        None if tape is None else tape.difference,
+        recorded,
+        answer=answer,
+        row=plan.rows.get(item.stash[CASE_ID]),
+        error="" if error is None else str(error),
+        words=words,
+    )
+
+
+def status(report: Any) -> tuple[str, str, str] | None:
     """Return how a case is shown; None for what pytest shows as ever."""
-    return _SHOWN.get(report.recall_dry)
+    found = ReplayFinding.from_json(json.loads(report.recall_dry))
+    return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
 
 class DryRun:
-    """What the cases have asked, as their reports come in."""
+    """What the replays of cases have come to, as their reports come in. `path` is where it is written, if named."""
 
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[str, str]] = {}
+    def __init__(self, path: Path | None = None) -> None:
+        self._found: dict[str, ReplayFinding] = {}
+        self._path = path
 
-    def asked(self, item: Any, agent: Any) -> Result:
-        """Ask the agent as a run would, and no judge; that it has passed says nothing. Raises CaseError."""
+    def asked(self, item: Any, agent: Any, judges: Any) -> Result:
+        """Ask the agent and the judges as a run would, on what is recorded. Raises CaseError."""
         config, case = item.config, item.case
-        with config.stash[CASSETTES].player.asking("agent"):
-            answer = ask(case, agent, item.wait_for(item.asked_fixture), (pytest.exit.Exception, MissError))
-        return Result(Outcome.PASSED, answer)
+        asking, ends = config.stash[CASSETTES].player.asking, (pytest.exit.Exception, MissError)
+        item.stash.setdefault(ANSWER, None)
+        del item.stash[ANSWER]
+        wait = item.wait_for(item.asked_fixture)
+        with asking("agent"):
+            answer = item.stash[ANSWER] = ask(case, agent, wait, ends)
+        with asking("judge"):
+            verdicts = judge_answer(
+                case, answer, judges, thresholds=config.stash[RUN].plan.rubric.thresholds, wait=wait, ends=ends
+            )
+        return Result.judged(answer, verdicts)
 
-    def take(self, case_id: str, state: str, why: str) -> None:
-        """Take in what a case has asked; `why` is what is unknown about it."""
-        self._found[case_id] = (state, why)
+    def take(self, case_id: str, told: str, why: str) -> None:
+        """Take in what the replay of a case came to, as the report has it; `why` is what is unknown without one."""
+        found = ReplayFinding.from_json(json.loads(told)) if told else ReplayFinding(ReplayState.UNKNOWN, why=why)
+        known = self._found.get(case_id)
+        if found.state is ReplayState.UNKNOWN:
+            found = found._replace(why=why or found.why)
+        # At the end of a teardown there may be something to say against it.
+        self._found[case_id] = found if known is None else of_series([known, found], 1)
+
+    def changes(self, plan: Plan) -> Changes:
+        """Return what was found of the cases of `plan`."""
+        return Changes(self._found, len(plan.picks))
 
     def write(self, plan: Plan) -> None:
-        """Write the list that `--recall-near` reads. Raises OSError."""
-        found = {
-            "version": 1,
-            "date": plan.context.date.isoformat(),
-            "cases": len(self._found),
-            "of": len(plan.picks),
-            "changed": self._with(CHANGED),
-            "not_recorded": self._with(NOT_RECORDED),
-            "unknown": {case_id: why for case_id, (state, why) in sorted(self._found.items()) if state == UNKNOWN},
-        }
-        plan.place.artifacts.write(NAME, json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        """Write what was found, for `--recall-near` and for the run that asked for it. Raises OSError."""
+        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.commit)
+        if self._path is None:
+            plan.place.artifacts.write(NAME, text)
+        else:
+            write_bytes(self._path, text.encode("utf-8", "surrogatepass"))
 
     def lines(self, plan: Plan) -> Iterator[str]:
         """Yield what was found, for a terminal."""
-        counts = Counter(state for state, _ in self._found.values())
-        yield f"{plural(len(self._found), 'case')} asked on their cassettes; nothing was sent, judged or recorded"
-        for state, told in (
-            (CHANGED, "would ask something else than is recorded"),
-            (NOT_RECORDED, "have no recording to compare with"),
-            (UNKNOWN, "came to no end: not known"),
-        ):
-            if counts[state]:
-                yield f"{told} ({counts[state]}): {listed(self._with(state))}"
-        yield f"{plan.place.name(plan.place.artifacts.folder)}/{NAME}: written, for --recall-near file:PATH"
-
-    def _with(self, wanted: str) -> list[str]:
-        return sorted(case_id for case_id, (state, _) in self._found.items() if state == wanted)
+        told = self.changes(plan)
+        yield f"{told.told}; nothing was sent or written to the state"
+        yield from told.lines()
+        name = f"{plan.place.name(plan.place.artifacts.folder)}/{NAME}" if self._path is None else self._path.name
+        yield f"{name}: written, for --recall-near file:PATH"

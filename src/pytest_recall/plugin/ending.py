@@ -22,6 +22,7 @@ from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands
 from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
+from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary, within
 from pytest_recall.runs.plan import read_cases
@@ -100,7 +101,7 @@ class Ending:
         missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
-        if session.exitstatus == pytest.ExitCode.OK and (missed or failed):
+        if session.exitstatus == pytest.ExitCode.OK and (missed or failed or self._broken_by_the_change()):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
             if run.amended and run.plan.rest is None:
@@ -138,6 +139,14 @@ class Ending:
             self._run.log.problems.append(
                 f"{what}: not complete ({told}); this is a mistake in pytest-recall: report it"
             )
+
+    def _broken_by_the_change(self) -> bool:
+        """Whether a case that blocks fails by the change alone, in the replay before the slice was chosen."""
+        plan = self._run.plan
+        if plan.changes is None:
+            return False
+        rows = (plan.rows.get(case_id) for case_id in plan.changes.broken)
+        return any(not informs(plan.rubric.blocks, row) and (row is None or row.quarantined is None) for row in rows)
 
     def _look_for_moved(self) -> None:
         """Find the rows whose case has another id now."""

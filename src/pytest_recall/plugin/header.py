@@ -18,10 +18,14 @@ def lines(run: Run) -> Iterator[str | None]:
     """Yield the lines, in order; None and empty ones stand for what there is nothing to say of."""
     plan = run.plan
     yield run.header_line()
+    if plan.changes is not None:
+        yield f"recall: judged replay: {plan.changes.told}"
+    elif plan.rubric.policy == "affected" and plan.mode == "pr" and plan.rest is None and not run.dry:
+        yield _not_replayed(run)
     if plan.near.told and plan.files:
         yield f"recall: near the change: {plan.near.told}"
     if run.dry:
-        yield "recall: dry run: nothing is sent, judged or written"
+        yield "recall: dry run: every case is replayed with its judges; nothing is sent"
     yield _warm_up_line(run)
     yield recording.live_line(run.config.stash[CASSETTES])
     if run.runs and plan.rest is None:
@@ -30,6 +34,17 @@ def lines(run: Run) -> Iterator[str | None]:
         yield portion.cut_off_line(plan)
     yield baselines.header_line(run)
     yield _concurrency_line(run)
+
+
+def _not_replayed(run: Run) -> str:
+    """Return why it is not known which cases the change affects."""
+    if run.recording is not None and run.recording.mode == "replay":
+        why = "in a replay nothing is asked, so that the slice is drawn"
+    elif run.config.option.recall_near:
+        why = "off, by --recall-near"
+    else:
+        why = "no, since nothing is recorded yet; --record records what a later change is compared with"
+    return f"recall: judged replay: {why}"
 
 
 def _warm_up_line(run: Run) -> str | None:

@@ -37,7 +37,8 @@ class Recording(NamedTuple):
     `budget` is what its live calls may cost, in US dollars, and `ledger` the file in which its processes add
     that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
     ask something new. `early` is the file of trials that end before their turn.
-    Calls of the kinds `live` are made over the network, whatever the rest does.
+    Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
+    what it found, if a file was named.
     """
 
     mode: Mode
@@ -51,6 +52,12 @@ class Recording(NamedTuple):
     ledger: str = ""
     early: str = ""
     live: tuple[Kind, ...] = ()
+    dry_file: str = ""
+
+    @property
+    def found_in(self) -> Path | None:
+        """The file for what a dry run finds; None for the usual one."""
+        return Path(self.dry_file) if self.dry_file else None
 
 
 def add(group: OptionGroup) -> None:
@@ -87,8 +94,14 @@ def add(group: OptionGroup) -> None:
     group.addoption(
         "--recall-dry-run",
         action="store_true",
-        help="with --record=missing: ask every agent on its cassette, send and judge nothing, and list the cases that"
-        " would ask something else than is recorded, also in eval/_artifacts/changed.json for --recall-near",
+        help="with --record=missing: replay every case with its judges, send nothing, and list the cases that the"
+        " change affects, also in eval/_artifacts/changed.json for --recall-near; exit 1 if one fails by the change"
+        " alone, on an answer to equal requests",
+    )
+    group.addoption(
+        "--recall-dry-run-file",
+        metavar="FILE",
+        help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
     )
 
 
@@ -123,6 +136,8 @@ def recording(config: pytest.Config) -> Recording:
     if option.recall_dry_run:
         _check_dry(option, mode)
         mode = "replay"
+    elif option.recall_dry_run_file:
+        raise pytest.UsageError("--recall-dry-run-file goes with --recall-dry-run")
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
@@ -141,6 +156,7 @@ def recording(config: pytest.Config) -> Recording:
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
         live=live,
+        dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
     )
 
 

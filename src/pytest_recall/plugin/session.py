@@ -244,7 +244,7 @@ class Run:
         if asked.dry:
             from pytest_recall.plugin.dry import DryRun
 
-            self.dry = DryRun()
+            self.dry = DryRun(asked.found_in)
 
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
@@ -338,6 +338,21 @@ class Run:
             raise pytest.UsageError(f"{name}: cannot be written ({error.strerror}); nothing was run") from None
         if expected:
             self._watch(expected)
+        self._append_replayed()
+
+    def _append_replayed(self) -> None:
+        """Append the trials that gave another answer to equal requests, from the replay before the slice was chosen."""
+        changes = self.plan.changes
+        if changes is None:
+            return
+        from pytest_recall.schedule.changes import ReplayState
+
+        others = {case_id: changes.found[case_id].trial for case_id in changes.ids(ReplayState.OTHER)}
+        for file in self.plan.files.values():
+            for case_id in sorted(others.keys() & file.lines.keys()):
+                if (plain := others[case_id]) is not None:
+                    trial = Trial.from_json(plain)._replace(reason=str(ReplayState.OTHER))
+                    self._append(trial, f"{file.name}:{file.lines[case_id]}")
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""
@@ -378,7 +393,7 @@ class Run:
             *earlier, trial = map(Trial.from_json, json.loads(given))
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
-            for one in earlier:
+            for one in earlier if self.dry is None else ():
                 self._append(one, where)
             if (
                 self.breaker is not None
@@ -418,7 +433,7 @@ class Run:
 
     def _append(self, trial: Trial, where: str, dry: str = "") -> None:
         if self.dry is not None:
-            self.dry.take(trial.case_id, dry or "unknown", trial.error)
+            self.dry.take(trial.case_id, dry, trial.error)
             return
         if self.journal is None:
             self._begin(())

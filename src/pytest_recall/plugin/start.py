@@ -18,9 +18,13 @@ from pytest_recall.plugin.recording import Recording, recording
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
+    from pytest_recall.cases.settings import Settings
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Ends, Run
+    from pytest_recall.runs.context import Context, NearSources
     from pytest_recall.runs.plan import Plan
+    from pytest_recall.schedule.changes import Changes
 
 
 def start(config: pytest.Config) -> None:
@@ -60,6 +64,25 @@ def _check_selectors(config: pytest.Config) -> None:
         check_options(config)
 
 
+def _changes(
+    config: pytest.Config,
+    place: Place,
+    rubric: Settings,
+    context: Context,
+    asked: Recording,
+    near: NearSources,
+    paths: list[Path],
+) -> Changes | None:
+    """Return what a replay of all cases finds, where the slice depends on it. Raises RecallError."""
+    from pytest_recall.plugin import replay_first
+
+    if options.wanted(config).explicit or not replay_first.is_wanted(config, rubric, context, asked, near):
+        return None
+    found = replay_first.changes_of(config, place, asked, near, paths)
+    # A recording of the judges' calls alone would take the place of one that is whole.
+    return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
+
+
 def wake(
     config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
@@ -83,6 +106,10 @@ def wake(
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
+        near = sources(config.option.recall_near or (), os.environ, config.invocation_params.dir)
+        changes = None
+        if rubric.policy == "affected" and kept is None and paths:
+            changes = _changes(config, place, rubric, context, asked or recording(config), near, paths)
         plan = make_plan(
             place,
             paths,
@@ -96,9 +123,8 @@ def wake(
             reset_on_swap=config.option.recall_reset_on_model_swap if kept is None else kept.record.header.reset,
             shard=portion.shard_of(config) if kept is None else None,
             rest=None if kept is None else rest_of(kept.record),
-            near=None
-            if kept is not None
-            else sources(config.option.recall_near or (), os.environ, config.invocation_params.dir),
+            near=None if kept is not None else near,
+            changes=changes,
             today=today(config),
         )
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)

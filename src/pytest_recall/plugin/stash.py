@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.watch import Watch
     from pytest_recall.trials.baseline_agents import PlainModel
     from pytest_recall.trials.execution import Result
-    from pytest_recall.trials.trial import Outcome
+    from pytest_recall.trials.trial import Answer, Outcome
 
 # The next three are of classes whose modules import this one. `session.run_of` and `cassettes.deck_of` return them
 # with their types.
@@ -30,6 +30,8 @@ CASE_ID: pytest.StashKey[str] = pytest.StashKey()
 """On an item: the case that it runs; absent on tests that are none of ours."""
 RESULT: pytest.StashKey[Result] = pytest.StashKey()
 """On an item: what its last call came to, if it got as far as a verdict."""
+ANSWER: pytest.StashKey[Answer] = pytest.StashKey()
+"""On an item that is replayed to see what the change affects: its answer, as soon as there is one."""
 OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
 """On an item: what it came to when it last ran; an error until that is known."""
 SUBTESTS: pytest.StashKey[list[tuple[Outcome, str]]] = pytest.StashKey()

@@ -276,6 +276,10 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
         return CallSummary(kept.source, kept.calls, kept.under)  # It was asked before the run was cut off.
     if tape is None:
         return CallSummary()
+    if isinstance(item, CaseItem) and item.replayed is not None:
+        return CallSummary(
+            "replayed", item.config.stash[CASSETTES].calls_of(item.config.stash[CASSETTES].exchanges_of(tape))
+        )
     sources = {made.source for made in tape.made if made.kind != "judge"}
     if not tape.made and (tape.misses or (tape.mode == "replay" and not result.outcome.is_verdict)):
         sources = {"replayed"}  # Nothing was sent, and no one has answered live.
@@ -312,8 +316,7 @@ def _clean(result: Result, redactor: Redactor) -> Result:
     if text(together) == together:
         return result
     if answer is not None:
-        passages = tuple(replace(passage, text=text(passage.text)) for passage in answer.passages)
-        answer = replace(answer, text=text(answer.text), passages=passages)
+        answer = answer.clean(text)
     verdicts = tuple(
         replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
         for verdict in result.verdicts
@@ -344,6 +347,40 @@ def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:
             reruns -= item.stash[OUTCOME] is Outcome.ERROR
             renew_request(item)
         item.config.stash[CASSETTES].forget(item, len(outcomes))
+    finally:
+        del item.stash[OUTCOMES]
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
+    """Replay all recorded trials of a case that is asked several times: a protocol of pytest's own kind."""
+    from pytest_recall.plugin.dry import settle
+    from pytest_recall.schedule.changes import ReplayFinding, ReplayState, of_series
+
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    count = item.config.stash[CASSETTES].recorded_trials(item)
+    outcomes = item.stash[OUTCOMES] = []
+    found: list[ReplayFinding] = []
+    try:
+        for number in range(1, count + 1):
+            call, report = _phase(item, "setup")
+            if report.passed:
+                call, report = _phase(item, "call")
+            found.append(ReplayFinding.from_json(json.loads(report.recall_dry)))
+            last = number == count or found[-1].state is not ReplayState.PROVEN
+            if last:
+                one = of_series(found, count)
+                report.recall_dry = json.dumps(one.to_json())
+                settle(item, call, report, one)
+            _, end = _phase(item, "teardown", nextitem=nextitem if last else item.parent)
+            if last:
+                item.ihook.pytest_runtest_logreport(report=report)
+            if last or not end.passed:
+                item.ihook.pytest_runtest_logreport(report=end)
+            outcomes.append(item.stash[OUTCOME])
+            if last:
+                break
     finally:
         del item.stash[OUTCOMES]
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -19,7 +19,10 @@ from pytest_recall.replay.call import Call
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_recall.plugin.session import Run
+    from pytest_recall.schedule.changes import Changes
 
 
 def brief(node: Any) -> None:
@@ -51,6 +54,9 @@ def brief(node: Any) -> None:
             "picks": picks,
             # Of a case that is not a row it may be known before a worker finds it.
             "near": sorted(plan.near.ids if run.waits else plan.near.ids & chosen | plan.near.ids - plan.declared),
+            "changes": None
+            if plan.changes is None
+            else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).found.items()},
             "rows": rows,
             "baselines": plan.baselines,
             "recording": run.recording,
@@ -97,6 +103,7 @@ def follow(config: pytest.Config) -> None:
         cases=frozenset(pick.case_id for pick in picks),
         picks=picks,
         near=Near(frozenset(sent["near"])),
+        changes=None if sent["changes"] is None else _changes(sent["changes"]),
         baselines=tuple(sent["baselines"]),
         shard=sent["shard"] and Shard(*sent["shard"]),
         rest=sent["rest"] and Rest.from_json(sent["rest"]),
@@ -105,6 +112,12 @@ def follow(config: pytest.Config) -> None:
     asked = Recording(*sent["recording"])
     run.begin_recording(asked)
     config.stash[CASSETTES] = start.make_manager(run, asked)
+
+
+def _changes(sent: Mapping[str, Any]) -> Changes:
+    from pytest_recall.schedule.changes import Changes, ReplayFinding
+
+    return Changes({case_id: ReplayFinding.from_json(one) for case_id, one in sent.items()})
 
 
 def debrief(node: Any, run: Run) -> None:

@@ -393,8 +393,7 @@ class Player:
         if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
             return step
         if tape.mode == "replay":
-            tape.differs = True
-            missed = tape.missed(tape.redactor.request(request))
+            missed = tape.missed(tape.redactor.request(request), kind)
             raise self._refused(tape, missed + self.unowned.hint(request))
         return self._tapped(
             tape,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
@@ -44,13 +44,24 @@ class Made:
     call: Call | None = None
 
 
+class Mismatch(NamedTuple):
+    """The first thing in which a replay differed from its recording, for calls of a `kind`, such as `agent` or `judge`.
+
+    `call` is the recorded call that is nearest, counted from 1, or 0 if there is none; `lines` say what differs in it.
+    """
+
+    kind: str
+    call: int = 0
+    lines: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class Tape:
     """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
 
     `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
-    test that it belongs to has ended without an error, `differs` whether it asked for what is not recorded
-    or left recorded calls unasked, and `teardown` whether the test is over
+    test that it belongs to has ended without an error, `difference` where it asked first for what is not
+    recorded, or left recorded calls unasked, and `teardown` whether the test is over
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
     """
@@ -67,7 +78,7 @@ class Tape:
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     passed: bool = False
-    differs: bool = False
+    difference: Mismatch | None = None
     teardown: bool = False
     process: int = field(default_factory=os.getpid)
     told: int = 0
@@ -231,6 +242,9 @@ class Tape:
             return [str(error)]
         if not unused:
             return []
+        first = min(unused, key=lambda exchange: exchange.seq)
+        by_judges = all(exchange.kind == "judge" for exchange in unused)
+        self._differs("judge" if by_judges else first.kind, first.seq + 1, ["recorded, and not asked for"])
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
         cause = "" if self.made else " (a cache of the agent's framework may have answered; switch it off or empty it)"
         if len(unused) == 1:
@@ -258,18 +272,23 @@ class Tape:
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
-    def missed(self, request: Request) -> str:
+    def missed(self, request: Request, kind: str = "agent") -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
-        return f"{self.name}: {self._missed(request)}"
+        return f"{self.name}: {self._missed(request, kind)}"
 
-    def _missed(self, request: Request) -> str:
+    def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = ()) -> None:
+        self.difference = self.difference or Mismatch(kind, call, tuple(lines))
+
+    def _missed(self, request: Request, kind: str) -> str:
         asked = f"{request.method} {request.url}"
         if self.cassette is None:
+            self._differs(kind)
             return f"{asked} is not recorded; {self.hint}"
         try:
             rules = self.cassette.rules
             count = len(self.cassette.keys.get(key_of(request, rules), ()))
             if count:
+                self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
                 times = "once" if count == 1 else f"{count} times"
                 return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
             others = [*self.unused(), *self.served()][:MAX_COMPARED]
@@ -277,7 +296,9 @@ class Tape:
         except RecallError as error:
             return f"{asked} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
+            self._differs(kind, lines=[f"{asked} is not recorded"])
             return f"{asked} is not recorded; {self.hint}"
+        self._differs(kind, others[place].seq + 1, lines)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
 

@@ -133,6 +133,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.orphans(header),
         sentences.moved(header),
         sentences.swap(header),
+        *sentences.replayed(header),
         sentences.near(header),
         sentences.stale(header),
     )

@@ -204,6 +204,8 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "stale": header.left_stale,
         "freshness": _freshness(header, card),
         "near": header.near or None,
+        "replayed": list(header.replayed) or None,
+        "affected": list(header.affected),
         "next_due": header.next_due,
         "headline": headline(header, card),
         "counts": card.counts,

@@ -77,7 +77,7 @@ def unasked(left: Set[str], deselected: Set[str], why: str) -> str:
 
 def not_run(header: Header) -> str:
     """Return why the rest of the cases was not chosen; empty if all were."""
-    if header.policy == "lottery":
+    if header.policy != "literal":
         return _beyond_the_size(header)
     parts = []
     if header.not_due:
@@ -101,6 +101,11 @@ def _beyond_the_size(header: Header) -> str:
         # The calendar is what a night goes by that has no size; a slice of a size draws.
         told.append(_not_due(header) if header.mode == "nightly" else f"{header.not_due} not drawn")
     return ", ".join(told)
+
+
+def replayed(header: Header) -> list[str]:
+    """Return what the replay of all cases found, a line each; nothing without one."""
+    return [f"judged replay: {header.replayed[0]}", *header.replayed[1:]] if header.replayed else []
 
 
 def near(header: Header) -> str:

@@ -66,9 +66,11 @@ def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], ke
     Raises RecallError for what is wrong with what was asked for, and where that has no effect.
     """
     asked = wanted.asked
-    if plan.rubric.policy != "lottery":
+    if plan.rubric.policy == "literal":
         if asked != NearRequest():
-            raise RecallError(f"{OPTION} has no effect without `policy: lottery` in rubric.yaml; leave it out")
+            raise RecallError(
+                f"{OPTION} has no effect without `policy: lottery` or `affected` in rubric.yaml; leave it out"
+            )
         return NOTHING
     if plan.context.mode not in ("pr", "observe"):
         if asked != NearRequest():
@@ -76,6 +78,10 @@ def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], ke
         return NOTHING
     if asked.off:
         return Near(told=f"off, by {OPTION}")
+    if plan.rubric.policy == "affected":
+        asked = asked._replace(files=())  # They say what a replay found, which is more than what is near.
+        if asked == NearRequest() and not plan.rubric.near:
+            return NOTHING
     search = _Search(plan, [file for file in files if not file.reason], wanted.folder)
     if asked != NearRequest():
         for ref in asked.refs:
@@ -211,14 +217,14 @@ def _from(top: Path, path: Path) -> str:
 def _ids(path: Path, name: str) -> tuple[set[str], list[str]]:
     """Return the ids that a file lists, and what is to be said of it.
 
-    They are those `changed` of what a dry run wrote; else there is one in each line.
+    They are those `changed` or `unjudged` of what a dry run wrote; else there is one in each line.
     """
     text = read_text(path, name)
     if path.suffix != ".json":
         return {line.strip() for line in text.splitlines() if line.strip()}, []
     try:
         plain = json.loads(text)
-        found = plain["changed"]
+        found = [*plain["changed"], *plain.get("unjudged", ())]
         if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
             raise TypeError
         untold = len(plain.get("unknown", ())) + len(plain.get("not_recorded", ()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
@@ -19,10 +19,13 @@ from pytest_recall.runs.near import NOTHING, Near, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
-from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
+from pytest_recall.schedule.selection import AFFECTED, REJUDGED, Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
+
+if TYPE_CHECKING:
+    from pytest_recall.schedule.changes import Changes
 
 
 class Source(Protocol):
@@ -80,8 +83,9 @@ class Plan:
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
-    `batch` whether calls go through batch APIs; `near` the cases that the change touches. Of a `shard` the picks
-    are its part of `whole`, the slice that all shards choose; a run that goes on picks what its `rest` has left.
+    `batch` whether calls go through batch APIs; `near` the cases that the change touches, and `changes` what a
+    replay of all of them found, where one was made. Of a `shard` the picks are its part of `whole`, the slice that
+    all shards choose; a run that goes on picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
 
     A plan does not change: what is learned later, such as by collection, gives another one.
@@ -104,6 +108,7 @@ class Plan:
     baselines: tuple[str, ...] = ()
     batch: bool = False
     near: Near = NOTHING
+    changes: Changes | None = None
     shard: Shard | None = None
     whole: tuple[Pick, ...] = ()
     rest: Rest | None = None
@@ -150,7 +155,7 @@ class Plan:
     def left(self) -> Remainder:
         """What was not chosen."""
         longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
-        retests = self.rubric.policy == "lottery" or self.mode != "nightly"
+        retests = self.rubric.policy != "literal" or self.mode != "nightly"
         return remainder(self.cases, self.whole, self.rows, self.context.date, self.near.ids, longest, retests=retests)
 
     @property
@@ -162,7 +167,15 @@ class Plan:
         context = self.context
         scheduled = self.cases - self.unscheduled.keys()
         return choose(
-            scheduled, self.rows, self.near.ids, self.rubric, mode, context.date, context.seed, self.unanswered
+            scheduled,
+            self.rows,
+            self.near.ids,
+            self.rubric,
+            mode,
+            context.date,
+            context.seed,
+            self.unanswered,
+            self.changes if mode == context.mode else None,
         )
 
     @property
@@ -279,6 +292,8 @@ class Plan:
             moved=self.moved,
             commit=self.commit,
             branch=self.branch,
+            affected=() if self.changes is None else self.changes.touched,
+            replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
         )
 
     @property
@@ -308,6 +323,8 @@ class Plan:
     def _told(self, pick: Pick) -> dict[str, Any]:
         row = self.rows.get(pick.case_id)
         told: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
+        if self.changes is not None and pick.reason in (AFFECTED, REJUDGED):
+            told["why"] = self.changes.found[pick.case_id].reason
         return told if row is None else {**told, "box": row.box, "next_due": row.next_due.isoformat()}
 
 
@@ -335,6 +352,7 @@ def make_plan(
     base_state: Path | None = None,
     reset_on_swap: bool = False,
     near: NearSources | None = None,
+    changes: Changes | None = None,
     shard: Shard | None = None,
     rest: Rest | None = None,
     today: date | None = None,
@@ -343,7 +361,8 @@ def make_plan(
 
     The slice is chosen from the state file, or from `base_state` in its place. `complete`
     says that `paths` are all there are, so that a row without a case has lost it. `near` says
-    how to find the cases that are near the change, where the slice depends on it. A `shard`
+    how to find the cases that are near the change, and `changes` what a replay of all has found, where the slice
+    depends on it. A `shard`
     takes its part of the slice, and with the `rest` of a run that is all there is to do. No row may
     be of a day after `today`, which the clock says, and after that of the run. Raises
     RecallError for whatever is wrong in any of the files.
@@ -381,6 +400,7 @@ def make_plan(
         complete=complete,
         reset=reset_on_swap,
         swapped=stale,
+        changes=changes,
         shard=shard,
     )
     if rest is not None:

@@ -166,7 +166,7 @@ class WarmUp(NamedTuple):
 
 def warm_up(unseen: int, total: int, rubric: Settings, today: date) -> WarmUp | None:
     """Return what it takes until all cases are known; None where most are, or soon will be."""
-    if rubric.policy == "lottery":
+    if rubric.policy != "literal":
         a_run, a_night = rubric.slice_cases, rubric.nightly_cases or unseen
     else:
         a_run = a_night = rubric.new_traffic_sample

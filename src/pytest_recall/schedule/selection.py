@@ -28,6 +28,8 @@ from pytest_recall.trials.trial import Row, Trial
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
+    from pytest_recall.schedule.changes import Changes
+
 
 OFF, REF, FILE = "off", "git:", "file:"
 OPTION = "--recall-near"
@@ -166,6 +168,7 @@ def shuffle_key(seed: str, case_id: str) -> bytes:
 
 
 RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
+AFFECTED, REJUDGED = "affected", "judged again"
 
 
 def ticket(seed: str, case_id: str, age: int) -> float:
@@ -347,8 +350,12 @@ def choose(
     today: date,
     seed: str,
     unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
+    changes: Changes | None = None,
 ) -> list[Pick]:
     """Return today's slice of `cases`, of which those in `near` are touched by the change.
+
+    Of a pull request whose cases were replayed `changes` says what that found: all that are affected are taken, however
+    many, and only what is left of the size is drawn.
 
     What came to no verdict on several days, as `unanswered` says, rests for some days, unless the change touches it,
     and then has a share of the slice at the most: else it would stay the longest overdue for ever.
@@ -357,14 +364,22 @@ def choose(
     pool = set(cases)
     if mode in ("all", "observe"):
         return select(pool, rows, rubric, mode, today, seed)
+    affected: list[Pick] = []
+    judged: list[Pick] = []
+    if changes is not None and mode == "pr":
+        affected = [Pick(case_id, AFFECTED) for case_id in sorted(pool & changes.affected)]
+        # What is only judged again costs a call of a judge, and has no place of the slice.
+        judged = [Pick(case_id, REJUDGED) for case_id in sorted(pool & changes.rejudged)]
+        pool -= changes.rejudged
+        pool -= {pick.case_id for pick in affected}
     resting = {case_id for case_id in pool if case_id in unanswered and unanswered[case_id].rests}
     again = [case_id for case_id in resting if case_id in near or unanswered[case_id].next_asked <= today]
     if rubric.policy == "literal":
         room = Room.of(rubric, mode)
         held = select(again, rows, rubric, mode, today, seed, room.share(SHARE)) if again else []
         return select(pool - resting, rows, rubric, mode, today, seed, room.less(held)) + held
-    size = rubric.nightly_cases if mode == "nightly" else rubric.slice_cases
-    share = None if size is None else max(size // SHARE, 1)
+    size = rubric.nightly_cases if mode == "nightly" else max(rubric.slice_cases - len(affected), 0)
+    share = None if size is None else min(max(size // SHARE, 1), size)
 
     def drawn(ids: Iterable[str], size: int | None) -> list[Pick]:
         if mode == "nightly":
@@ -373,7 +388,7 @@ def choose(
         return pull_request(ids, rows, near, size, today, seed, rubric.near_share)
 
     held = drawn(again, share) if again else []
-    return drawn(pool - resting, None if size is None else size - len(held)) + held
+    return affected + judged + drawn(pool - resting, None if size is None else size - len(held)) + held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

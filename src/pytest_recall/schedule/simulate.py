@@ -347,7 +347,7 @@ def usual_sizes(rubric: Settings, cases: int) -> SliceSizes:
     Those of a rubric with the lottery; beside the boxes a slice of as many cases as they may take of the due, and
     nights that take each case in two weeks, unless they have a size.
     """
-    if rubric.policy == "lottery":
+    if rubric.policy != "literal":
         return SliceSizes(rubric.slice_cases, rubric.nightly_cases, rubric.max_verdict_age)
     nightly = rubric.nightly_max_cases
     return SliceSizes(rubric.max_due_cases, math.ceil(cases / 14) if nightly is None else nightly, 7)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.replay.call import Call
     from pytest_recall.trials.execution import Result
+    from pytest_recall.trials.trial import Answer
 
 MOST = 4
 """Values that are kept of one condition: an agent with more prompts or models than that is known by the first."""
@@ -83,23 +84,34 @@ class Prompts(NamedTuple):
 
 
 class RecordedAnswer(NamedTuple):
-    """When a replayed cassette was recorded, an ISO 8601 date, and the answer of the agent then; None if unknown."""
+    """When a replayed cassette was recorded, an ISO 8601 date, and the answer of the agent then; None if unknown.
+
+    `digest` is that of the whole answer, as `digest_of` gives it; empty where the recording does not say.
+    """
 
     day: str
     answer: str | None = None
     passed: bool = False
+    digest: str = ""
 
 
 def taped_of(header: Mapping[str, Any]) -> RecordedAnswer:
     """Return what the header of a cassette says of its recording."""
     answer = header.get("answer")
     passed = header.get("outcome") == Outcome.PASSED.value
-    return RecordedAnswer(str(header.get("recorded_at", ""))[:10], answer if isinstance(answer, str) else None, passed)
+    known = answer if isinstance(answer, str) else None
+    return RecordedAnswer(str(header.get("recorded_at", ""))[:10], known, passed, str(header.get("digest", "")))
 
 
 def kept_answer(text: str) -> str:
     """Return as much of an answer as the header of a cassette keeps, to compare with or to show."""
     return text[:KEPT]
+
+
+def digest_of(answer: Answer) -> str:
+    """Return a digest of what judges are shown of an answer: all of its text, and its passages in their order."""
+    passages = [[passage.text, passage.source] for passage in answer.passages]  # Scores differ by machine.
+    return hashlib.sha256(canonical([answer.text, passages]).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def conditions(

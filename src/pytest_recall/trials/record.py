@@ -34,7 +34,8 @@ class Header(NamedTuple):
     the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
     that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
     and `branch` are git's; empty where there is no repository, or none of a name. `source_kind` says what was asked:
-    the `cases` of an eval set, or the questions of a `dataset`.
+    the `cases` of an eval set, or the questions of a `dataset`. `affected` are the cases whose requests, judging or
+    replayed answer the change has altered, and `replayed` what the replay of all cases found, a line each.
     """
 
     run: str
@@ -90,6 +91,8 @@ class Header(NamedTuple):
     commit: str = ""
     branch: str = ""
     source_kind: str = "cases"
+    affected: tuple[str, ...] = ()
+    replayed: tuple[str, ...] = ()
 
 
 class Told(NamedTuple):

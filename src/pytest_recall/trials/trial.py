@@ -243,6 +243,22 @@ class Answer:
     usage: Mapping[str, float] = field(default_factory=dict)
     by: str = ""
 
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty fields are left out."""
+        plain: dict[str, Any] = {"text": self.text}
+        if self.passages:
+            plain["passages"] = [{"text": p.text} | _present(p, _PASSAGE) for p in self.passages]
+        if self.usage:
+            plain["usage"] = dict(self.usage)
+        if self.by:
+            plain["by"] = self.by
+        return plain
+
+    def clean(self, text: Callable[[str], str]) -> Answer:
+        """Return the answer with its texts put through `text`."""
+        passages = tuple(replace(passage, text=text(passage.text)) for passage in self.passages)
+        return replace(self, text=text(self.text), passages=passages)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
@@ -358,14 +374,7 @@ class Trial(NamedTuple):
         if self.verdicts:
             plain["verdicts"] = [verdict.to_json() for verdict in self.verdicts]
         if self.answer is not None:
-            answer: dict[str, Any] = {"text": self.answer.text}
-            if self.answer.passages:
-                answer["passages"] = [{"text": p.text} | _present(p, _PASSAGE) for p in self.answer.passages]
-            if self.answer.usage:
-                answer["usage"] = dict(self.answer.usage)
-            if self.answer.by:
-                answer["by"] = self.answer.by
-            plain["answer"] = answer
+            plain["answer"] = self.answer.to_json()
         if self.row is not None:
             plain["row"] = self.row.to_json()
         if self.calls:
