@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.files import strict_yaml
 from tests.helpers.project import Checkout, Project
 from tests.helpers.scripted import asks, judged, model, scores, sections, times_asked
 from tests.helpers.upstream import Upstream, running
@@ -176,7 +177,7 @@ class TestWriting:
         assert checkout.boxes() == {"a": 1}
         text = (checkout.path / "eval/calibration.yaml").read_text()
         assert "kappa: 1.0, interval: [0." in text
-        assert "n: 10, false_passes: 0, false_fails: 0, unjudged: 0, date: " in text
+        assert "n: 10, labelled_passes: 5, false_passes: 0, false_fails: 0, unjudged: 0, date: " in text
         assert 'labels: "sha256:' in text
 
     def test_an_entry_replaces_its_own_and_no_other(self, pytester: pytest.Pytester) -> None:
@@ -188,9 +189,16 @@ class TestWriting:
         assert len(rows) == 4
         assert rows[2] == '  - {judge: "memory", model: "m", version: "v", kappa: 0.5, n: 3, note: "keep"}'
 
-    def test_the_whole_is_not_written_but_those_who_vote_are(self, pytester: pytest.Pytester) -> None:
-        checkout = calibrating(["oracle", "second"], appellate_judge="third").at(pytester)
-        checkout.recall(*COMMAND, "--write").stderr.fnmatch_lines(["eval/calibration.yaml: 4 rows written"])
+    def test_those_who_vote_are_written_and_the_whole_with_its_appeals(self, pytester: pytest.Pytester) -> None:
+        rubric: dict[str, Any] = {"audit_passes": 0.1, "thresholds": {"rubric": 0.7}}
+        checkout = calibrating(["oracle", "second"], appellate_judge="third", **rubric).at(pytester)
+        checkout.recall(*COMMAND, "--write").stderr.fnmatch_lines(["eval/calibration.yaml: 5 rows written"])
+        text = (checkout.path / "eval/calibration.yaml").read_text()
+        rows = strict_yaml.load(text, "calibration.yaml")["judges"]
+        whole = f"{model('oracle')} + {model('second')}, appeals to {model('third')}"
+        appeals = "on-failure, 0.1 of the passes audited"
+        assert {row["model"]: row.get("appeals") for row in rows if row.get("appeals")} == {whole: appeals}
+        assert {row["threshold"] for row in rows} == {0.7}
 
     def test_a_judge_below_the_minimum_is_exit_code_1(self, pytester: pytest.Pytester) -> None:
         checkout = calibrating("generous", judge_min_kappa=0.6).at(pytester)

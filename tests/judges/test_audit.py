@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.judges.audit import GRADES, Confusion, Grading, Only, grading, misfit, picks, regrade, truth
+from pytest_recall.judges.audit import GRADES, Grading, Only, grading, misfit, picks, regrade, truth
 from pytest_recall.judges.calibration import JudgeKey
+from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.trials.trial import Answer, Judgement, Outcome, Trial, Verdict, Vote
 from tests.helpers.samples import trial, unhurried
 

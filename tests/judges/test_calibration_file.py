@@ -9,6 +9,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.judges.calibration_file import read_calibrations, write_calibrations
+from pytest_recall.metrics.agreement import Confusion
 
 NAME = "eval/calibration.yaml"
 
@@ -38,6 +39,24 @@ judges:
 
 
 @pytest.mark.parametrize(
+    ("counts", "labels"),
+    [
+        ("labelled_passes: 60, false_passes: 10, false_fails: 4", Confusion(56, 10, 50, 4)),
+        ("labelled_passes: 0, false_passes: 120, false_fails: 0", Confusion(0, 120, 0, 0)),
+        # As versions wrote that did not say how many people passed.
+        ("false_passes: 10, false_fails: 4", None),
+        ("labelled_passes: 60", None),
+    ],
+)
+def test_who_said_what_is_counted_where_all_of_it_is_there(
+    tmp_path: Path, counts: str, labels: Confusion | None
+) -> None:
+    row = f"judge: rubric, model: m, version: v, kappa: 0.5, n: 120, {counts}, threshold: 0.7, appeals: never"
+    (found,) = read(tmp_path, f"judges:\n  - {{{row}}}\n").values()
+    assert found == Calibration(0.5, 120, labels=labels, threshold=0.7, appeals="never")
+
+
+@pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("- a\n", "1: must be a mapping; start with `judges:` and a list"),
@@ -45,6 +64,11 @@ judges:
         ("judges:\n  - {judge: a, model: m, version: v, kappa: 1}\n", "2: judges.0.n: is missing; add it"),
         ("judges:\n  - {judge: a, model: m, version: 12345678, kappa: 1, n: 1}\n", "2: judges.0.version: 12345678 is"),
         ("judges: [\n", "2: "),
+        (
+            "judges:\n  - {judge: a, model: m, version: v, kappa: 1, n: 10, labelled_passes: 5, false_passes: 6,"
+            " false_fails: 1}\n",
+            "2: judges.0: 10 labels, of which 5 are passes, leave no room for 6 false passes and 1 false fails",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from pytest_recall.judges.calibration import Calibration, JudgeKey
+from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.replay.call import Call
 from pytest_recall.results.comparison import Comparison, compare
-from pytest_recall.results.comparison_text import as_json, markdown, terminal
+from pytest_recall.results.comparison_text import as_json, markdown, summary, terminal
 from pytest_recall.results.scorecard_text import MAX_TERMINAL
 from pytest_recall.trials.record import Record
-from pytest_recall.trials.trial import Trial, Verdict
+from pytest_recall.trials.trial import Judgement, Trial, Verdict, Vote
 from tests.helpers.samples import ERROR, FAILED, PASSED, header, some_text, trial, unhurried
 
 
@@ -255,3 +257,77 @@ def test_text_from_outside_cannot_break_out(note: str, scenario: str) -> None:
     (row,) = [line for line in markdown(found).splitlines() if line.startswith("| `a` |")]
     assert row.replace("\\|", "").count("|") == 4
     assert not any(ord(c) < 32 for line in terminal(found) for c in line)
+
+
+def by_model(passed: int, of: int, model: str) -> list[Trial]:
+    """Return trials of which a model passed the first so many."""
+
+    def said(ok: bool) -> Verdict:
+        judgement = Judgement((Vote(model=model, passed=ok),))
+        return Verdict(passed=ok, judge="rubric", model=model, version="v", reason="so so", judgement=judgement)
+
+    return [trial(f"c{i:03}", PASSED if i < passed else FAILED, verdicts=(said(i < passed),)) for i in range(of)]
+
+
+def test_different_judges_are_told_before_any_figure_and_beside_what_is_shown() -> None:
+    found = compared(by_model(40, 40, "m"), by_model(25, 40, "n"))
+    warning = (
+        "The runs were judged by different judges: in BASE rubric, m, version v, and in HEAD rubric, n, version v."
+        " The difference may be theirs."
+    )
+    told = text(found).splitlines()
+    assert told[3:5] == [warning, ""]
+    (shown,) = [line for line in told if line.startswith("A drop is shown")]
+    assert shown.endswith(" The judges are not the same in both, so that the difference may be theirs.")
+    page = markdown(found).splitlines()
+    assert page[0] == "# Recall comparison: a drop is shown by different judges (all cases)"
+    assert page.index(f"- {warning}") < next(i for i, line in enumerate(page) if "exact p" in line)
+    assert list(summary(found))[3] == warning
+    assert as_json(found)["other_judges"] == {
+        "base": ("rubric, m, version v",),
+        "head": ("rubric, n, version v",),
+        "cases": 40,
+    }
+
+
+def test_where_some_cases_have_different_judges_they_are_counted() -> None:
+    found = compared([*by_model(3, 3, "m"), trial("x")], [*by_model(2, 2, "m"), by_model(3, 3, "n")[2], trial("x")])
+    assert "1 of 4 cases were judged by different judges: in BASE rubric, m, version v, and in HEAD" in text(found)
+
+
+def test_the_same_judges_are_nothing_to_tell() -> None:
+    found = compared(by_model(40, 40, "m"), by_model(25, 40, "m"))
+    for told in (text(found), markdown(found)):
+        assert "different judges" not in told
+        assert "not the same in both" not in told
+    assert as_json(found)["other_judges"] is None
+
+
+def test_many_judges_are_named_in_part() -> None:
+    base = [by_model(n + 1, n + 1, f"m{n}")[-1] for n in range(5)]
+    head = [by_model(n + 1, n + 1, f"n{n}")[-1] for n in range(5)]
+    told = text(compared(base, head))
+    assert "version v; rubric, m2, version v; and 2 more, and in HEAD rubric, n0" in told
+
+
+def test_rates_of_judges_with_their_errors_taken_out() -> None:
+    key = JudgeKey("rubric", "m", "v")
+    known = {key: Calibration(0.66, 120, labels=Confusion(55, 12, 45, 8))}
+    found = compared(by_model(30, 40, "m"), by_model(20, 40, "n"), calibrations=known)
+    told = text(found).splitlines()
+    place = next(i for i, line in enumerate(told) if line.startswith("difference"))
+    assert told[place + 1].startswith(
+        "BASE  judge rubric, m, version v passes 75.0 % of 40 answers; with its errors taken out 71.7 % (99 %: "
+    )
+    assert told[place + 2] == "not corrected for a judge's errors: rubric, n (no labels)"
+    plain = as_json(found)["judged_rates"]
+    assert (plain["base"][0]["corrected"], plain["head"][0]["corrected"]) == (pytest.approx(0.75 - 4 / 120), None)
+
+
+def test_only_compared_cases_are_in_the_rates() -> None:
+    found = compared(by_model(2, 3, "m"), [*by_model(1, 2, "m"), trial("new")], calibrations={})
+    assert [[one.answers for one in rates] for rates in found.rates] == [[2], [2]]
+
+
+def test_without_calibrations_nothing_is_said_of_them() -> None:
+    assert "not corrected" not in text(compared(by_model(30, 40, "m"), by_model(20, 40, "m")))

@@ -206,6 +206,7 @@ def test_json_of_a_whole_run() -> None:
         "datasets": None,
         "baselines": None,
         "judged_by_models": None,
+        "judged_rates": [],
         "regraded": None,
         "observed": None,
     }

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from pytest_recall.files.errors import nearest
 from pytest_recall.judges.calibration import JudgeKey
+from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Trial, Verdict
 
@@ -36,15 +37,6 @@ class AuditPick(NamedTuple):
 
     trial: Trial
     chosen: tuple[str, ...]
-
-
-class Confusion(NamedTuple):
-    """A judge beside those who looked again: how often each said what about the answers that they share."""
-
-    right_passes: int = 0
-    false_passes: int = 0
-    right_fails: int = 0
-    false_fails: int = 0
 
 
 class Regraded(NamedTuple):

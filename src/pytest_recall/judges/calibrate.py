@@ -13,6 +13,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Role, agreement
 from pytest_recall.judges.calibration_file import LabelLine
+from pytest_recall.judges.judge_identity import appeals_told, with_appeals
 from pytest_recall.judges.kept import Keeper, Rehearsed, Store
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
@@ -34,15 +35,18 @@ class Contestant(NamedTuple):
 class Calibrated(NamedTuple):
     """How the judges did, and the calls that were made for it; what was kept is none of them.
 
-    `left` are the ids of answers that were not judged, since no further call was to begin.
+    `left` are the ids of answers that were not judged, since no further call was to begin. `threshold` is the
+    rubric's for this judge, None without one, and `appeals` says when the appellate judge is asked, empty without one.
     """
 
     agreements: tuple[Agreement, ...]
     calls: tuple[Call, ...]
     left: tuple[str, ...] = ()
+    threshold: float | None = None
+    appeals: str = ""
 
     def rows(self, date: str, labels: str) -> list[dict[str, Any]]:
-        """Return the rows for eval/calibration.yaml: of each judge that a verdict may name and whose kappa is defined.
+        """Return the rows for eval/calibration.yaml: of each judge whose kappa is defined, and of all with the appeal.
 
         `date` is ISO 8601, `labels` the hash of the labels' file.
         """
@@ -52,14 +56,17 @@ class Calibrated(NamedTuple):
                 "kappa": round(one.kappa.value, 6),
                 **({} if one.kappa.interval is None else {"interval": [round(end, 6) for end in one.kappa.interval]}),
                 "n": one.n,
+                "labelled_passes": one.false_fails.of,
                 "false_passes": one.false_passes.times,
                 "false_fails": one.false_fails.times,
                 "unjudged": len(one.unjudged),
+                **({} if self.threshold is None else {"threshold": self.threshold}),
+                **({"appeals": self.appeals} if one.role == "whole" else {}),
                 "date": date,
                 "labels": labels,
             }
             for one in self.agreements
-            if one.role != "whole" and one.kappa is not None
+            if one.kappa is not None
         ]
 
 
@@ -83,7 +90,7 @@ def contestants(panel: Panel) -> list[Contestant]:
     if panel.appellate is not None:
         above = replace(panel, judges=(panel.appellate,), appellate=None, votes=1)
         found.append(Contestant(above.name, above, "stands"))
-        found.append(Contestant(f"{panel.name}, appeals to {above.name}", panel, "whole"))
+        found.append(Contestant(with_appeals(panel.name, above.name), panel, "whole"))
     return found
 
 
@@ -99,6 +106,7 @@ class LabelledSet:
         self._kind: JudgeKind = kind
         self._contestants = contestants(panel)
         self._primary = panel.name
+        self._appeals = "" if panel.appellate is None else appeals_told(panel.appeal, panel.audit)
         self._rubric = rubric
         self._versions: dict[tuple[str, str], str] = {}
         if not self.labels:
@@ -161,7 +169,13 @@ class LabelledSet:
             for name, version in sorted(opinions)
             if name == contestant.name
         )
-        return Calibrated(tuple(found), tuple(calls), tuple(left))
+        return Calibrated(
+            tuple(found),
+            tuple(calls),
+            tuple(left),
+            threshold=self._rubric.thresholds.get(self._kind),
+            appeals=self._appeals,
+        )
 
     def _opinion(self, written: LabelLine, panel: Panel) -> Opinion:
         label = written.label

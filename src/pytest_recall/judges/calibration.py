@@ -18,7 +18,7 @@ from pydantic import (
 from pytest_recall.cases.case import ID_PATTERN, Case, JudgeCall
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Bound, JudgeKind
-from pytest_recall.metrics.agreement import Kappa, kappa, percent_agreement
+from pytest_recall.metrics.agreement import Confusion, Kappa, kappa, percent_agreement
 from pytest_recall.metrics.intervals import Interval, wilson
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Preflight, Trial, Vote
@@ -35,12 +35,17 @@ class JudgeKey(NamedTuple):
 class Calibration(NamedTuple):
     """Agreement with people over `n` answers: Cohen's kappa, 1 for all, 0 for as much as by chance.
 
-    `low` is the lower bound of its 95 % interval, None if it is unknown.
+    `low` is the lower bound of its 95 % interval, None if it is unknown. `labels` counts who said what, None in a
+    row of a version that did not. `threshold` is what the rubric held the judge's scores to, None for the judge's own,
+    and `appeals` says when another judge was asked after it, empty if none was.
     """
 
     kappa: float
     n: int
     low: float | None = None
+    labels: Confusion | None = None
+    threshold: float | None = None
+    appeals: str = ""
 
 
 class Reviews(NamedTuple):

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.coerce import typed
@@ -16,6 +16,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended, as_lines, objects, read_appended
 from pytest_recall.files.validation import MAX_PROBLEMS, LineOf, explain, read_mapping
 from pytest_recall.judges.calibration import Calibration, JudgeKey, Label
+from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.models.model import Reply
 from pytest_recall.replay.call import Tokens
 
@@ -86,6 +87,7 @@ def append_labels(path: Path, name: str, labels: Sequence[Mapping[str, Any]]) ->
 
 
 _Text = Annotated[str, Field(min_length=1)]
+_Times = Annotated[int, Field(strict=True, ge=0)]
 _Kappa = Annotated[float, Field(strict=True, ge=-1, le=1)]
 _HEAD = """\
 # How far judging models agree with people. Written by `recall judges calibrate --write`.
@@ -102,6 +104,28 @@ class _Row(BaseModel):
     kappa: _Kappa
     n: Annotated[int, Field(strict=True, ge=1)]
     interval: tuple[_Kappa, _Kappa] | None = None
+    labelled_passes: _Times | None = None
+    false_passes: _Times | None = None
+    false_fails: _Times | None = None
+    threshold: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    appeals: str = ""
+
+    @property
+    def labels(self) -> Confusion | None:
+        """Who said what; None where not all of it is written."""
+        passes, wrongly_passed, wrongly_failed = self.labelled_passes, self.false_passes, self.false_fails
+        if passes is None or wrongly_passed is None or wrongly_failed is None:
+            return None
+        return Confusion(passes - wrongly_failed, wrongly_passed, self.n - passes - wrongly_passed, wrongly_failed)
+
+    @model_validator(mode="after")
+    def _counts_what_there_is(self) -> _Row:
+        if self.labels is not None and min(self.labels) < 0:
+            raise ValueError(
+                f"{self.n} labels, of which {self.labelled_passes} are passes, leave no room for {self.false_passes}"
+                f" false passes and {self.false_fails} false fails; calibrate the judge again"
+            )
+        return self
 
 
 class _File(BaseModel):
@@ -117,7 +141,12 @@ def read_calibrations(path: Path, name: str) -> dict[JudgeKey, Calibration]:
     file = read_mapping(path, name, _File, "`judges:` and a list")
     return {
         JudgeKey(row.judge, row.model, row.version): Calibration(
-            row.kappa, row.n, None if row.interval is None else row.interval[0]
+            kappa=row.kappa,
+            n=row.n,
+            low=None if row.interval is None else row.interval[0],
+            labels=row.labels,
+            threshold=row.threshold,
+            appeals=row.appeals,
         )
         for row in file.judges
     }

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code, percent, plural
-from pytest_recall.judges.audit import Confusion, Regraded
-from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Panels, Reviews, Share
+from pytest_recall.files.wording import cell, code, listed, percent, plural
+from pytest_recall.judges.audit import Regraded
+from pytest_recall.judges.calibration import Agreement, Calibration, JudgeKey, Opinion, Panels, Reviews, Share
+from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 
+if TYPE_CHECKING:  # Most runs have no judging model, and need no statistics for one.
+    from pytest_recall.judges.judged_rates import JudgedRate
+
 MAX_SHOWN = 50
+MAX_RATES = 3
+"""Judges whose pass rates are told one by one; a set with many criteria has a version for each shape of them."""
 
 
 def left_line(left: Sequence[str], why: str) -> str:
@@ -175,7 +181,7 @@ def judges_json(panels: Panels) -> dict[str, Any]:
             {
                 **key._asdict(),
                 "verdicts": count,
-                "calibration": calibrations[key]._asdict() if key in calibrations else None,
+                "calibration": _calibration(calibrations[key]) if key in calibrations else None,
             }
             for key, count in panels.verdicts.items()
         ],
@@ -189,6 +195,66 @@ def judges_json(panels: Panels) -> dict[str, Any]:
             {"judge": judge, "model": model, **result._asdict()} for (judge, model), result in panels.preflights.items()
         ],
     }
+
+
+def _calibration(found: Calibration) -> dict[str, Any]:
+    return {"kappa": found.kappa, "n": found.n, "low": found.low}
+
+
+def rates_lines(rates: Sequence[JudgedRate], level: str = "95 %") -> Iterator[str]:
+    """Yield how many answers pass by each judge, with its errors taken out, and of which judges that is not done."""
+    yield from rectified_lines(rates, level)
+    yield from not_rectified_line(rates)
+
+
+def rectified_lines(rates: Sequence[JudgedRate], level: str = "95 %") -> Iterator[str]:
+    """Yield how many answers pass by each judge whose errors are taken out; `level` is that of the intervals."""
+    corrected = [one for one in rates if one.rectified is not None]
+    yield from (_rectified(one, level) for one in corrected[:MAX_RATES])
+    if len(corrected) > MAX_RATES:
+        yield f"{len(corrected) - MAX_RATES} more judges have such a rate, which --json lists"
+
+
+def not_rectified_line(rates: Iterable[JudgedRate]) -> Iterator[str]:
+    """Yield whose errors are in the rates, and why, in one line; nothing if nobody's are."""
+    # Without versions, which stand above: a set with many criteria has one for each shape of them.
+    left = (one for one in rates if one.rectified is None)
+    others = dict.fromkeys(f"{one.judge.judge}, {one.judge.model} ({one.why})" for one in left)
+    if others:
+        yield f"not corrected for a judge's errors: {listed(others, MAX_RATES)}"
+
+
+def rates_json(rates: Iterable[JudgedRate]) -> list[dict[str, Any]]:
+    """Return the same as plain JSON types; what is not corrected has nulls, and says why."""
+    return [
+        {
+            **one.judge._asdict(),
+            "answers": one.answers,
+            "passed": one.passed,
+            "rate": one.rate,
+            "corrected": None if one.rectified is None else one.rectified.value,
+            "interval": None if one.rectified is None else list(one.rectified.interval),
+            "labels": None if one.labels is None else {"n": one.labels.n, **one.labels._asdict()},
+            "not_corrected": one.why or None,
+            "labels_differ": one.differs,
+        }
+        for one in rates
+    ]
+
+
+def _rectified(one: JudgedRate, level: str) -> str:
+    found, labels = one.rectified, one.labels
+    assert found is not None
+    assert labels is not None
+    low, high = (f"{100 * bound:.1f}" for bound in found.interval)
+    told = (
+        f"judge {_name(one.judge)} passes {percent(one.rate)} of {plural(one.answers, 'answer')}; with its errors taken"
+        f" out {percent(found.value)} ({level}: {low} to {high} %), from {plural(labels.n, 'label')}"
+    )
+    if not one.differs:
+        return told
+    share = (labels.right_passes + labels.false_passes) / labels.n
+    return f"{told}; of the labelled answers it passes {percent(share)}, so that they may not stand for these"
 
 
 def _uncalibrated(panels: Panels) -> str:

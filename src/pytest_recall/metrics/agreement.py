@@ -1,4 +1,4 @@
-"""Measure the agreement of two raters: percent agreement, and Cohen's kappa with its interval."""
+"""Measure the agreement of two raters: counts, percent agreement, and Cohen's kappa with its interval."""
 
 from __future__ import annotations
 
@@ -11,6 +11,25 @@ from pytest_recall.metrics.intervals import Interval, critical, wilson
 
 T = TypeVar("T", bound=Hashable)
 Weights = Literal["none", "linear", "quadratic"]
+
+
+class Confusion(NamedTuple):
+    """A judge beside people: how often it said what, and was right by them, about the answers that both judged."""
+
+    right_passes: int = 0
+    false_passes: int = 0
+    right_fails: int = 0
+    false_fails: int = 0
+
+    @property
+    def n(self) -> int:
+        """How many answers both judged."""
+        return sum(self)
+
+    @property
+    def error(self) -> float:
+        """How much higher the judge's pass rate is than the people's, -1..1; 0 without answers."""
+        return (self.false_passes - self.false_fails) / self.n if self.n else 0.0
 
 
 class Kappa(NamedTuple):

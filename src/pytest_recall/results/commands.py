@@ -208,11 +208,12 @@ def add_compare(commands: Commands) -> None:
 def run_compare(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.results.comparison_text import as_json, markdown, terminal
+    from pytest_recall.runs import finish
 
     if (code := _benches(args)) is not None:
         return code
-    artifacts = place_of(args, args.base, args.head).artifacts
-    base, head = (read_journal(artifacts.find(name)) for name in (args.base, args.head))
+    place = place_of(args, args.base, args.head)
+    base, head = (read_journal(place.artifacts.find(name)) for name in (args.base, args.head))
     if base == head:  # be it from two folders, as a copy of the newest run is
         raise RecallError(f"{args.base} and {args.head} are both the run {base.header.run}; name two runs")
     found = compare(
@@ -222,6 +223,7 @@ def run_compare(args: argparse.Namespace) -> int:
         scenarios=names(args.scenarios),
         dimensions=names(args.dimensions),
         include_changed=args.include_changed,
+        calibrations=finish.calibrations(place, base, head),
     )
     if args.json:
         print(json.dumps(as_json(found), indent=2, ensure_ascii=False))

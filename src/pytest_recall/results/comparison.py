@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
@@ -10,6 +10,9 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.judges.calibration import Calibration, JudgeKey
+from pytest_recall.judges.judge_identity import OtherJudges, other_judges, rules_of
+from pytest_recall.judges.judged_rates import JudgedRate, judged_rates
 from pytest_recall.metrics.change import Change, ChangeSummary, Counts, change, changes
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
@@ -184,6 +187,10 @@ class Comparison:
     `chosen_after` are cases with a verdict in the earlier run that the schedule left out of
     the later one, knowing that verdict. If there are any, what was chosen depends on chance:
     a case that failed by chance comes back sooner and then looks better.
+
+    `other_judges` is who judged where that was not the same in both runs, so that the difference may be theirs.
+    `rates` is how many of the compared cases each judging model passed in the first run, and in the second, with its
+    errors taken out where there are labels; none where nobody has looked for calibrations.
     """
 
     base: Header
@@ -201,6 +208,8 @@ class Comparison:
     half: int
     chosen_after: tuple[str, ...]
     cut_off: tuple[bool, bool]
+    other_judges: OtherJudges | None = None
+    rates: tuple[tuple[JudgedRate, ...], tuple[JudgedRate, ...]] = ((), ())
 
     @property
     def lost(self) -> list[Pair]:
@@ -252,11 +261,13 @@ def compare(
     scenarios: Collection[str] = (),
     dimensions: Collection[str] = (),
     include_changed: bool = False,
+    calibrations: Mapping[JudgeKey, Calibration] | None = None,
 ) -> Comparison:
     """Return the comparison of two runs, of the cases in `scenarios` and `dimensions` if these are given.
 
     Cases are paired by id, on the trial that grades them; those with `trials` in either run on how
     often they passed. Cases whose text changed between the runs are left out unless `include_changed`.
+    `calibrations` are those that there are of judging models; None if nobody has looked for them.
 
     Raises RecallError for a scenario or dimension that neither run has, and if no case has
     a verdict in both.
@@ -290,7 +301,25 @@ def compare(
         half=replayed.count(1),
         chosen_after=tuple(sorted(case_id for case_id in chosen_after(base, head) if case_id in wanted)),
         cut_off=(base.exit_code is None, head.exit_code is None),
+        other_judges=other_judges(
+            ((pair.base, pair.head) for pair in pairs),
+            *(rules_of(record.header.settings, record.trials) for record in (base, head)),
+        ),
+        rates=(
+            _rates(base, pairs, calibrations, 1 - alpha),
+            _rates(head, pairs, calibrations, 1 - alpha),
+        ),
     )
+
+
+def _rates(
+    record: Record, pairs: Iterable[Pair], known: Mapping[JudgeKey, Calibration] | None, confidence: float
+) -> tuple[JudgedRate, ...]:
+    if known is None:
+        return ()
+    compared = {pair.case_id for pair in pairs}
+    trials = (trial for trial in record.trials if trial.case_id in compared)
+    return judged_rates(trials, known, record.header.settings, confidence)
 
 
 def _wanted(trials: dict[str, Trial], scenarios: Collection[str], dimensions: Collection[str]) -> Set[str]:

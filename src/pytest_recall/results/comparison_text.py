@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, grid, listed, p_value, percent, plural
+from pytest_recall.judges import judges_text
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.results import sentences
@@ -18,6 +19,8 @@ from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import Header
 
 COLUMNS = ("cases", "BASE", "HEAD", "difference", "p, Holm", "drop it can show")
+MAX_JUDGES = 3
+"""Judges of a run that are named; a set with many criteria has a version for each shape of them."""
 LEFT = {
     "only_base": "only in BASE",
     "only_head": "only in HEAD",
@@ -31,8 +34,10 @@ def terminal(found: Comparison) -> Iterator[str]:
     """Yield the comparison line by line, for a terminal."""
     yield from _titles(found)
     yield _paired(found)
+    yield from _judged_otherwise(found)
     yield ""
     yield from _overall(found)
+    yield from _rectified(found)
     yield verdict(found)
     for name, pairs in _flips(found):
         yield ""
@@ -56,7 +61,7 @@ def terminal(found: Comparison) -> Iterator[str]:
 def markdown(found: Comparison) -> str:
     """Return the comparison as a Markdown page."""
     lines = [f"# Recall comparison: {headline(found)}", ""]
-    lines += [f"- {cell(text)}" for text in (*_titles(found), _paired(found), *_overall(found))]
+    lines += [f"- {cell(text)}" for text in summary(found, family=False)]
     lines += ["", cell(verdict(found)), ""]
     for name, pairs in _flips(found):
         lines += [f"## {name[0].upper()}{name[1:]} ({len(pairs)})", "", "| case | why | where |", "| --- | --- | --- |"]
@@ -77,12 +82,14 @@ def markdown(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def summary(found: Comparison) -> Iterator[str]:
-    """Yield what was compared, and what it came to over all cases, a sentence each."""
+def summary(found: Comparison, *, family: bool = True) -> Iterator[str]:
+    """Yield what was compared, and what it came to over all cases, a sentence each; of the `family` of tests too."""
     yield from _titles(found)
     yield _paired(found)
+    yield from _judged_otherwise(found)
     yield from _overall(found)
-    if found.by_scenario or found.by_dimension:
+    yield from _rectified(found)
+    if family and (found.by_scenario or found.by_dimension):
         yield _family(found)
 
 
@@ -97,13 +104,21 @@ def remarks(found: Comparison) -> Iterator[str]:
 
 def headline(found: Comparison) -> str:
     """Return what is shown, in a few words."""
+    by = " by different judges" if found.other_judges else ""
     if found.drops:
-        return f"a drop is shown ({listed(cell(name) for name in found.drops)})"
-    return "a rise is shown" if found.shown is ChangeSummary.RISE else "nothing is shown"
+        return f"a drop is shown{by} ({listed(cell(name) for name in found.drops)})"
+    return f"a rise is shown{by}" if found.shown is ChangeSummary.RISE else "nothing is shown"
 
 
 def verdict(found: Comparison) -> str:
     """Return what the comparison shows over all cases, and if it shows nothing, what it could have shown."""
+    told = _verdict(found)
+    if found.other_judges is None or found.chosen_after:
+        return told
+    return f"{told} The judges are not the same in both, so that the difference may be theirs."
+
+
+def _verdict(found: Comparison) -> str:
     cases = plural(found.overall.pairs, "case")
     if found.chosen_after:
         return (
@@ -138,6 +153,29 @@ def _paired(found: Comparison) -> str:
     left = [f"{len(ids)} {LEFT[name]}" for name, ids in found.left._asdict().items() if ids]
     told = f"{plural(found.overall.pairs, 'case')} with a verdict in both"
     return f"{told}; not compared: {', '.join(left)}" if left else told
+
+
+def _judged_otherwise(found: Comparison) -> Iterator[str]:
+    """Yield that the runs had different judges, and which, before any figure of theirs."""
+    apart = found.other_judges
+    if apart is None:
+        return
+    pairs = found.overall.pairs
+    who = "The runs" if apart.cases == pairs else f"{apart.cases:,} of {plural(pairs, 'case')}"
+    base, head = (one_line("; ".join(names[:MAX_JUDGES]) + _more(names), 400) for names in (apart.base, apart.head))
+    yield f"{who} were judged by different judges: in BASE {base}, and in HEAD {head}. The difference may be theirs."
+
+
+def _more(names: Sequence[str]) -> str:
+    return f"; and {len(names) - MAX_JUDGES} more" if len(names) > MAX_JUDGES else ""
+
+
+def _rectified(found: Comparison) -> Iterator[str]:
+    """Yield the rates of judging models with their errors taken out, and of which that is not done."""
+    level = _share(1 - found.alpha)
+    for name, rates in zip(("BASE", "HEAD"), found.rates, strict=True):
+        yield from (f"{name}  {line}" for line in judges_text.rectified_lines(rates, level))
+    yield from judges_text.not_rectified_line([one for rates in found.rates for one in rates])
 
 
 def _overall(found: Comparison) -> Iterator[str]:
@@ -301,6 +339,10 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "replayed_in_both": found.replays,
         "replayed_in_one": found.half,
         "chosen_after": list(found.chosen_after),
+        "other_judges": found.other_judges and found.other_judges._asdict(),
+        "judged_rates": {
+            name: judges_text.rates_json(rates) for name, rates in zip(("base", "head"), found.rates, strict=True)
+        },
     }
 
 

@@ -38,6 +38,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         *_cut_short(record, card),
         f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
         sentences.limit(header, card),
+        *(f"{cell(line[0].upper() + line[1:])}." for line in judged_rates(card)),
         *(f"{cell(line[0].upper() + line[1:])}." for line in sentences.freshness(header, card)),
         *(f"{cell(line)}." for line in cost_text.cost_lines(of_run(record))[:1]),
         "",
@@ -149,6 +150,11 @@ def observed_lines(record: Record, card: Scorecard) -> Iterator[str]:
 
     yield render.line(observed(record, card))
     yield render.CAVEAT
+
+
+def judged_rates(card: Scorecard) -> list[str]:
+    """Return how many answers pass by judging models, a line each; most runs have none."""
+    return list(judges_text.rates_lines(card.rates)) if card.rates else []
 
 
 def partial(record: Record) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_recall.cases.gate import Blocks
     from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.judges.audit import Grading, Regraded
+    from pytest_recall.judges.judged_rates import JudgedRate
     from pytest_recall.results.standing import Standing
     from pytest_recall.trials.baselines import SideBySide
     from pytest_recall.trials.record import Header, Record
@@ -112,6 +113,7 @@ class Scorecard(NamedTuple):
     file that names one. All of this is about the agent under test; `arms` puts it beside the
     baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.
     `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this change.
+    `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
     """
 
     results: tuple[CaseResult, ...]
@@ -130,6 +132,7 @@ class Scorecard(NamedTuple):
     passes: Mapping[str, LastPass] = MappingProxyType({})
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
+    rates: tuple[JudgedRate, ...] = ()
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""

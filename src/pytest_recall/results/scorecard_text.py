@@ -20,6 +20,7 @@ from pytest_recall.results.page import (
     MAX_MARKDOWN,
     OPEN,
     TITLES,
+    judged_rates,
     markdown,
     moved,
     notes,
@@ -164,6 +165,7 @@ def terminal(
         yield from baselines_text.lines(card.arms)
     if card.panels is not None:
         yield from judges_text.judges_lines(card.panels)
+    yield from judged_rates(card)
     if card.regraded is not None:
         yield from judges_text.audit_lines(card.regraded)
     yield from observed_lines(record, card)
@@ -237,6 +239,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "datasets": _datasets(card),
         "baselines": _baselines(card),
         "judged_by_models": None if card.panels is None else judges_text.judges_json(card.panels),
+        "judged_rates": judges_text.rates_json(card.rates) if card.rates else [],
         "regraded": _regraded(card),
         "cost": cost_text.cost_json(of_run(record)),
         "observed": _observed_json(record, card),

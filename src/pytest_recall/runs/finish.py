@@ -43,13 +43,16 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     With its folder `run` also as re-graded. Raises RecallError if those cannot be read.
     """
     header = record.header
-    judged = any(judged_by_models(trial.verdicts) for trial in record.trials)
-    known = _calibrations(place) if judged else {}
+    known = None if place is None else calibrations(place, record)
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
     card = summarize(
-        record.trials, header.picks, header.total, today, quarantine_of(header), known, gradings, header.baselines
+        record.trials, header.picks, header.total, today, quarantine_of(header), known or {}, gradings, header.baselines
     )
+    if card.panels is not None and known is not None:
+        from pytest_recall.judges.judged_rates import judged_rates
+
+        card = card._replace(rates=judged_rates(record.trials, known, header.settings))
     regressed = [result.trial for result in card.results if result.regression]
     if place is None or not regressed:
         return card
@@ -67,8 +70,10 @@ def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubri
     return card._replace(gates=gates, loosened=loosened_gates(place, rubric.gates, os.environ))
 
 
-def _calibrations(place: Place | None) -> Mapping[JudgeKey, Calibration]:
-    if place is None or not place.calibration.exists():
+def calibrations(place: Place, *records: Record) -> Mapping[JudgeKey, Calibration]:
+    """Return the calibrations at `place`, by judge; none where no model judged in `records`. Raises RecallError."""
+    judged = any(judged_by_models(trial.verdicts) for record in records for trial in record.trials)
+    if not judged or not place.calibration.exists():
         return {}
     from pytest_recall.judges.calibration_file import read_calibrations
 

@@ -54,7 +54,10 @@ def report(run: Path, sources: ReportSources, base: Path | None = None) -> Repor
     """
     place = sources.place
     record = read_journal(run)
-    against = None if base is None else compare(read_journal(base), record)
+    before = None if base is None else read_journal(base)
+    against = None
+    if before is not None:
+        against = compare(before, record, calibrations=finish.calibrations(place, before, record))
     missing: list[str] = []
     cases = _cases(sources, missing)
     rubric = read_settings(place.rubric, place.name(place.rubric))

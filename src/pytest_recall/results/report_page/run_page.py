@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pytest_recall.files.wording import plural
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
-from pytest_recall.results.page import COLUMNS, moved, notes, observed_lines, partial
+from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial
 from pytest_recall.results.regressions_text import link
 from pytest_recall.results.report import CaseEntry, Report, scores
 from pytest_recall.results.report_page import data as render_cases
@@ -77,6 +77,7 @@ def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
         "chosen": f"{len(header.picks):,} of {plural(header.total, 'case')} chosen",
         "not_chosen": sentences.not_run(header),
         "limit": sentences.limit(header, card),
+        "rates": judged_rates(card),
         "gates": list(gates_text.gates_lines(card)),
         "regressions": [_failed(header, entry, links) for entry in report.regressions],
         "news": [_failed(header, entry, links) for entry in of_kind(report, FailureKind.NEW)],

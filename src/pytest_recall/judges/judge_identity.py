@@ -1,0 +1,174 @@
+"""Tell by which judging models, held to what, a run's verdicts were given, whichever of them had the last word."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeGuard
+
+from pytest_recall.files.coerce import number_of
+from pytest_recall.judges.calibration import JudgeKey
+from pytest_recall.judges.judge_call import version_of
+from pytest_recall.trials.conditions import Conditions
+from pytest_recall.trials.trial import Trial, Verdict, Vote
+
+_APPEAL, _AUDITED = "on-failure", 0.05
+"""What a rubric asks for that has an appellate judge and says no more."""
+
+
+class JudgingRules(NamedTuple):
+    """What a run holds its judges to: the rubric's thresholds by judge, and who is asked after them, and when.
+
+    `appellate` and `appeals` are empty where nobody is.
+    """
+
+    thresholds: Mapping[str, float] = {}
+    appellate: str = ""
+    appeals: str = ""
+
+
+def appeals_told(appeal: str, audited: float) -> str:
+    """Return when an appellate judge is asked, in words; `audited` is the share of passes that it checks, 0..1."""
+    return f"{appeal}, {audited:g} of the passes audited" if audited else appeal
+
+
+def with_appeals(panel: str, appellate: str) -> str:
+    """Return how judges are called together with the one that is appealed to."""
+    return f"{panel}, appeals to {appellate}"
+
+
+def rules_of(settings: Iterable[str], trials: Iterable[Trial]) -> JudgingRules:
+    """Return the rules of a run from the settings in its header, as `setting_lines` writes them.
+
+    A header without settings says nothing of an appellate judge; then the appeals in `trials` do.
+    """
+    given: dict[str, Any] = {}
+    for line in settings:
+        name, _, text = line.partition(": ")
+        try:
+            given[name] = json.loads(text)
+        except ValueError:
+            continue  # Of a later version.
+    seen = next((appeal.model for appeal in _appeals(trials) if appeal.model), "")
+    named = given.get("appellate_judge") or given.get("rubric.appellate_judge") or ""
+    appellate = seen or str(named)
+    bars = given.get("rubric.thresholds")
+    held = {name: bar for name, one in bars.items() if (bar := number_of(one)) is not None} if _is_map(bars) else {}
+    audited = number_of(given.get("rubric.audit_passes", _AUDITED)) or 0.0
+    told = appeals_told(str(given.get("rubric.appeal", _APPEAL)), audited) if appellate else ""
+    return JudgingRules(held, appellate, told)
+
+
+def _is_map(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _appeals(trials: Iterable[Trial]) -> Iterable[Vote]:
+    judgements = (verdict.judgement for trial in trials for verdict in trial.verdicts)
+    return (one.appeal for one in judgements if one is not None and one.appeal is not None)
+
+
+def identity(verdict: Verdict, rules: JudgingRules) -> JudgeKey:
+    """Return who judges where this verdict was given: of several that might be asked, all of them.
+
+    A verdict names the one whose word stands, which depends on the verdict: of a judge with appeals the one for all
+    passes, and the other for all fails. Both are a verdict of the two together, under the version of the first.
+    """
+    judgement = verdict.judgement
+    if judgement is None or not rules.appellate:
+        return JudgeKey(verdict.judge, verdict.model, verdict.version)
+    seats = Counter(vote.model or verdict.model for vote in judgement.votes)
+    times = max(seats.values(), default=1)
+    panel = " + ".join(f"{model} ×{times}" if times > 1 else model for model in seats)
+    decided = judgement.appeal is not None and judgement.appeal.passed is not None
+    version = version_of(verdict.version, times) if decided and times > 1 else verdict.version
+    return JudgeKey(verdict.judge, with_appeals(panel, rules.appellate), version)
+
+
+class OtherJudges(NamedTuple):
+    """Who judged the same cases in two runs, where that differs: names in the `base` and in the `head`, and the cases.
+
+    A name has what tells the two apart: model, version, threshold, appeals, and the model as its provider calls it.
+    """
+
+    base: tuple[str, ...]
+    head: tuple[str, ...]
+    cases: int
+
+
+class _Seat(NamedTuple):
+    """Who judged an answer, held to what; `replied` are the models as their providers call them, none if unknown."""
+
+    key: JudgeKey
+    threshold: float | None
+    appeals: str
+    replied: frozenset[str]
+
+    def alike(self, other: _Seat, *, held: bool) -> bool:
+        """Whether this is the other one; thresholds count if answers are `held` to the rubric's."""
+        known = self.replied and other.replied
+        return (
+            self.key == other.key
+            and self.appeals == other.appeals
+            and (not held or self.threshold == other.threshold)
+            and (not known or self.replied == other.replied)
+        )
+
+    def told(self, other: _Seat | None) -> str:
+        """Return the name, with what is not that of the `other` beside model and version."""
+        key = self.key
+        parts = [f"{key.judge}, {key.model}, version {key.version}" if key.model else key.judge]
+        if other is None or self.threshold != other.threshold:
+            parts += [] if self.threshold is None else [f"threshold {self.threshold:g}"]
+        if other is not None and self.appeals != other.appeals and self.appeals:
+            parts.append(self.appeals)
+        if other is not None and self.replied != other.replied and self.replied and other.replied:
+            parts.append(f"which replied as {' and '.join(sorted(self.replied))}")
+        return ", ".join(parts)
+
+
+def other_judges(pairs: Iterable[tuple[Trial, Trial]], base: JudgingRules, head: JudgingRules) -> OtherJudges | None:
+    """Return who judged in two runs where the same cases had different judges; None if none had.
+
+    `pairs` are trials of a case in both runs, under the rules of each. Only judges are compared that a case has in
+    both: another list of judges is another case.
+    """
+    names: tuple[dict[str, None], dict[str, None]] = {}, {}
+    cases = 0
+    for first, second in pairs:
+        seats, others = _seats(first, base), _seats(second, head)
+        held = not _held_alike(first, second)
+        differing = [
+            both
+            for judge in seats.keys() & others.keys()
+            for both in zip(seats[judge], others[judge], strict=False)
+            if not both[0].alike(both[1], held=held)
+        ]
+        cases += bool(differing)
+        for one, other in differing:
+            names[0][one.told(other)] = names[1][other.told(one)] = None
+    return OtherJudges(tuple(sorted(names[0])), tuple(sorted(names[1])), cases) if cases else None
+
+
+def _seats(trial: Trial, rules: JudgingRules) -> dict[str, list[_Seat]]:
+    """Return who judged an answer, by the name of the judge, in the order of the case."""
+    found: dict[str, list[_Seat]] = {}
+    for verdict in trial.verdicts:
+        votes = () if verdict.judgement is None else verdict.judgement.votes
+        seat = _Seat(
+            identity(verdict, rules),
+            rules.thresholds.get(verdict.judge),
+            "" if verdict.judgement is None else rules.appeals,
+            frozenset(vote.replied for vote in votes if vote.replied),
+        )
+        found.setdefault(verdict.judge, []).append(seat)
+    return found
+
+
+def _held_alike(first: Trial, second: Trial) -> bool:
+    """Whether both answers were held to the same thresholds of the rubric, or to those of the case alone."""
+    if not (first.under and second.under):
+        return False
+    one, other = (Conditions.parse(trial.under).threshold for trial in (first, second))
+    return one == other

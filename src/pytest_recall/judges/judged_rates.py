@@ -1,0 +1,104 @@
+"""How many answers of a run judging models pass, with the judges' errors taken out where people have labelled some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pytest_recall.judges.calibration import Calibration, JudgeKey
+from pytest_recall.judges.judge_identity import JudgingRules, identity, rules_of
+from pytest_recall.metrics.agreement import Confusion
+from pytest_recall.metrics.rectified import RectifiedRate, differs, rectified, shortage
+from pytest_recall.trials.trial import Trial, Verdict
+
+
+class JudgedRate(NamedTuple):
+    """How many of a run's `answers` a judge passed. An answer is the first of its case that came to a verdict.
+
+    `rectified` is the rate with the judge's errors taken out by `labels`, at the level that was asked for; None where
+    it is not corrected, and `why` says why, in words. `differs` says that the judge passes another share of the
+    labelled answers than of these.
+    """
+
+    judge: JudgeKey
+    answers: int
+    passed: int
+    labels: Confusion | None = None
+    rectified: RectifiedRate | None = None
+    why: str = ""
+    differs: bool = False
+
+    @property
+    def rate(self) -> float:
+        """The share of the answers that the judge passed, 0..1."""
+        return self.passed / self.answers
+
+
+def judged_rates(
+    trials: Iterable[Trial],
+    known: Mapping[JudgeKey, Calibration],
+    settings: Iterable[str] = (),
+    confidence: float = 0.95,
+) -> tuple[JudgedRate, ...]:
+    """Return the rate of each judging model in the `trials` of the agent under test, by judge; none without any.
+
+    `known` are the calibrations that there are, `settings` those in the header of the run.
+    """
+    every = [trial for trial in trials if not trial.arm]
+    rules = rules_of(settings, every)
+    passed: dict[JudgeKey, list[bool]] = {}
+    for trial in _first(every):
+        for key, verdict in _by_judge(trial, rules).items():
+            passed.setdefault(key, []).append(bool(verdict.passed))
+    return tuple(_rate(key, passed[key], known.get(key), rules, confidence) for key in sorted(passed))
+
+
+def _first(trials: Iterable[Trial]) -> Iterable[Trial]:
+    """Return the first trial of each case that came to a verdict: whether there is another depends on that one."""
+    found: dict[str, Trial] = {}
+    for trial in trials:
+        if trial.outcome.is_verdict:
+            found.setdefault(trial.case_id, trial)
+    return found.values()
+
+
+def _by_judge(trial: Trial, rules: JudgingRules) -> dict[JudgeKey, Verdict]:
+    """Return the verdicts of models on one answer, of each judge the first: it errs alike in several."""
+    found: dict[JudgeKey, Verdict] = {}
+    for verdict in trial.verdicts:
+        if verdict.judgement is not None and verdict.passed is not None:
+            found.setdefault(identity(verdict, rules), verdict)
+    return found
+
+
+def _rate(
+    key: JudgeKey, verdicts: list[bool], found: Calibration | None, rules: JudgingRules, confidence: float
+) -> JudgedRate:
+    n, passed = len(verdicts), sum(verdicts)
+    if found is None:
+        return JudgedRate(key, n, passed, why="no labels")
+    if found.labels is None:
+        return JudgedRate(
+            key, n, passed, why="its calibration has no counts; `recall judges calibrate --write` adds them"
+        )
+    if why := _held_otherwise(key, found, rules) or shortage(found.labels):
+        return JudgedRate(key, n, passed, found.labels, why=why)
+    return JudgedRate(
+        key,
+        n,
+        passed,
+        found.labels,
+        rectified(passed, n, found.labels, confidence),
+        differs=differs(passed, n, found.labels),
+    )
+
+
+def _held_otherwise(key: JudgeKey, found: Calibration, rules: JudgingRules) -> str:
+    """Return what else the judge was held to when the labels were judged; empty if it was the same."""
+    threshold = rules.thresholds.get(key.judge)
+    if threshold != found.threshold:
+        ours, theirs = ("its own" if bar is None else f"{bar:g}" for bar in (threshold, found.threshold))
+        return f"the threshold is {ours}, and was {theirs} for the labels"
+    if rules.appeals != found.appeals:
+        return f"appeals are {rules.appeals}, and were {found.appeals} for the labels"
+    return ""
