@@ -198,7 +198,7 @@ WORLD = {
     "replay": {
         *("budget", "call_recorder", "cassette_file", "cassette_library", "clients.httpx_family", "clients.native"),
         *("clients.vcr_stubs", "encodings", "formats.lore", "formats.vcrpy", "import_hook", "interrupt", "origin"),
-        *("player", "shared_calls", "tape", "unowned", "unrecorded", "watch"),
+        *("open_tapes", "player", "shared_calls", "tape", "unowned", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

@@ -17,7 +17,8 @@ from pytest_recall.models.rate_limiter import SLICE, RateLimiter, RateLimits, Ra
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.player import CURRENT_CASE, Player
+from pytest_recall.replay.open_tapes import CURRENT_CASE
+from pytest_recall.replay.player import Player
 from tests.replay.http_clients import Post, every_client
 from tests.replay.test_tape import URL, ask, call, tape_of
 from tests.replay.upstream import Deck, Upstream

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from pathlib import Path
 
 import pytest
@@ -14,7 +10,7 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.player import CURRENT_CASE, CaseContext, Player
+from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of
 
@@ -117,84 +113,6 @@ class TestWays:
                     player.ask(Request("GET", url))
 
 
-class TestKinds:
-    """Who asks."""
-
-    def test_the_innermost_counts(self) -> None:
-        player = Player("off")
-        kinds = [player.kind]
-        with player.asking("judge"):
-            with player.asking("worker"):
-                kinds.append(player.kind)
-            kinds.append(player.kind)
-        assert [*kinds, player.kind] == ["agent", "worker", "judge", "agent"]
-
-    def test_it_holds_for_threads_that_are_started_within(self) -> None:
-        player = Player("off")
-        found = []
-        with player.asking("agent"), player.asking("worker"):
-            with player.asking("agent"):
-                pass
-            thread = threading.Thread(target=lambda: found.append(player.kind))
-            thread.start()
-            thread.join()
-        assert found == ["worker"]
-
-    def test_two_threads_have_their_own(self) -> None:
-        player = Player("off")
-        both = threading.Barrier(2)
-
-        def ask_as(kind: str) -> str:
-            with player.asking(kind):
-                both.wait(20)
-                found = player.kind
-                both.wait(20)
-                return found
-
-        with ThreadPoolExecutor(2) as pool:
-            assert list(pool.map(ask_as, ["judge", "worker"])) == ["judge", "worker"]
-        assert player.kind == "agent"
-
-
-class TestTapes:
-    """Which tape a call belongs to."""
-
-    def test_the_one_that_was_opened_last(self, tmp_path: Path) -> None:
-        player = Player("replay")
-        wide, narrow = tape_of(tmp_path, call("a")), tape_of(tmp_path, call("a"))
-        with player.playing(narrow):
-            player.push(wide)
-            assert player.tape is wide
-            player.pop(wide)
-            assert player.tape is narrow
-        assert player.tape is None
-
-    def test_closing_one_twice_closes_no_other(self, tmp_path: Path) -> None:
-        player = Player("replay")
-        one, two = tape_of(tmp_path), tape_of(tmp_path)
-        player.push(one)
-        player.push(two)
-        player.pop(one)
-        player.pop(one)
-        assert player.tape is two
-        assert player.clear() == [two]
-        assert player.tape is None
-
-    def test_32_threads_get_1000_answers(self, tmp_path: Path) -> None:
-        player = Player("replay")
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(1e-5)
-        try:
-            with (
-                player.playing(tape_of(tmp_path, *(call("a", str(number), number) for number in range(1000)))),
-                ThreadPoolExecutor(32) as pool,
-            ):
-                found = list(pool.map(lambda _: player.ask(ask("a")).served, range(1000)))
-        finally:
-            sys.setswitchinterval(before)
-        assert {int(body_of(exchange)) for exchange in found} == set(range(1000))
-
-
 class TestTaps:
     """How a call ended."""
 
@@ -282,99 +200,3 @@ def ended(recorder: CallRecorder) -> None:
     recorder.chunk(b"well ")
     recorder.chunk(b"done")
     recorder.ended()
-
-
-class TestLanes:
-    """Cases that run at once: each has tapes of its own."""
-
-    def test_a_call_belongs_to_the_tape_of_its_lane(self, tmp_path: Path) -> None:
-        player = Player("replay")
-        lanes = [player.lane(), player.lane()]
-        for name, lane in zip("ab", lanes, strict=True):
-            player.push(tape_of(tmp_path / name, call(name)), lane)
-
-        def asked(lane: CaseContext, prompt: str) -> CallStep:
-            CURRENT_CASE.set(lane)
-            return player.ask(ask(prompt))
-
-        for name, lane in zip("ab", lanes, strict=True):
-            assert body_of(copy_context().run(asked, lane, name).served) == b"fine"
-        with pytest.raises(MissError):
-            copy_context().run(asked, lanes[0], "b")
-        assert [len(lane.tapes[0].misses) for lane in lanes] == [1, 0]
-        assert player.tape is None
-
-    def test_outside_of_lanes_all_is_as_ever(self, tmp_path: Path) -> None:
-        player = Player("off")
-        mine, shared = tape_of(tmp_path / "a", mode="off"), tape_of(tmp_path / "b", mode="off")
-        lane = player.lane()
-        player.push(mine, lane)
-
-        def inside() -> list[object]:
-            CURRENT_CASE.set(lane)
-            with player.outside(), player.playing(shared):
-                found = [player.tape]
-            return [*found, player.tape]
-
-        assert copy_context().run(inside) == [shared, mine]
-
-    def test_a_lane_is_that_of_its_own_player(self, tmp_path: Path) -> None:
-        player, around = Player("record"), Player("off")
-        lane, tape = player.lane(), tape_of(tmp_path, mode="record")
-        player.push(tape, lane)
-
-        def inside() -> tuple[CallStep, CallStep]:
-            CURRENT_CASE.set(lane)
-            return player.ask(ask("a")), around.ask(ask("a"))
-
-        inner, outer = copy_context().run(inside)
-        assert (inner.record, outer) == (True, CallStep())
-
-    def test_a_tape_is_closed_from_anywhere(self, tmp_path: Path) -> None:
-        player, tape = Player("off"), tape_of(tmp_path, mode="off")
-        lane = player.lane()
-        player.push(tape, lane)
-        player.pop(tape)
-        assert lane.tapes == []
-        player.push(tape, lane)
-        assert player.clear() == [tape]
-        assert lane.tapes == []
-
-    def test_calls_of_a_case_that_was_called_off_are_refused(self) -> None:
-        player = Player("off")
-        lane = player.lane()
-        lane.over = True
-
-        def inside() -> None:
-            CURRENT_CASE.set(lane)
-            player.ask(ask("a"))
-
-        with pytest.raises(MissError, match="not asked, since its case was called off"):
-            copy_context().run(inside)
-        assert player.strays == []
-
-    def test_a_call_of_nobody_is_told_of_while_cases_run_at_once(self) -> None:
-        player = Player("record")
-        assert player.ask(ask("a")) == CallStep()
-        assert player.strays == []
-        lane = player.lane()
-        assert player.ask(ask("a")) == CallStep()
-        assert [stray.partition(": ")[2][:16] for stray in player.strays] == ["was not recorded"]
-        player.leave(lane)
-        player.ask(ask("a"))
-        assert len(player.strays) == 1
-
-    def test_a_kind_holds_in_its_lane_alone(self) -> None:
-        player = Player("off")
-        lane = player.lane()
-
-        def inside() -> list[str]:
-            CURRENT_CASE.set(lane)
-            found = [player.kind]
-            with player.asking("judge"):
-                found.append(player.kind)
-            return [*found, player.kind]
-
-        with player.asking("worker"):
-            assert copy_context().run(inside)[1:] == ["judge", "worker"]
-        assert copy_context().run(inside) == ["agent", "judge", "agent"]

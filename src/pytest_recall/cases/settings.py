@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
@@ -37,7 +38,7 @@ from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
 from pytest_recall.replay.call import Kind, Way
 from pytest_recall.replay.clients.native import CLIENTS
-from pytest_recall.replay.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kept, as_names
+from pytest_recall.replay.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kept
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
@@ -347,15 +348,15 @@ class Settings(BaseModel):
 
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""
-        matched = (MATCHED | as_names(self.match_headers)) - as_names(self.ignore_headers)
+        matched = (MATCHED | _lower(self.match_headers)) - _lower(self.ignore_headers)
         return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=self.volatile_text)
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""
         return Kept(
-            request=MATCHED | DESCRIBING | as_names(self.match_headers),
-            response=STORED_RESPONSE | as_names(self.keep_headers),
-            dropped=as_names(self.drop_headers),
+            request=MATCHED | DESCRIBING | _lower(self.match_headers),
+            response=STORED_RESPONSE | _lower(self.keep_headers),
+            dropped=_lower(self.drop_headers),
         )
 
     def rates(self, workers: int = 1) -> dict[Target, Rate]:
@@ -382,3 +383,8 @@ class Settings(BaseModel):
 
 DEFAULT_SETTINGS = Settings.model_construct(owner="nobody")  # Not built, where no one writes one: that takes a while.
 """What holds where there is no `rubric.yaml`."""
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    """Return names of headers in lower case."""
+    return frozenset(name.strip().lower() for name in names)

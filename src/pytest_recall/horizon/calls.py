@@ -17,7 +17,7 @@ from pytest_recall.models.prices import call_of_reply, list_price
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call, Kind, Tokens
-from pytest_recall.replay.player import CURRENT_CASE, CaseContext
+from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import Shelf, limit, open_tape, player_of
@@ -62,7 +62,7 @@ class QuestionCalls:
             raise SpentError(why)
         token = CURRENT_CASE.set(self.lane)
         try:
-            with self.lane.player.asking(kind):
+            with self.lane.opened.asking(kind):
                 yield
         except MissError as error:
             if why := self.closed():

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_recall.files import clock
 from pytest_recall.models.rate import PROGRAMS, CallQueue, Rate, Target, expected_tokens, program_of
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.origin import LOOPBACK, place_of
+from pytest_recall.replay.places import names_of, place_of
 from pytest_recall.replay.wire_formats import provider_of
 
 SLICE = 0.5
@@ -117,7 +117,7 @@ class RateLimits:
         if program is not None:
             return self._first(Target(name) for name in (program, PROGRAMS[program]) if name is not None)
         host, port = place_of(url)
-        names = (host, "localhost") if host in LOOPBACK else (host,)
+        names = names_of(host)
         targets = [*(Target(name, port) for name in names), *map(Target, names)]
         if (provider := provider_of(url)) is not None:
             targets.append(Target(provider))

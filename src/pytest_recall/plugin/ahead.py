@@ -23,7 +23,7 @@ from pytest_recall.plugin.pytest_internals import (
     set_closure,
     setup_state,
 )
-from pytest_recall.replay.player import CURRENT_CASE
+from pytest_recall.replay.open_tapes import CURRENT_CASE
 
 # What these give or change is the process's own, and of no use to a case that is not alone in it.
 GLOBAL = frozenset(

@@ -25,7 +25,8 @@ from pytest_recall.replay.call import Call, Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Exchange
-from pytest_recall.replay.player import CaseContext, Player
+from pytest_recall.replay.open_tapes import CaseContext
+from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.secrets import secret_names
 from pytest_recall.replay.tape import Made, Mode, Tape

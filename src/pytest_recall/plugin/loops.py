@@ -18,7 +18,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin.pytest_internals import active_fixtures, anyio_runner, set_function, value_of
-from pytest_recall.replay.player import CARRIED
+from pytest_recall.replay.open_tapes import CARRIED
 from pytest_recall.trials.concurrency import run_awaitable
 from pytest_recall.trials.execution import Wait
 

@@ -7,7 +7,7 @@ part. All others tell of the client, the account or the connection, and change w
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from pytest_recall.replay.exchange import Headers
@@ -180,11 +180,6 @@ def _normal(name: str, value: str) -> str:
     if name.endswith("-beta"):
         parts.sort()
     return ",".join(part for part in parts if part)
-
-
-def as_names(names: Iterable[str]) -> frozenset[str]:
-    """Return names of headers in lower case."""
-    return frozenset(name.strip().lower() for name in names)
 
 
 _WAITS = ("retry-after", "retry-after-ms")

@@ -14,7 +14,6 @@ import threading
 from functools import cache
 from types import FrameType
 from typing import Literal
-from urllib.parse import urlsplit
 
 from pytest_recall.replay.telemetry import is_exporter
 
@@ -125,24 +124,3 @@ def _began_in() -> str:
 
 _STDLIB = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 _CLIENTS = ("vcr.stubs", "tornado.simple_httpclient")
-
-LOOPBACK = ("127.0.0.1", "::1")
-
-
-def without_query(url: str) -> str:
-    """Return the part of a URL that names what is asked, without credentials; empty for what is no URL."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    path = parts.path or ("/" if parts.scheme in ("http", "https") else "")
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
-
-
-def place_of(url: str) -> tuple[str, int | None]:
-    """Return the host and the port of a URL; nothing for what is none, which is for its client to say."""
-    try:
-        parts = urlsplit(url)
-        return parts.hostname or "", parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:
-        return "", None

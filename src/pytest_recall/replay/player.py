@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
-from types import FrameType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.answers import refused
@@ -20,73 +15,24 @@ from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Way
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
-from pytest_recall.replay.origin import LOOPBACK, is_importing, place_of
+from pytest_recall.replay.open_tapes import KIND, CaseContext, OpenTapes
+from pytest_recall.replay.places import names_of, place_of
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
 from pytest_recall.replay.unowned import Shared, UnownedCalls
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.call_recorder import Limits, Sender
-    from pytest_recall.replay.interrupt import Waits
-    from pytest_recall.replay.tape import Tape
-
-
-class CaseContext:
-    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused.
-
-    `wait` is told of a miss, which may come from another thread than the one that runs the case.
-    """
-
-    __slots__ = ("over", "player", "tapes", "wait")
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self.tapes: list[Tape] = []
-        self.over = False
-        self.wait: Waits | None = None
-
-    def call_off(self) -> None:
-        """Refuse its calls from now on, and let none wait for a batch."""
-        self.over = True
-        if self.player.batches is not None:
-            self.player.batches.call_off(self)
-
-
-CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
-"""The context of the case that runs here, if others run beside it."""
+    from pytest_recall.replay.call_recorder import Limits
 
 
 DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "judge": "cassette"}
 
 
-class Wait:
-    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
+class Player(OpenTapes):
+    """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
-    __slots__ = ("error", "over", "thread_id")
-
-    def __init__(self) -> None:
-        self.thread_id: int | None = threading.get_ident()
-        self.over = threading.Event()
-        self.error: BaseException | None = None
-
-    def is_over(self, seconds: float) -> bool:
-        """Wait up to some seconds for its end, and return whether it has come."""
-        return self.over.wait(seconds)
-
-    def give_up(self, error: BaseException) -> None:
-        """End the block by `error`, unless it ends by itself soon. Called by the thread that has missed."""
-        if self.error is None and self.thread_id is not None:
-            self.error = error
-            keep_interrupting(self.thread_id, self.over.wait, type(error))
-
-
-class Player:
-    """Decides for every call of the process. Calls belong to the tape that is open where they are made.
-
-    Hosts in `ignored` (`host` or `host:port`) are no upstream, those in `telemetry` are sent nothing in a replay;
-    `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What is
-    `allowed` asks past the player in a replay as well; `started` and `unseen` are the names of the programs and the
-    clients that do so in cases, one for each time.
+    Hosts in `ignored` (`host` or `host:port`) are no upstream, those in `telemetry` are sent nothing in a replay. What
+    is `allowed` asks past the player in a replay as well; `started` and `unseen` are the names of the programs and the
+    clients that do so in cases, one for each time. `error` and `redact` are as in OpenTapes.
     """
 
     def __init__(
@@ -100,26 +46,16 @@ class Player:
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
-        self.mode = mode
+        super().__init__(mode, error, redact)
         self.aside: Counter[tuple[str, str]] = Counter()
         self._home = threading.get_ident()
         self.meter: Meter | None = None
         self.limits: Limits | None = None
-        self.batches: Sender | None = None
         self.shared: Shared | None = None
-        self.strays: list[str] = []
         self.started: list[str] = []
         self.unseen: list[str] = []
-        self._tell: Callable[[str], None] = self.strays.append
         self._is_ours: Callable[[], bool] | None = None
         self.know(ways, ignored=ignored, allowed=allowed, telemetry=telemetry, error=error, redact=redact)
-        self._waits: list[Wait] = []
-        self._answered: WeakSet[threading.Thread] = WeakSet()
-        self._lost = ""
-        self._tapes: list[Tape] = []
-        self._lanes: list[CaseContext] = []
-        self._phases: list[tuple[str, frozenset[int]]] = []
-        self._lock = threading.Lock()
 
     def know(
         self,
@@ -152,168 +88,6 @@ class Player:
         """
         self._is_ours, self._tell = is_ours, tell
         self._error = lambda message: SystemExit(1)
-
-    @property
-    def tape(self) -> Tape | None:
-        """The tape that calls made now belong to: the one opened last, of the lane or else in whichever thread."""
-        tapes = self._opened(self._lane)
-        return tapes[-1] if tapes else None
-
-    def _opened(self, lane: CaseContext | None) -> list[Tape]:
-        return self._tapes if lane is None else lane.tapes
-
-    @property
-    def _lane(self) -> CaseContext | None:
-        """The lane that this is in; one of another player, of a session around this one, is none."""
-        lane = CURRENT_CASE.get()
-        return lane if lane is not None and lane.player is self else None
-
-    def lane(self) -> CaseContext:
-        """Return the context of a case that runs beside others; only its tapes are open where `CURRENT_CASE` has it."""
-        lane = CaseContext(self)
-        with self._lock:
-            self._lanes.append(lane)
-        return lane
-
-    def leave(self, lane: CaseContext) -> None:
-        """End a lane; threads that are left in it belong to no case any more."""
-        with self._lock:
-            self._lanes.remove(lane)
-            lane.tapes.clear()
-        if self.batches is not None:
-            self.batches.call_off(lane)
-
-    @contextmanager
-    def outside(self) -> Iterator[None]:
-        """Be in no lane: what is done in this block is done for all cases."""
-        token = CURRENT_CASE.set(None)
-        try:
-            yield
-        finally:
-            CURRENT_CASE.reset(token)
-
-    @property
-    def kind(self) -> str:
-        """Who makes calls here.
-
-        A thread that an agent or a judge started knows nothing of contexts. It has the kind of
-        the phase in which it began: one that the agent left behind is no judge later on.
-        """
-        return self._kind(self._lane)
-
-    def _kind(self, lane: CaseContext | None) -> str:
-        own = _KIND.get()
-        if own is not None or lane is not None:
-            return own or "agent"
-        phases = list(self._phases)
-        if not phases:
-            return "agent"
-        thread = threading.get_ident()
-        return next((kind for kind, earlier in reversed(phases) if thread not in earlier), "agent")
-
-    @contextmanager
-    def playing(self, tape: Tape) -> Iterator[Tape]:
-        """Open `tape` for the calls made in this block, and by threads that it starts."""
-        self.push(tape)
-        try:
-            yield tape
-        finally:
-            self.pop(tape)
-
-    def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
-        """Open `tape` above the one that is open now, here or in `lane`."""
-        if tape.mode != "off":
-            tape.earlier = frozenset(sys._current_frames()) - {threading.get_ident()}
-        with self._lock:
-            self._opened(lane or self._lane).append(tape)
-
-    def pop(self, tape: Tape) -> None:
-        """Close `tape`; those below it are open again."""
-        with self._lock:
-            for tapes in (self._tapes, *(lane.tapes for lane in self._lanes)):
-                if tape in tapes:
-                    tapes.remove(tape)
-
-    def clear(self) -> list[Tape]:
-        """Close all tapes that are open, and return them."""
-        with self._lock:
-            opened = [self._tapes, *(lane.tapes for lane in self._lanes)]
-            tapes = [tape for some in opened for tape in some]
-            for some in opened:
-                some.clear()
-        return tapes
-
-    @contextmanager
-    def asking(self, kind: str) -> Iterator[None]:
-        """Calls made in this block, and by threads that it starts, are of `kind`."""
-        if self._lane is not None:
-            # Threads take the kind along, and those of other cases are none of this one's.
-            token = _KIND.set(kind)
-            try:
-                if self._lost:
-                    self._end_if_still(self._lane.wait, self._lane.tapes)
-                yield
-            finally:
-                _KIND.reset(token)
-            return
-        # All threads that there are: `threading.enumerate` takes ten times as long, for each case of each run.
-        earlier = frozenset(sys._current_frames())
-        phase = (kind, earlier - {threading.get_ident()})
-        with self._lock:
-            self._phases.append(phase)
-        token = _KIND.set(kind)
-        try:
-            with self.waiting():
-                yield
-        finally:
-            _KIND.reset(token)
-            with self._lock:
-                # This one and no equal: blocks may lie within each other, and the outer one goes on.
-                self._phases = [other for other in self._phases if other is not phase]
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
-        wait = Wait()
-        self._waits.append(wait)
-        try:
-            if self._lost:
-                self._end_if_still(wait, self._tapes)
-            yield
-        finally:
-            wait.over.set()
-            self._waits.remove(wait)
-
-    def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape]) -> None:
-        """End a case that stands still: it may be waiting for a thread that a miss has ended."""
-        if wait is None or not tapes:
-            return
-        tape = tapes[-1]
-        message = f"it waits for a thread that the miss of another case has ended ({self._lost}); run it by itself"
-        end_if_still(wait, lambda: self._noted(tape, message))
-
-    def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
-        """Take in that a thread has ended by an exception, and return whether a miss was the cause, which is told."""
-        if issubclass(error, MissError):
-            return True
-        if thread is None or thread not in self._answered:
-            return False
-        if self.mode == "replay":
-            self._lost = thread.name
-            lanes = list(self._lanes)
-            for lane in lanes:
-                self._end_if_still(lane.wait, lane.tapes)
-            if self._waits and not lanes:
-                self._end_if_still(self._waits[-1], self._tapes)
-        return True
-
-    def check_waits(self, frame: FrameType | None = None) -> None:
-        """Raise the error by which one of these blocks is to end, in the main thread that runs it at `frame`."""
-        if is_importing(frame):
-            return
-        for wait in reversed(self._waits):
-            if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over.is_set():
-                raise type(wait.error)(*wait.error.args)
 
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
@@ -408,13 +182,7 @@ class Player:
 
         A task does, whatever thread runs it; and after the session only what it has left behind is asked about.
         """
-        return lane is not None or _KIND.get() is not None or self._is_ours is not None
-
-    def _likely_tape(self, request: Request, tape: Tape | None) -> Tape | None:
-        """Return which case a thread asks for: it may serve several, and knows of the one only that has started it."""
-        others = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
-        first = [] if tape is None else [tape]
-        return max([*first, *others], key=lambda one: one.likeness(request), default=None)
+        return lane is not None or KIND.get() is not None or self._is_ours is not None
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool, background: bool = False) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
@@ -447,8 +215,7 @@ class Player:
 
     def ignores(self, host: str, port: int | None) -> bool:
         """Whether a host is one of those whose calls are let through, by `ignore_hosts`."""
-        names = {host.lower(), "localhost"} if host in LOOPBACK else {host.lower()}
-        return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
+        return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names_of(host))
 
     def leaves_aside(self, host: str, port: int | None) -> bool:
         """Whether a connection that would open in a replay, by a client that is not known, belongs to no case."""
@@ -469,31 +236,9 @@ class Player:
             return self._refused(None, f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
         return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
-    def refuse(self, message: str) -> BaseException:
-        """Return the error for what must not happen here; the test answers for it, whatever becomes of the error."""
-        return self._refused(self.tape, message)
-
-    def _refused(self, tape: Tape | None, message: str) -> BaseException:
-        error = self._noted(tape, message)
-        lane = next((lane for lane in list(self._lanes) if tape is not None and tape in lane.tapes), None)
-        wait: Waits | None = None if lane is None else lane.wait
-        if lane is None and self._lane is None and tape is not None and self._waits:
-            wait = self._waits[-1]
-        if wait is not None and wait.thread_id != threading.get_ident():
-            wait.give_up(error)
-        return error
-
-    def _noted(self, tape: Tape | None, message: str) -> BaseException:
-        message = self._redact(message)
-        (self._tell if tape is None else tape.misses.append)(message)
-        return self._error(message)
-
 
 _KNOWN = (
     "its client is none that is recorded (httpx, requests, urllib3, aiohttp, botocore), or name the host under"
     " `ignore_hosts`"
 )
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
-_KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
-CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, _KIND, LIVE)
-"""What a thread has to take along of where it was started."""

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pytest_recall.replay.answers import unreachable
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Exchange, Request
-from pytest_recall.replay.origin import without_query
+from pytest_recall.replay.places import without_query
 from pytest_recall.replay.tape import Mode, Tape
 
 _FETCHED = (

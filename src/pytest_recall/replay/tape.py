@@ -18,7 +18,7 @@ from pytest_recall.replay.call import Call
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of
-from pytest_recall.replay.origin import without_query
+from pytest_recall.replay.places import without_query
 from pytest_recall.replay.redaction import Redactor, cleaned
 
 Mode = Literal["off", "record", "missing", "replay"]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pytest_recall.replay.answers import BACKGROUND, IMPORTED, accepted, unreachable
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.origin import in_exporter, in_own_thread, origin, place_of, without_query
+from pytest_recall.replay.origin import in_exporter, in_own_thread, origin
+from pytest_recall.replay.places import place_of, without_query
 from pytest_recall.replay.shared_calls import SharedCalls
 from pytest_recall.replay.tape import Mode, Tape
 from pytest_recall.replay.telemetry import is_telemetry, is_telemetry_host

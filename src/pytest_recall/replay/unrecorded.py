@@ -13,7 +13,8 @@ from types import FrameType
 from typing import Any
 
 from pytest_recall.replay import programs
-from pytest_recall.replay.origin import LOOPBACK, origin, place_of, without_query
+from pytest_recall.replay.origin import origin
+from pytest_recall.replay.places import is_this_machine, place_of, without_query
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import AS_ONE, Tape
 
@@ -84,12 +85,8 @@ def _asks(player: Player, one: programs.Started) -> str:
         return "models by itself"
     if one.name not in programs.FETCHING:
         return ""
-    places = [place_of(url) for url in one.urls]
-    return next((host for host, port in places if host and not _is_near(host) and not player.ignores(host, port)), "")
-
-
-def _is_near(host: str) -> bool:
-    return host == "localhost" or host.startswith("127.") or host in LOOPBACK
+    places = [(host, port) for host, port in map(place_of, one.urls) if host and not is_this_machine(host)]
+    return next((host for host, port in places if not player.ignores(host, port)), "")
 
 
 def asks(player: Player, client: str, url: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
-import ipaddress
 import signal
 import socket
 import sys
@@ -22,6 +21,7 @@ from pytest_recall.replay.answers import BACKGROUND, IMPORTED
 from pytest_recall.replay.clients import native
 from pytest_recall.replay.import_hook import once_imported
 from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
+from pytest_recall.replay.places import is_address, is_this_machine
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.programs import MENTIONED
 from pytest_recall.replay.tape import APART, LET_THROUGH
@@ -40,7 +40,7 @@ def guard(player: Player) -> list[Undo]:
 
     def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        if not isinstance(name, str) or _is_local(name):
+        if not isinstance(name, str) or _is_known(name):
             return resolve(host, port, *args, **kwargs)
         if not player.may_connect(name, port) and (whose := origin()) not in ("plugin", "pair"):
             if whose == "import":
@@ -116,15 +116,9 @@ def notice(player: Player) -> list[Undo]:
     return [functools.partial(setattr, socket, "getaddrinfo", resolve), *_before_connecting(check)]
 
 
-def _is_local(name: str) -> bool:
-    """Return whether a host is known without a server of names: an address, or this machine."""
-    if name.lower() in ("", "localhost", socket.gethostname().lower()):
-        return True
-    try:
-        ipaddress.ip_address(name.partition("%")[0])
-    except ValueError:
-        return False
-    return True
+def _is_known(name: str) -> bool:
+    """Return whether a host is known without a server of names: an address, or this machine by a name of its own."""
+    return name == "" or is_address(name) or is_this_machine(name) or name.lower() == socket.gethostname().lower()
 
 
 def _checked(original: Callable[..., Any], check: Callable[[socket.socket, Any], None]) -> Callable[..., Any]:

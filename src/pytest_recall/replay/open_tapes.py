@@ -1,0 +1,263 @@
+"""Know which tapes are open, to whom a call belongs, and who answers for one that is refused."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from pytest_recall.files.errors import MissError
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.interrupt import Wait, end_if_still
+from pytest_recall.replay.origin import is_importing
+from pytest_recall.replay.tape import LIVE, Mode, Tape
+
+if TYPE_CHECKING:
+    from pytest_recall.replay.call_recorder import Sender
+    from pytest_recall.replay.interrupt import Waits
+
+
+class CaseContext:
+    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused.
+
+    `wait` is told of a miss, which may come from another thread than the one that runs the case.
+    """
+
+    __slots__ = ("opened", "over", "tapes", "wait")
+
+    def __init__(self, opened: OpenTapes) -> None:
+        self.opened = opened
+        self.tapes: list[Tape] = []
+        self.over = False
+        self.wait: Waits | None = None
+
+    def call_off(self) -> None:
+        """Refuse its calls from now on, and let none wait for a batch."""
+        self.over = True
+        if self.opened.batches is not None:
+            self.opened.batches.call_off(self)
+
+
+CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
+"""The context of the case that runs here, if others run beside it."""
+
+
+class OpenTapes:
+    """The tapes that are open, for each case that runs beside others as well. Calls belong to the one opened last.
+
+    `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What no
+    tape answers for is in `strays`.
+    """
+
+    def __init__(self, mode: Mode, error: Callable[[str], BaseException], redact: Callable[[str], str]) -> None:
+        self.mode = mode
+        self.batches: Sender | None = None
+        self.strays: list[str] = []
+        self._tell: Callable[[str], None] = self.strays.append
+        self._error = error
+        self._redact = redact
+        self._waits: list[Wait] = []
+        self._answered: WeakSet[threading.Thread] = WeakSet()
+        self._lost = ""
+        self._tapes: list[Tape] = []
+        self._lanes: list[CaseContext] = []
+        self._phases: list[tuple[str, frozenset[int]]] = []
+        self._lock = threading.Lock()
+
+    @property
+    def tape(self) -> Tape | None:
+        """The tape that calls made now belong to: the one opened last, of the lane or else in whichever thread."""
+        tapes = self._opened(self._lane)
+        return tapes[-1] if tapes else None
+
+    def _opened(self, lane: CaseContext | None) -> list[Tape]:
+        return self._tapes if lane is None else lane.tapes
+
+    @property
+    def _lane(self) -> CaseContext | None:
+        """The lane that this is in; one of another player, of a session around this one, is none."""
+        lane = CURRENT_CASE.get()
+        return lane if lane is not None and lane.opened is self else None
+
+    def lane(self) -> CaseContext:
+        """Return the context of a case that runs beside others; only its tapes are open where `CURRENT_CASE` has it."""
+        lane = CaseContext(self)
+        with self._lock:
+            self._lanes.append(lane)
+        return lane
+
+    def leave(self, lane: CaseContext) -> None:
+        """End a lane; threads that are left in it belong to no case any more."""
+        with self._lock:
+            self._lanes.remove(lane)
+            lane.tapes.clear()
+        if self.batches is not None:
+            self.batches.call_off(lane)
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Be in no lane: what is done in this block is done for all cases."""
+        token = CURRENT_CASE.set(None)
+        try:
+            yield
+        finally:
+            CURRENT_CASE.reset(token)
+
+    @property
+    def kind(self) -> str:
+        """Who makes calls here.
+
+        A thread that an agent or a judge started knows nothing of contexts. It has the kind of
+        the phase in which it began: one that the agent left behind is no judge later on.
+        """
+        return self._kind(self._lane)
+
+    def _kind(self, lane: CaseContext | None) -> str:
+        own = KIND.get()
+        if own is not None or lane is not None:
+            return own or "agent"
+        phases = list(self._phases)
+        if not phases:
+            return "agent"
+        thread = threading.get_ident()
+        return next((kind for kind, earlier in reversed(phases) if thread not in earlier), "agent")
+
+    @contextmanager
+    def playing(self, tape: Tape) -> Iterator[Tape]:
+        """Open `tape` for the calls made in this block, and by threads that it starts."""
+        self.push(tape)
+        try:
+            yield tape
+        finally:
+            self.pop(tape)
+
+    def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
+        """Open `tape` above the one that is open now, here or in `lane`."""
+        if tape.mode != "off":
+            tape.earlier = frozenset(sys._current_frames()) - {threading.get_ident()}
+        with self._lock:
+            self._opened(lane or self._lane).append(tape)
+
+    def pop(self, tape: Tape) -> None:
+        """Close `tape`; those below it are open again."""
+        with self._lock:
+            for tapes in (self._tapes, *(lane.tapes for lane in self._lanes)):
+                if tape in tapes:
+                    tapes.remove(tape)
+
+    def clear(self) -> list[Tape]:
+        """Close all tapes that are open, and return them."""
+        with self._lock:
+            opened = [self._tapes, *(lane.tapes for lane in self._lanes)]
+            tapes = [tape for some in opened for tape in some]
+            for some in opened:
+                some.clear()
+        return tapes
+
+    @contextmanager
+    def asking(self, kind: str) -> Iterator[None]:
+        """Calls made in this block, and by threads that it starts, are of `kind`."""
+        if self._lane is not None:
+            # Threads take the kind along, and those of other cases are none of this one's.
+            token = KIND.set(kind)
+            try:
+                if self._lost:
+                    self._end_if_still(self._lane.wait, self._lane.tapes)
+                yield
+            finally:
+                KIND.reset(token)
+            return
+        # All threads that there are: `threading.enumerate` takes ten times as long, for each case of each run.
+        earlier = frozenset(sys._current_frames())
+        phase = (kind, earlier - {threading.get_ident()})
+        with self._lock:
+            self._phases.append(phase)
+        token = KIND.set(kind)
+        try:
+            with self.waiting():
+                yield
+        finally:
+            KIND.reset(token)
+            with self._lock:
+                # This one and no equal: blocks may lie within each other, and the outer one goes on.
+                self._phases = [other for other in self._phases if other is not phase]
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
+        wait = Wait()
+        self._waits.append(wait)
+        try:
+            if self._lost:
+                self._end_if_still(wait, self._tapes)
+            yield
+        finally:
+            wait.over.set()
+            self._waits.remove(wait)
+
+    def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape]) -> None:
+        """End a case that stands still: it may be waiting for a thread that a miss has ended."""
+        if wait is None or not tapes:
+            return
+        tape = tapes[-1]
+        message = f"it waits for a thread that the miss of another case has ended ({self._lost}); run it by itself"
+        end_if_still(wait, lambda: self._noted(tape, message))
+
+    def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
+        """Take in that a thread has ended by an exception, and return whether a miss was the cause, which is told."""
+        if issubclass(error, MissError):
+            return True
+        if thread is None or thread not in self._answered:
+            return False
+        if self.mode == "replay":
+            self._lost = thread.name
+            lanes = list(self._lanes)
+            for lane in lanes:
+                self._end_if_still(lane.wait, lane.tapes)
+            if self._waits and not lanes:
+                self._end_if_still(self._waits[-1], self._tapes)
+        return True
+
+    def check_waits(self, frame: FrameType | None = None) -> None:
+        """Raise the error by which one of these blocks is to end, in the main thread that runs it at `frame`."""
+        if is_importing(frame):
+            return
+        for wait in reversed(self._waits):
+            if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over.is_set():
+                raise type(wait.error)(*wait.error.args)
+
+    def _likely_tape(self, request: Request, tape: Tape | None) -> Tape | None:
+        """Return which case a thread asks for: it may serve several, and knows of the one only that has started it."""
+        others = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
+        first = [] if tape is None else [tape]
+        return max([*first, *others], key=lambda one: one.likeness(request), default=None)
+
+    def refuse(self, message: str) -> BaseException:
+        """Return the error for what must not happen here; the test answers for it, whatever becomes of the error."""
+        return self._refused(self.tape, message)
+
+    def _refused(self, tape: Tape | None, message: str) -> BaseException:
+        error = self._noted(tape, message)
+        lane = next((lane for lane in list(self._lanes) if tape is not None and tape in lane.tapes), None)
+        wait: Waits | None = None if lane is None else lane.wait
+        if lane is None and self._lane is None and tape is not None and self._waits:
+            wait = self._waits[-1]
+        if wait is not None and wait.thread_id != threading.get_ident():
+            wait.give_up(error)
+        return error
+
+    def _noted(self, tape: Tape | None, message: str) -> BaseException:
+        message = self._redact(message)
+        (self._tell if tape is None else tape.misses.append)(message)
+        return self._error(message)
+
+
+KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
+"""Who makes calls here, where that is said: `agent`, `judge` or `worker`."""
+CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, KIND, LIVE)
+"""What a thread has to take along of where it was started."""
