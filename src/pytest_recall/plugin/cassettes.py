@@ -274,17 +274,9 @@ class CassetteManager:
 
     def finish_shared(self) -> None:
         """Write down the calls that all cases share, beside those that are known already."""
-        tape = self._shared
-        if tape is None or tape.draft_path is None:
-            return
-        tape.close()
-        try:
-            if news := tape.kept():
-                self.library.share(self._shared_path, tape.header, news, self._rules)
-            remove(tape.draft_path)
-        except (RecallError, OSError) as error:
-            self.problems.append(_not_written(tape, error, self._place.name(tape.draft_path)))
-        self.problems += tape.problems
+        if self._shared is not None:
+            self._shared.close()
+            self._finish(self._shared, self._shared_path, whole=True)
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
         name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
@@ -347,24 +339,19 @@ class CassetteManager:
         """Let what was recorded take its place, if the test came to its end; otherwise the draft stays.
 
         What was recorded before and not asked for goes if this one has `all_asked`. `came_to` is the answer and the
-        outcome of the case.
+        outcome of the case. Calls that all cases share are added to those that are there.
         """
         # A thread may still have something to say later, which is then said at the end of the run.
         problems, tape.problems = tape.problems, self.problems
         self.problems += problems
-        draft = tape.draft_path
-        if draft is None or not whole or problems:
+        draft, for_all = tape.draft_path, tape.header.get("scope") == SHARED
+        if draft is None or not whole or (problems and not for_all):
             return
         try:
             news = tape.kept()
-            if self.mode == "missing":
-                unused = tape.unused()
-                # A call that was given up may be asked for in one run and not in another.
-                rest = [exchange for exchange in unused if exchange.may_be_left or not all_asked]
-                if not news and len(rest) == len(unused):
-                    return
-                news = [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
-            if news or self.mode == "record":
+            if for_all:
+                self.library.share(path, tape.header, news, self._rules)
+            elif self.mode == "record" or (news := _with_earlier(tape, news, all_asked)):
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
@@ -420,6 +407,16 @@ class CassetteManager:
         """Return what was sent to models on behalf of the agent, without the case's own `words`."""
         asked = sorted((made.seq, x.request) for made, x in read if x is not None and made.kind != "judge")
         return prompts((request for _, request in asked), words, self._rules)
+
+
+def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
+    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is."""
+    unused = tape.unused()
+    # A call that was given up may be asked for in one run and not in another.
+    rest = [exchange for exchange in unused if exchange.may_be_left or not all_asked]
+    if not news and len(rest) == len(unused):
+        return []
+    return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 
 
 def _not_written(tape: Tape, error: Exception, draft: str) -> str:

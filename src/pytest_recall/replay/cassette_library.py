@@ -119,9 +119,12 @@ class Library:
 
     def share(self, path: Path, header: Mapping[str, Any], exchanges: Iterable[Exchange], rules: Rules) -> None:
         """Add to a cassette that all cases share; what it has is kept. Raises OSError, and then has changed nothing."""
+        news = list(exchanges)
+        if not news:
+            return
         with self._locked(path):
             before = Cassette(path, str(path), rules).exchanges() if exists(path) else ()
-            if calls := best((one._replace(key=key_of(one.request, rules)) for one in before), exchanges):
+            if calls := best((one._replace(key=key_of(one.request, rules)) for one in before), news):
                 write_cassette(path, header, calls, rules)
 
     def recover(self, path: Path, rules: Rules) -> int:
