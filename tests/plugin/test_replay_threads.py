@@ -42,10 +42,13 @@ class Worker:
             except {caught}:
                 done.put("")
 
+    def begin(self):
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
     def ask(self, question):
         if self.thread is None:
-            self.thread = threading.Thread(target=self.work, daemon=True)
-            self.thread.start()
+            self.begin()
         done = queue.Queue()
         self.jobs.put((question, done))
         return done.get() or done.get()
@@ -64,19 +67,28 @@ class TestWaitedFor:
     """A case that waits for a thread of its own making ends with the miss of that thread."""
 
     @WAYS
-    @pytest.mark.parametrize("body", ["return Worker().ask(question)", "return SHARED.ask(question)"])
+    @pytest.mark.parametrize(
+        ("body", "more"),
+        [
+            ("return Worker().ask(question)", ""),
+            ("return SHARED.ask(question)", ""),
+            ("return SHARED.ask(question)", "SHARED.begin()\n\n"),
+        ],
+        ids=["of_each_case", "of_the_first_case", "of_the_session"],
+    )
     def test_it_ends_and_the_others_too(
         self,
         pytester: pytest.Pytester,
         upstream: Upstream,
         monkeypatch: pytest.MonkeyPatch,
         body: str,
+        more: str,
         way: tuple[str, ...],
     ) -> None:
         monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
-        project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
+        project(upstream, body, more=more).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
         # The answer never comes: the thread goes on, and the agent waits for more than an empty one.
-        checkout = project(upstream, body, prefix="other ", caught="Exception").at(pytester)
+        checkout = project(upstream, body, prefix="other ", caught="Exception", more=more).at(pytester)
         asked = upstream.count
         result = checkout.run(*REPLAY, *way)
         result.assert_outcomes(errors=2)
@@ -93,7 +105,21 @@ class TestWaitedFor:
         checkout = project(upstream, body, prefix="other ").at(pytester)
         checkout.run(*REPLAY).assert_outcomes(errors=2)
         assert "is not recorded" in trial(checkout, "a").error
-        assert "waits for a thread that the miss of another case has ended" in trial(checkout, "b").error
+        assert "which has missed a recording for another case" in trial(checkout, "b").error
+
+    def test_one_whose_miss_was_taken_for_that_of_another_ends_as_well(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(interrupt, "STILL", 1)
+        monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
+        more = "SHARED.begin()\n\n"
+        project(upstream, "return SHARED.ask(question)", more=more).at(pytester).run("eval", "--record")
+        # Both ask the same, which looks like the recording of one of them.
+        checkout = project(upstream, "return SHARED.ask('other')", caught="Exception", more=more).at(pytester)
+        checkout.run(*REPLAY, AT_ONCE).assert_outcomes(errors=2)
+        told = sorted(trial(checkout, case_id).error for case_id in "ab")
+        assert "is not recorded" in told[0]
+        assert "which has missed a recording for another case; run it by itself" in told[1]
 
     def test_an_agent_that_hears_of_it_is_not_interrupted(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         body = "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as pool:\n"
@@ -142,10 +168,11 @@ def agent():
         assert signal.getsignal(signal.SIGURG) == before
 
     @WAYS
+    @pytest.mark.parametrize("more", ["", "SHARED.begin()\n\n"], ids=["of_the_first_case", "of_the_session"])
     def test_one_thread_serves_all_cases(
-        self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]
+        self, pytester: pytest.Pytester, upstream: Upstream, more: str, way: tuple[str, ...]
     ) -> None:
-        checkout = project(upstream, "return SHARED.ask(question)").at(pytester)
+        checkout = project(upstream, "return SHARED.ask(question)", more=more).at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=2)
         upstream.close()
         checkout.run(*REPLAY, *way).assert_outcomes(passed=2)

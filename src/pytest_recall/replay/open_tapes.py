@@ -28,13 +28,14 @@ class CaseContext:
     `wait` is told of a miss, which may come from another thread than the one that runs the case.
     """
 
-    __slots__ = ("opened", "over", "tapes", "wait")
+    __slots__ = ("opened", "over", "tapes", "wait", "watched")
 
     def __init__(self, opened: OpenTapes) -> None:
         self.opened = opened
         self.tapes: list[Tape] = []
         self.over = False
         self.wait: Waits | None = None
+        self.watched = False
 
     def call_off(self) -> None:
         """Refuse its calls from now on, and let none wait for a batch."""
@@ -167,7 +168,7 @@ class OpenTapes:
             token = KIND.set(kind)
             try:
                 if self._lost:
-                    self._end_if_still(self._lane.wait, self._lane.tapes)
+                    self._end_if_still(self._lane.wait, self._lane.tapes, self._lost)
                 yield
             finally:
                 KIND.reset(token)
@@ -194,19 +195,30 @@ class OpenTapes:
         self._waits.append(wait)
         try:
             if self._lost:
-                self._end_if_still(wait, self._tapes)
+                self._end_if_still(wait, self._tapes, self._lost)
             yield
         finally:
             wait.over.set()
             self._waits.remove(wait)
 
-    def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape]) -> None:
-        """End a case that stands still: it may be waiting for a thread that a miss has ended."""
+    def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape], thread: str) -> None:
+        """End a case that stands still: it may be waiting for this thread, which a miss has ended or kept from it."""
         if wait is None or not tapes:
             return
         tape = tapes[-1]
-        message = f"it waits for a thread that the miss of another case has ended ({self._lost}); run it by itself"
+        message = f"it waits for the thread `{thread}`, which has missed a recording for another case; run it by itself"
         end_if_still(wait, lambda: self._noted(tape, message))
+
+    def answered(self, thread: threading.Thread) -> None:
+        """Take in that a thread which may serve several cases has missed a recording, and was told by an answer.
+
+        Which of the cases that run at once it has asked for is a guess: one of the others may wait for it in vain.
+        """
+        self._answered.add(thread)
+        for lane in list(self._lanes):
+            if not lane.watched:
+                lane.watched = True
+                self._end_if_still(lane.wait, lane.tapes, thread.name)
 
     def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
         """Take in that a thread has ended by an exception, and return whether a miss was the cause, which is told."""
@@ -218,9 +230,9 @@ class OpenTapes:
             self._lost = thread.name
             lanes = list(self._lanes)
             for lane in lanes:
-                self._end_if_still(lane.wait, lane.tapes)
+                self._end_if_still(lane.wait, lane.tapes, thread.name)
             if self._waits and not lanes:
-                self._end_if_still(self._waits[-1], self._tapes)
+                self._end_if_still(self._waits[-1], self._tapes, thread.name)
         return True
 
     def check_waits(self, frame: FrameType | None = None) -> None:
@@ -231,8 +243,14 @@ class OpenTapes:
             if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over.is_set():
                 raise type(wait.error)(*wait.error.args)
 
+    def _may_be_of_another(self, lane: CaseContext | None) -> bool:
+        """Whether a call that is made in `lane`, or in none, may be for another of the cases that run at once."""
+        if lane is None:
+            return bool(self._lanes) and not self._tapes
+        return len(self._lanes) > bool(lane.tapes)
+
     def _likely_tape(self, request: Request, tape: Tape | None) -> Tape | None:
-        """Return which case a thread asks for: it may serve several, and knows of the one only that has started it."""
+        """Return which case a thread asks for: it may serve several, and knows of none but the one that started it."""
         others = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
         first = [] if tape is None else [tape]
         return max([*first, *others], key=lambda one: one.likeness(request), default=None)

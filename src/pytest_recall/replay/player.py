@@ -97,7 +97,7 @@ class Player(OpenTapes):
             if not self.unowned.in_own_thread():
                 raise
             # The case is told by itself. This thread may serve other cases after it, which would wait for it in vain.
-            self._answered.add(threading.current_thread())
+            self.answered(threading.current_thread())
             return CallStep(served=refused(request, str(error)))
         if self.limits is None or step.served is not None or step.held is not None:
             return step
@@ -120,8 +120,8 @@ class Player(OpenTapes):
         tape = tapes[-1] if tapes else None
         if lane is not None:
             self._check(request, None, lane)
-            if self.mode == "replay" and len(self._lanes) > bool(tapes) and self.unowned.in_own_thread():
-                tape = self._likely_tape(request, tape)
+        if self.mode == "replay" and self._may_be_of_another(lane) and self.unowned.in_own_thread():
+            tape = self._likely_tape(request, tape)
         way = self._way(kind)
         if way == "forbidden":
             if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
