@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.call_ids import numbered
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, key_of, nearest_request
+from pytest_recall.replay.matching import Rules, key_of, nearest_request, with_known_ids
 
 RULES = Rules()
 Turn = tuple[str, str, str]
@@ -224,3 +224,33 @@ def test_the_ids_of_a_provider_are_in_no_way_of_what_the_rubric_leaves_out() -> 
     url, body = chat([("x", "", ""), ("y", "", "")])
     found = rules.stripped(url, body)
     assert [message.get("tool_call_id") for message in found["messages"]] == [None, None, 1, 2]
+
+
+@every_api
+@given(turns=turns, data=st.data())
+def test_ids_that_no_answer_has_given_are_stored_the_same_each_time(
+    api: Api, turns: list[Turn], data: st.DataObject
+) -> None:
+    others = data.draw(st.lists(_words, min_size=len(turns), max_size=len(turns), unique=True))
+    renamed = [(other, told, said) for other, (_, told, said) in zip(others, turns, strict=True)]
+    sent = [Request("POST", url, (), json.dumps(body).encode()) for url, body in (api(turns), api(renamed))]
+    stored = [with_known_ids(request, lambda text: False) for request in sent]
+    assert stored[0] == stored[1] != sent[0]
+    assert key_of(stored[0], RULES) == key_of(sent[0], RULES)
+
+
+@every_api
+@given(turns=turns)
+def test_those_that_an_answer_has_given_stay(api: Api, turns: list[Turn]) -> None:
+    url, body = api(turns)
+    request = Request("POST", url, (), json.dumps(body).encode())
+    assert with_known_ids(request, lambda text: True) is request
+    first = turns[0][0]
+    kept = with_known_ids(request, lambda text: text in (first, f"rs_{first}", f"fc_{first}"))
+    assert key_of(kept, RULES) == key_of(request, RULES)
+    assert json.dumps(first) in kept.body.decode()
+
+
+def test_a_body_that_is_no_json_stays() -> None:
+    request = Request("POST", "https://api.example.com/v1/messages", (), b"\x00{")
+    assert with_known_ids(request, lambda text: False) is request

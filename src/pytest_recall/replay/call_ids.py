@@ -11,6 +11,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+INVENTED = "recall-id-"
+"""What stands in a recorded request, with a number behind it, for an id that the client has made up."""
 _LEVELS = 5
 """So deep within the messages of a request an id stands at most."""
 
@@ -35,6 +37,19 @@ def numbered(url: str, body: Any) -> Any:
     which result belongs to which call. The Responses API of OpenAI also takes ids of what is on its servers: one that
     is given to nothing in the body stays as it is there.
     """
+    return _renamed(url, body, lambda text, number: number)
+
+
+def with_fixed_ids(url: str, body: Any, is_given: Callable[[str], bool]) -> Any:
+    """Return `body` with the same text each time in place of ids that the client has made up.
+
+    Those are the ones for which not `is_given(id)`: no answer has given them. What `numbered` makes of it is the same.
+    """
+    return _renamed(url, body, lambda text, number: text if is_given(text) else f"{INVENTED}{number}")
+
+
+def _renamed(url: str, body: Any, name_of: Callable[[str, int], str | int]) -> Any:
+    """Return `body` with what `name_of` makes of each id and its number."""
     for name, slots_in in _PLACES.items():
         if not isinstance(body, dict) or not _is_asked(body, name, url):
             continue
@@ -45,7 +60,8 @@ def numbered(url: str, body: Any) -> Any:
             numbers: dict[str, int] = {}
             for slot in slots:
                 if slot.text in known:
-                    slot.within[slot.name] = numbers.setdefault(slot.text, len(numbers) + 1)
+                    text = slot.text
+                    slot.within[slot.name] = name_of(text, numbers.setdefault(text, len(numbers) + 1))
     return body
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
 from pytest_recall.replay.addresses import without_addresses
-from pytest_recall.replay.call_ids import numbered
+from pytest_recall.replay.call_ids import numbered, with_fixed_ids
 from pytest_recall.replay.encodings import _NO_JSON, _parsed, decoded
 from pytest_recall.replay.exchange import Headers, Request
 from pytest_recall.replay.headers import MATCHED, asking
@@ -224,6 +224,17 @@ def with_fixed_boundary(request: Request) -> Request:
         for name, value in request.headers
     )
     return request._replace(headers=headers, body=request.body.replace(split_by, FIXED_BOUNDARY.encode()))
+
+
+def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request:
+    """Return a request whose ids of calls are the same each time where the client makes them up; any other as it is.
+
+    `is_given` says of an id whether an answer has given it. The key stays the same.
+    """
+    body = _parsed(request.body)
+    if body is _NO_JSON or (fixed := with_fixed_ids(request.url, body, is_given)) == body:
+        return request
+    return request._replace(body=json.dumps(fixed, separators=(",", ":")).encode())
 
 
 def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:

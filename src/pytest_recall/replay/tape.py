@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,8 +17,9 @@ from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
+from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import Exchange, Request
-from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of
+from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
 from pytest_recall.replay.places import without_query
 from pytest_recall.replay.redaction import Redactor, cleaned
 
@@ -91,6 +93,7 @@ class Tape:
     _turns: dict[int, Iterator[int]] = field(default_factory=dict)
     _served: set[int] = field(default_factory=set)
     _places: set[tuple[str, str]] | None = None
+    _ids: dict[str, bool] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
     @property
@@ -180,7 +183,8 @@ class Tape:
             url = self.redactor.url(exchange.request.url)
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
             return
-        clean = clean._replace(key=key_of(clean.request, self.known_rules))
+        request = with_known_ids(clean.request, partial(self._is_given, exchange.seq))
+        clean = clean._replace(request=request, key=key_of(request, self.known_rules))
         with self._lock:
             if self._closed:
                 self.problems.append(
@@ -195,6 +199,18 @@ class Tape:
                 self._draft.append(clean)
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
+
+    def _is_given(self, before: int, call_id: str) -> bool:
+        """Whether the id of a call is in an answer to what was asked `before`; if not, the client has made it up."""
+        if call_id not in self._ids:
+            text = call_id.encode("utf-8", "surrogatepass")
+            try:
+                answers = (made.exchange().response for made in reversed(list(self.made)) if made.seq < before)
+                said = (decoded(one.headers, one.chunks) or one.chunks for one in answers if one is not None)
+                self._ids[call_id] = any(text in b"".join(chunks) for chunks in said)
+            except RecallError:  # A recorded request is damaged, which is told where it is read.
+                return True
+        return self._ids[call_id]
 
     def close(self) -> None:
         """End writing; the draft stays for anyone who finishes the recording.
