@@ -108,6 +108,25 @@ def test_cases_with_one_cause_are_told_once() -> None:
     assert sum(line.startswith("  error: miss-") for line in terminal(*run(crashes), 1)) == 8
 
 
+def test_misses_that_differ_in_one_place_have_one_cause() -> None:
+    """A prompt was edited: the words around it are those of each case, and so are its scenario and its file."""
+
+    def miss(number: int, field: str = "messages[0].content") -> str:
+        return (
+            f"eval/cassettes/s{number}/c{number}.ndjson: POST http://h/ is not recorded; `pytest 'x/{number}.yaml::c'"
+            f" --record` records it\n  nearest: call 1, recorded → asked\n    {field}: “ask {number}” → “tell {number}”"
+        )
+
+    crashes = [graded(f"c{number}", ERROR, "due", error=miss(number)[:140]) for number in range(8)]
+    elsewhere = graded("d", ERROR, "due", error=miss(8, "model")[:140])
+    shown = {f"c{number}": miss(number) for number in range(8)} | {"d": miss(8, "model")}
+    lines = list(terminal(*run([*crashes, elsewhere]), shown=shown))
+    told = lines[lines.index("no verdict (9), no box moved:") + 1 :]
+    assert told[3] == "      the same of 7 more: " + ", ".join(f"c{number}" for number in range(1, 8))
+    assert told[4].startswith("  error: d: eval/cassettes/s8/")
+    assert len([line for line in told[:8] if ".ndjson" in line]) == 2
+
+
 def test_terminal_lists_of_just_the_limit_are_whole() -> None:
     fails = [graded(f"fail-{number:03}", FAILED, "due") for number in range(MAX_TERMINAL)]
     assert not any("more in" in line for line in terminal(*run(fails)))

@@ -73,7 +73,7 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
     alike: dict[object, list[Trial]] = {}
     for result in results:
         trial = result.trial
-        kind = (trial.outcome, _without_names(trial, "\n".join(_said(trial, shown))))
+        kind = (trial.outcome, _cause(trial, "\n".join(_said(trial, shown))))
         alike.setdefault(trial.case_id if verbosity > 0 else kind, []).append(trial)
     for number, (trial, *more) in enumerate(alike.values()):
         if number == max(most, MAX_TERMINAL):
@@ -98,10 +98,20 @@ def _said(trial: Trial, shown: Mapping[str, str]) -> tuple[str, str]:
     return (_placed(trial, why), text) if trial.outcome is Outcome.ERROR else (why, text)
 
 
-def _without_names(trial: Trial, text: str) -> str:
-    """Return what is said of a case without its id and its place: many cases have one cause."""
+_MISSED = " is not recorded; "
+_OWN = re.compile(r"\S+\.ndjson|`[^`]*`|“[^”]*”")
+"""What the miss of a case says of its own: the cassette, the command that records it, and the words that differ."""
+
+
+def _cause(trial: Trial, text: str) -> str:
+    """Return what is said of a case without its id and its place: many cases have one cause.
+
+    Of a call that is not recorded it is what was asked, and where that differs from what is.
+    """
     if trial.where:
         text = text.replace(trial.where, "")
+    if _MISSED in text:
+        text = _OWN.sub("", text)
     return re.sub(rf"(?<![\w-]){re.escape(trial.case_id)}(?![\w-])", "", text)
 
 
