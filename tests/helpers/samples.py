@@ -115,6 +115,10 @@ scores = st.floats(0, 1)
 extras = st.sampled_from(["", ", team: anna", ', seen: 3, why: "a, b"'])
 
 
+changes = st.sampled_from(("1", "2", "12", "15", "9f86d081884c", "123456789012", "012345678901", "spike"))
+"""Pull requests and commits, as rows name what has touched a case."""
+
+
 @st.composite
 def rows(draw: st.DrawFn) -> Row:
     """Draw a row that some history could have left."""
@@ -134,6 +138,8 @@ def rows(draw: st.DrawFn) -> Row:
         since and draw(st.none() | st.just(since + days(30))),
         draw(maybe_text),
         draw(extras),
+        draw(maybe_text),
+        tuple(draw(st.lists(changes, max_size=8, unique=True))),
         draw(maybe_text),
     )
 

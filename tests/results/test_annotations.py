@@ -40,6 +40,27 @@ def test_an_answer_gives_no_command(said: str) -> None:
     assert "%0A::" not in line.replace("%0Alikely", "")
 
 
+@pytest.mark.parametrize(
+    ("touched", "told"),
+    [
+        ((), "no change is known to have touched it since its last pass on main: provider, data or chance"),
+        (("12",), "suspect: #12 (the change since its last pass on main that touched it)"),
+        (("12", "9f86d081884c"), "suspects: #12, 9f86d081884c (changes since its last pass on main that touched it)"),
+        (
+            tuple("12345678"),
+            "suspects: #1, #2, #3, #4, #5, #6, #7, #8"
+            " (the newest 8 changes since its last pass on main that touched it)",
+        ),
+    ],
+)
+def test_a_regression_names_its_suspects(touched: tuple[str, ...], told: str) -> None:
+    _, card = run([graded("a", FAILED, "due", row(3), where=WHERE), graded("b", FAILED, "due", row(3), where=WHERE)])
+    first, second = commands(card._replace(suspects={"a": touched}))
+    assert first.endswith(f"%0A{told}")
+    assert "%0Asuspect" not in second
+    assert "no change" not in second
+
+
 def test_paths_are_those_of_the_repository() -> None:
     _, card = run([graded("a", FAILED, "due", row(3), where=WHERE)])
     assert "file=agents/bot/eval/cases.yaml,line=12," in next(commands(card, "agents/bot"))

@@ -229,7 +229,8 @@ def test_json_of_a_whole_run() -> None:
         "regraded": None,
         "observed": None,
     }
-    assert {name: failed[0].pop(name) for name in ("source", "answer", "last_pass")} == {
+    assert {name: failed[0].pop(name) for name in ("suspects", "source", "answer", "last_pass")} == {
+        "suspects": None,
         "source": "live",
         "answer": None,
         "last_pass": None,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import DATASET, fold, reset
 from pytest_recall.schedule.events import Apart, Event, Events, events_of, fold_events
+from pytest_recall.schedule.suspects import Touches, with_touches
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import (
     ERROR,
@@ -19,6 +20,7 @@ from tests.helpers.samples import (
     SKIPPED,
     TODAY,
     case_ids,
+    changes,
     dates,
     days,
     header,
@@ -38,10 +40,15 @@ few_rows: st.SearchStrategy[dict[str, Row]] = st.dictionaries(case_ids, rows(), 
 runs = st.dictionaries(
     case_ids,
     st.builds(
-        lambda run, day, verdicts, swap: events(
+        lambda run, day, verdicts, swap, touching: events(
             run,
             day,
-            *(Event(case_id, PASSED if passed else FAILED) for case_id, passed in verdicts.items()),
+            *(
+                Event(case_id, PASSED if passed else FAILED, cleared=touching if passed and swap else ())
+                for case_id, passed in verdicts.items()
+            ),
+            change=touching[-1],
+            affected=tuple(verdicts)[1:],
             model="m2" if swap else None,
             reset=swap,
             quarantine=Quarantine(2, "ana"),
@@ -50,6 +57,7 @@ runs = st.dictionaries(
         dates,
         st.dictionaries(case_ids, st.booleans(), max_size=4),
         st.booleans(),
+        st.lists(changes, min_size=1, max_size=3, unique=True).map(tuple),
     ),
     max_size=6,
 )
@@ -71,6 +79,8 @@ def test_the_fold_is_that_of_the_runs_one_after_the_other(known: dict[str, Row],
         if one.reset:
             expected |= reset(expected, one.model, one.date)
         expected |= fold(expected, [event.trial() for event in one.verdicts], one.date, one.quarantine)
+        cleared = {event.case_id: event.cleared for event in one.verdicts}
+        expected |= with_touches(expected, Touches(one.change, one.affected, cleared))
     assert {**known, **fold_events(known, files)} == expected
 
 

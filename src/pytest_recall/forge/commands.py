@@ -20,6 +20,7 @@ from pytest_recall.forge.comment import Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.forge.push import Remote, push
 from pytest_recall.results import scorecard_text
+from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
@@ -148,6 +149,7 @@ def issue(args: argparse.Namespace) -> int:
         troubles=tuple(
             troubles(record, card, read_settings(place.rubric, place.name(place.rubric)).no_verdict_allowed)
         ),
+        suspects={case_id: suspects_line(card, case_id) for case_id in card.suspects},
     )
     sheet = post.Posting(args.name, scorecard_text.markdown(record, card), job.commit, job.url)
     news = "".join(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError
@@ -144,13 +145,15 @@ class Known(NamedTuple):
 class Verdicts(NamedTuple):
     """What a run knows of the cases: ids. `gone` are those that no case file has any more.
 
-    `troubles` say why the run shows less than it should, a phrase each: no case answers for them.
+    `troubles` say why the run shows less than it should, a phrase each: no case answers for them. `suspects` says of
+    cases that fell which changes may have broken them, a phrase each.
     """
 
     passed: frozenset[str]
     failed: frozenset[str]
     gone: frozenset[str] = frozenset()
     troubles: tuple[str, ...] = ()
+    suspects: Mapping[str, str] = MappingProxyType({})
 
 
 class Decision(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import code, plural
+from pytest_recall.files.wording import cell, code, plural
 from pytest_recall.forge.client import RefusedError
 from pytest_recall.forge.comment import (
     LIMIT,
@@ -120,15 +120,15 @@ def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, 
         return f"opened issue {number} about {_about(told, run)}"
     if told.move is Move.NOTHING:
         return f"issue {found.number} is closed" + (" as not planned, and stays so" if found.declined else "")
-    return _changed(host, found, told, body, f"news.{news}", dry)
+    return _changed(host, found, told, run, body, f"news.{news}", dry)
 
 
 def _about(told: Decision, run: Verdicts) -> str:
     return plural(len(told.news), "case") if told.news or not run.troubles else run.troubles[0]
 
 
-def _changed(host: Tracker, found: Issue, told: Decision, body: str, name: str, dry: bool) -> str:
-    says = _news(told)
+def _changed(host: Tracker, found: Issue, told: Decision, run: Verdicts, body: str, name: str, dry: bool) -> str:
+    says = _news(told, run)
     done = {Move.CLOSE: "closed", Move.REOPEN: "reopened", Move.UPDATE: "updated"}[told.move]
     if told.move is Move.UPDATE and not says and same(found.body, body):
         return f"issue {found.number} says so already"
@@ -162,20 +162,26 @@ def _standing(told: Decision, run: Verdicts) -> str:
     waiting = told.failing - run.failed
     lines = [f"Failing: {plural(len(told.failing), 'case')}."]
     lines += [
-        f"- {code(case_id)}" + (" (no verdict in the newest run)" if case_id in waiting else "")
+        _item(case_id, run) + (" (no verdict in the newest run)" if case_id in waiting else "")
         for case_id in sorted(told.failing)[:SHOWN]
     ]
     return "\n".join([*lines, *_more(len(told.failing))])
 
 
-def _news(told: Decision) -> str:
+def _item(case_id: str, run: Verdicts) -> str:
+    """Return a case of a list, with the changes that may have broken it if it fell in this run."""
+    touched = run.suspects.get(case_id, "")
+    return f"- {code(case_id)}" + (f": {cell(touched)}" if touched else "")
+
+
+def _news(told: Decision, run: Verdicts) -> str:
     """Return what changed, as a comment says it; empty if nothing did."""
     if told.move is Move.CLOSE:
         return "All clear: every case that failed has passed since."
     if not told.news:
         return ""
     lines = [f"{plural(len(told.news), 'case')} that did not fail before:", ""]
-    lines += [f"- {code(case_id)}" for case_id in told.news[:SHOWN]]
+    lines += [_item(case_id, run) for case_id in told.news[:SHOWN]]
     return quiet("\n".join([*lines, *_more(len(told.news))]))
 
 

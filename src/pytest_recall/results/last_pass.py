@@ -12,8 +12,10 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.results.scorecard import LastPass
+from pytest_recall.schedule.suspects import suspects
 from pytest_recall.trials.conditions import kept_answer, taped_of
 from pytest_recall.trials.journal import NAME
+from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome, Trial
 
 _LASTPASS_BYTES = 64 * 2**20
@@ -42,6 +44,21 @@ def last_passes(place: Place, run: str, failed: Iterable[Trial]) -> dict[str, La
             if taped is not None and taped.passed and taped.answer is not None:
                 found[case_id] = LastPass(taped.answer, f"when it was recorded on {taped.day}")
     return found
+
+
+def suspected(place: Place, header: Header, failed: Iterable[Trial]) -> dict[str, tuple[str, ...]]:
+    """Return which changes have touched each case since its last pass on the main branch, by case id.
+
+    None is an answer only of a case with a recording, by which each change is seen to leave it alone; others are left
+    out.
+    """
+    library = Library(place.cassettes)
+    found = {trial.case_id: (trial, suspects(trial, header)) for trial in failed}
+    return {
+        case_id: touched
+        for case_id, (trial, touched) in found.items()
+        if touched or library.of_case(case_id, trial.scenario).exists()
+    }
 
 
 def _passes(journal: Path, wanted: Iterable[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, LastPass, Scorecard
+from pytest_recall.schedule.suspects import MOST, named
 
 _PLAIN = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 _MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
@@ -21,6 +22,8 @@ def lines(card: Scorecard, result: CaseResult) -> Iterator[str]:
         yield f"likely cause: {result.cause.label}: {result.cause.evidence}"
         for other in result.cause.also:
             yield f"also: {other}"
+    if touched := suspects_line(card, result.trial.case_id):
+        yield touched
     told = "; ".join(_judged(result))
     if told:
         yield told
@@ -37,6 +40,8 @@ def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iter
         yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.evidence)}"
         if result.cause.also:
             yield f"  - also: {cell('; '.join(result.cause.also))}"
+    if touched := suspects_line(card, trial.case_id):
+        yield f"  - {cell(touched)}"
     told = "; ".join(_judged(result))
     if told:
         yield f"  - {cell(told)}"
@@ -44,6 +49,19 @@ def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iter
     if known is not None:
         pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
         yield f"  - {cell(_since(known))}: {_shown(pieces, _MARKED)}"
+
+
+def suspects_line(card: Scorecard, case_id: str) -> str:
+    """Return which changes may have broken a case, or that none has touched it; empty where that is not known."""
+    touched = card.suspects.get(case_id)
+    if touched is None:
+        return ""
+    if not touched:
+        return "no change is known to have touched it since its last pass on main: provider, data or chance"
+    if len(touched) == 1:
+        return f"suspect: {named(touched)} (the change since its last pass on main that touched it)"
+    newest = f"the newest {MOST} changes" if len(touched) == MOST else "changes"
+    return f"suspects: {named(touched)} ({newest} since its last pass on main that touched it)"
 
 
 def place(where: str, links: str) -> str:
@@ -67,6 +85,7 @@ def as_json(card: Scorecard, result: CaseResult) -> dict[str, Any]:
     trial, known = result.trial, card.passes.get(result.trial.case_id)
     return {
         "cause": None if result.cause is None else {**result.cause._asdict(), "also": list(result.cause.also)},
+        "suspects": None if trial.case_id not in card.suspects else list(card.suspects[trial.case_id]),
         "source": trial.source,
         "judges": [{"judge": v.judge, "model": v.model or None, "passed": v.passed} for v in trial.verdicts],
         "answer": None if trial.answer is None else trial.answer.text,

@@ -112,7 +112,9 @@ class Scorecard(NamedTuple):
     to where someone has looked again; `datasets` is what the questions of datasets came to, by the
     file that names one. All of this is about the agent under test; `arms` puts it beside the
     baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.
-    `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this change.
+    `suspects` are the changes that may have broken it: none where no change has touched the case, and no entry where
+    that is not known. `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this
+    change.
     `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
     """
 
@@ -130,6 +132,7 @@ class Scorecard(NamedTuple):
     arms: SideBySide | None = None
     datasets: Mapping[str, MembenchSummary] = MappingProxyType({})
     passes: Mapping[str, LastPass] = MappingProxyType({})
+    suspects: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
     rates: tuple[JudgedRate, ...] = ()

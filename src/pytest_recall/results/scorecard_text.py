@@ -364,17 +364,19 @@ def commands(card: Scorecard, below: str = "") -> Iterator[str]:
     others = kinds.get(FailureKind.NEW, []) + card.with_outcome(Outcome.ERROR)
     missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
-    errors += [_of_case("error", result, below) for result in regressions]
+    errors += [_of_case("error", card, result, below) for result in regressions]
     yield from errors[:MOST]
-    yield from [_of_case("warning", result, below) for result in others][:MOST]
+    yield from [_of_case("warning", card, result, below) for result in others][:MOST]
 
 
-def _of_case(level: str, result: CaseResult, below: str) -> str:
+def _of_case(level: str, card: Scorecard, result: CaseResult, below: str) -> str:
     trial = result.trial
     standing = "no verdict" if trial.outcome is Outcome.ERROR else sentences.standing(result)
     told = one_line(trial.note, 300)
     if result.cause is not None:
         told += f"\nlikely cause: {result.cause.label}: {result.cause.evidence}"
+    if touched := regressions_text.suspects_line(card, trial.case_id):
+        told += f"\n{touched}"
     return _command(level, f"{standing}: {trial.case_id}", told, f"{below}/{trial.where}" if below else trial.where)
 
 

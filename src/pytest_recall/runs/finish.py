@@ -22,6 +22,7 @@ from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.selection import unanswered_after, with_changes
 from pytest_recall.schedule.state import check_layout, current, event_files, read_events, stem, write_events
 from pytest_recall.schedule.state_file import digest, write_state
+from pytest_recall.schedule.suspects import touches_of, with_touches
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
@@ -56,9 +57,9 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     regressed = [result.trial for result in card.results if result.regression]
     if place is None or not regressed:
         return card
-    from pytest_recall.results.last_pass import last_passes
+    from pytest_recall.results.last_pass import last_passes, suspected
 
-    return card._replace(passes=last_passes(place, header.run, regressed))
+    return card._replace(passes=last_passes(place, header.run, regressed), suspects=suspected(place, header, regressed))
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
@@ -134,11 +135,14 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
             news -= _later_verdicts(run, header)
         trials = [trial for trial in record.trials if trial.case_id in news]
         rows.update(fold(rows, trials, today, quarantine_of(header)))
+        grading = graded(trials)
+        touches = touches_of(header, grading, first=folded is None)
+        rows.update(with_touches(rows, touches))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
-        waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, graded(trials), today))
+        waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
         if layout == "events":
             events = events_of(header, trials, len(record.trials), first=folded is None)
-            if events.verdicts or events.reset or events.unanswered:
+            if events.verdicts or events.reset or events.unanswered or events.affected:
                 write_events(place.events, events)
         elif (text := state.updated(changed, unanswered=waiting)) != state.text:
             intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}

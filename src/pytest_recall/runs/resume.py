@@ -262,6 +262,7 @@ def join(records: Iterable[Record]) -> Joined:
         early="",
         merged=tuple(source(record.header) for record in kept),
         lost=tuple(lost),
+        affected=tuple(dict.fromkeys(case_id for record in kept for case_id in record.header.affected)),
     )
     calls = tuple(call for record in kept for call in record.calls)
     record = Record(header, trials, INTERRUPTED if lost else max(codes), calls)

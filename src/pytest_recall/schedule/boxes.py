@@ -84,7 +84,13 @@ def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -
     if row is None:
         return fresh
     return fresh._replace(
-        lapses=row.lapses, quarantined=row.quarantined, until=row.until, owner=row.owner, extra=row.extra
+        lapses=row.lapses,
+        quarantined=row.quarantined,
+        until=row.until,
+        owner=row.owner,
+        extra=row.extra,
+        touched=row.touched,
+        accepted=row.accepted,
     )
 
 

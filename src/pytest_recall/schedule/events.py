@@ -10,13 +10,17 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import one_line
 from pytest_recall.schedule.boxes import UNSCHEDULED, fold, quarantine_of, reset
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
+from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 
 
 class Event(NamedTuple):
-    """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under."""
+    """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under.
+
+    `cleared` are the changes that a pass on the main branch has cleared of suspicion.
+    """
 
     case_id: str
     outcome: Outcome
@@ -25,6 +29,7 @@ class Event(NamedTuple):
     pr: str | None = None
     model: str | None = None
     under: str = ""
+    cleared: tuple[str, ...] = ()
 
     def trial(self) -> Trial:
         """Return the trial that the schedule is shown."""
@@ -46,7 +51,8 @@ class Events(NamedTuple):
     """What one run, or one command, has added to the state.
 
     `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
-    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict.
+    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, `affected` those that the
+    `change` of the run touched.
     """
 
     run: str
@@ -59,6 +65,8 @@ class Events(NamedTuple):
     verdicts: tuple[Event, ...] = ()
     apart: tuple[Apart, ...] = ()
     unanswered: tuple[str, ...] = ()
+    change: str = ""
+    affected: tuple[str, ...] = ()
 
 
 def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
@@ -66,8 +74,9 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
 
     Only the `first` events of a run reset what a swap of the model asks for.
     """
-    trials = list(trials)
+    grading = graded(trials)
     today = date.fromisoformat(header.date)
+    touches = touches_of(header, grading, first=first)
     return Events(
         run=header.run,
         date=today,
@@ -77,11 +86,22 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         reset=header.reset and first,
         quarantine=quarantine_of(header),
         verdicts=tuple(
-            Event(case_id, trial.outcome, one_line(trial.note), trial.reason, trial.pr, trial.model, _under(trial))
-            for case_id, trial in graded(trials).items()
+            Event(
+                case_id,
+                trial.outcome,
+                one_line(trial.note),
+                trial.reason,
+                trial.pr,
+                trial.model,
+                _under(trial),
+                touches.cleared.get(case_id, ()),
+            )
+            for case_id, trial in grading.items()
             if trial.outcome.is_verdict and trial.counts_for_schedule and trial.reason not in UNSCHEDULED
         ),
-        unanswered=tuple(case_id for case_id, one in unanswered_after({}, graded(trials), today).items() if one),
+        unanswered=tuple(case_id for case_id, one in unanswered_after({}, grading, today).items() if one),
+        change=touches.change if touches.affected else "",
+        affected=touches.affected,
     )
 
 
@@ -100,9 +120,11 @@ def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[s
         one = events[name]
         if one.reset:
             changed.update(reset({**rows, **changed}, one.model, one.date))
-        touched = {event.case_id for event in one.verdicts} | {apart.case_id for apart in one.apart}
-        known = {case_id: row for case_id in touched if (row := changed.get(case_id, rows.get(case_id))) is not None}
+        about = {event.case_id for event in one.verdicts} | {apart.case_id for apart in one.apart} | set(one.affected)
+        known = {case_id: row for case_id in about if (row := changed.get(case_id, rows.get(case_id))) is not None}
         changed.update(fold(known, [event.trial() for event in one.verdicts], one.date, one.quarantine))
+        cleared = {event.case_id: event.cleared for event in one.verdicts if event.cleared}
+        changed.update(with_touches({**known, **changed}, Touches(one.change, one.affected, cleared)))
         for apart in one.apart:
             if (row := changed.get(apart.case_id, rows.get(apart.case_id))) is not None:
                 lapses = row.lapses if apart.since else 0

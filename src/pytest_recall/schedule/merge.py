@@ -10,6 +10,7 @@ from itertools import groupby, product
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.schedule import suspects
 from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, back_in_box_1, review
 from pytest_recall.trials.conditions import DIGITS
 from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
@@ -153,7 +154,7 @@ def _failed(row: Row) -> Trial:
     return Trial("", Outcome.FAILED, verdicts=why, pr=row.last_pr, model=row.last_model)
 
 
-_KEPT = tuple(name for name in Row._fields if name not in (*BY_VERDICTS, *BY_HAND))
+_KEPT = tuple(name for name in Row._fields if name not in (*BY_VERDICTS, *BY_HAND, "touched"))
 
 
 def merge_rows(
@@ -196,7 +197,8 @@ def merge_row(
         merged = merged or _cautious(base, early, late, quarantine)
     except OverflowError:  # A day that has no next one: someone has edited a row.
         merged = min(early, late, key=lambda row: (row.box, row.pass_streak))
-    return merged._replace(**{name: _kept(name, base, early, late, based) for name in _KEPT})
+    touched = suspects.merged(base.touched if based and base is not None else None, early.touched, late.touched)
+    return merged._replace(**{name: _kept(name, base, early, late, based) for name in _KEPT}, touched=touched)
 
 
 def _order(row: Row) -> tuple[Any, ...]:
@@ -322,4 +324,5 @@ def continued(old: Row, new: Row | None) -> Row:
     """Return the row of a case under its new id: that under the old one, and the verdict that it has had since."""
     if new is None or new.last_tested < old.last_tested:
         return old
-    return replayed(old, [last_step(new)]) or old
+    row = replayed(old, [last_step(new)]) or old
+    return row._replace(touched=suspects.merged(None, old.touched, new.touched))

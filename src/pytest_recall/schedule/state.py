@@ -92,7 +92,7 @@ def parse_events(text: str, name: str) -> Events:
         ) from None
 
 
-_HEAD = ("run", "who", "trials", "model", "reset")
+_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected")
 
 
 def _event(plain: Mapping[str, Any], head: Mapping[str, Any]) -> Event:
@@ -133,6 +133,8 @@ def events_text(events: Events) -> str:
         "quarantine_lapses": events.quarantine and events.quarantine.after,
         "quarantine_days": events.quarantine and events.quarantine.days,
         "owner": events.quarantine and events.quarantine.owner,
+        "change": events.change or None,
+        "affected": events.affected or None,
     }
     common = {"pr": pr, "model": events.model}
     lines = [{key: value for key, value in head.items() if value is not None}]
@@ -152,7 +154,7 @@ def events_text(events: Events) -> str:
 
 def _plain(event: Event, common: Mapping[str, str | None]) -> dict[str, Any]:
     plain: dict[str, Any] = {"case": event.case_id, "outcome": event.outcome.value}
-    plain |= {key: value for key in ("note", "reason", "under") if (value := getattr(event, key))}
+    plain |= {key: value for key in ("note", "reason", "under", "cleared") if (value := getattr(event, key))}
     return plain | {key: value for key in ("pr", "model") if (value := getattr(event, key)) != common[key]}
 
 

@@ -149,7 +149,7 @@ TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(
     {
         *("box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses"),
-        *("quarantined", "until", "owner", "passed_under"),
+        *("quarantined", "until", "owner", "accepted", "touched", "passed_under"),
     }
 )
 _TEXT = rf'(?:"(?:[^"\\\n]|\\.)*"|{PLAIN}|[0-9]+)'
@@ -163,9 +163,10 @@ _TAIL = re.compile(
     rf"(?:, last_pr: ({_TEXT}))?(?:, last_model: ({_TEXT}))?"
     rf"(?:, failure_note: ({_TEXT}))?(?:, failure_pr: ({_TEXT}))?"
     rf"(?:, lapses: ([0-9]{{1,9}}))?(?:, quarantined: ({_DATE}))?(?:, until: ({_DATE}))?"
-    rf"(?:, owner: ({_TEXT}))?"
+    rf"(?:, owner: ({_TEXT}))?(?:, accepted: ({_TEXT}))?(?:, touched: \[({_TEXT}(?:, {_TEXT})*)\])?"
     rf"((?:, [A-Za-z_]\w*: (?:{_TEXT}|-?[0-9]+(?:\.[0-9]+)?|{_DATE}))*)"
 )
+_EACH = re.compile(_TEXT)
 _NAME = re.compile(r", ([A-Za-z_]\w*): ")
 # Stands last, and is another one in most rows: what comes before it recurs.
 _UNDER = ', passed_under: "'
@@ -369,20 +370,24 @@ def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
         if streak not in streaks:
             streaks[streak] = int(streak)
         case_id = unquoted(key) if key[0] == '"' else key
-        rows[case_id] = make((int(box), streaks[streak], dates[tested], dates[due], *tails[tail], under))
+        fields, touched, accepted = tails[tail]
+        days = dates[tested], dates[due]
+        rows[case_id] = make((int(box), streaks[streak], *days, *fields, under, touched, accepted))
     return rows
 
 
-def _tail(text: str) -> tuple[Any, ...]:
+def _tail(text: str) -> tuple[tuple[Any, ...], tuple[str, ...], str | None]:
+    """Return the fields from `last_pr` to `extra`, and the two that stand behind `passed_under` in a row."""
     match = _TAIL.fullmatch(text)
     if match is None:
         raise ValueError("fields in another order or of another kind")
-    *texts, lapses, quarantined, until, owner, extra = match.groups()
+    *texts, lapses, quarantined, until, owner, accepted, touched, extra = match.groups()
     names = _NAME.findall(extra)
     if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
         raise ValueError("a field twice")
     days = (day and date.fromisoformat(day) for day in (quarantined, until))
-    return (*(t and unquoted(t) for t in texts), int(lapses or 0), *days, owner and unquoted(owner), extra)
+    fields = (*(t and unquoted(t) for t in texts), int(lapses or 0), *days, owner and unquoted(owner), extra)
+    return fields, tuple(map(unquoted, _EACH.findall(touched or ""))), accepted and unquoted(accepted)
 
 
 def write_state(path: Path, text: str) -> None:
@@ -409,6 +414,11 @@ def _row_text(case_id: str, row: Row) -> str:
         fields.append(f"until: {row.until}")
     if row.owner is not None:
         fields.append(f"owner: {quoted(row.owner)}")
+    if row.accepted is not None:
+        fields.append(f"accepted: {quoted(row.accepted)}")
+    if row.touched:
+        changes = (one if _COUNT.fullmatch(one) else quoted(one) for one in row.touched)
+        fields.append(f"touched: [{', '.join(changes)}]")
     under = "" if row.passed_under is None else f", passed_under: {strict_yaml.flow(row.passed_under)}"
     return f"  {quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}{under}}}\n"
 
@@ -454,8 +464,13 @@ def _row(fields: Any) -> Row:
     since, until = (None if day is None else date_of(day, key) for key, day in given.items())
     owner = _optional_text(known.pop("owner", None), "owner")
     under = _optional_text(known.pop("passed_under", None), "passed_under")
+    accepted = _optional_text(known.pop("accepted", None), "accepted")
+    touched = known.pop("touched", None) or []
+    if not isinstance(touched, list) or not all(type(one) in (str, int) for one in touched):
+        raise ValueError("touched: must be a list of pull requests or commits")
     extra = "".join(f", {quoted(key)}: {_flow(value)}" for key, value in known.items())
-    return Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
+    row = Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
+    return row._replace(touched=tuple(map(str, touched)), accepted=accepted)
 
 
 def _optional_text(value: object, key: str) -> str | None:

@@ -19,7 +19,9 @@ class Row(NamedTuple):
     `quarantined` is the day since which its fails block no merge, `until` the last day on which they do not, and
     `owner` who is to look at it.
     `extra` is the YAML text of keys that this version does not know; it is kept as it is.
-    `passed_under` is what the last pass was given under, as `trials.conditions` writes it.
+    `passed_under` is what the last pass was given under, as `trials.conditions` writes it. `touched` are the changes
+    that touched the case since its last pass on the main branch, as `schedule.suspects` names them, the newest last.
+    `accepted` says who has last accepted an answer as the expected one, and when.
     """
 
     box: int
@@ -36,6 +38,8 @@ class Row(NamedTuple):
     owner: str | None = None
     extra: str = ""
     passed_under: str | None = None
+    touched: tuple[str, ...] = ()
+    accepted: str | None = None
 
     @property
     def failing(self) -> bool:
@@ -49,7 +53,7 @@ class Row(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; dates as ISO 8601 text, unset fields left out."""
         plain = {
-            k: v.isoformat() if isinstance(v, date) else v for k, v in self._asdict().items() if v not in (None, "")
+            k: v.isoformat() if isinstance(v, date) else v for k, v in self._asdict().items() if v not in (None, "", ())
         }
         if not self.lapses:
             del plain["lapses"]

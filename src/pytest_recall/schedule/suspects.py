@@ -1,0 +1,126 @@
+"""Keep for each case which changes have touched it since its last pass on the main branch, without a call."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from pytest_recall.schedule.boxes import UNSCHEDULED
+from pytest_recall.trials.record import Header
+from pytest_recall.trials.trial import Outcome, Row, Trial
+
+MOST = 8
+"""Changes that a row keeps: a case that more have touched is not explained by a list of them."""
+COMMIT_DIGITS = 12
+"""Digits of a commit in a row. No pull request has a number of so many, so that the two are told apart."""
+
+
+class Touches(NamedTuple):
+    """What one run adds to the suspects.
+
+    `change` is what the run was of, as rows name it: a pull request, or a commit without one, empty for neither. It
+    touched the cases in `affected`. `cleared` maps the cases that passed on the main branch to the changes that the
+    run knew of: what was merged later, or was in no file yet, was not tested by it.
+    """
+
+    change: str = ""
+    affected: tuple[str, ...] = ()
+    cleared: Mapping[str, tuple[str, ...]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.affected or self.cleared)
+
+
+def change_of(header: Header) -> str:
+    """Return the change that a run was of: its pull request, or its commit without one; empty for neither."""
+    return header.pr or header.commit[:COMMIT_DIGITS]
+
+
+def touches_of(header: Header, grading: Mapping[str, Trial], *, first: bool = True) -> Touches:
+    """Return what a run adds, from the trials that grade its cases; only the `first` fold of a run adds its change.
+
+    A pass in a pull request clears nothing: it was not given on what other pull requests have merged meanwhile. One on
+    a replayed answer clears nothing either.
+    """
+    change = change_of(header)
+    affected = header.affected if first and change else ()
+    if header.pr is not None:
+        return Touches(change, affected)
+    passed = {case_id: trial for case_id, trial in grading.items() if _passed(trial)}
+    known = {case_id: () if trial.row is None else trial.row.touched for case_id, trial in passed.items()}
+    cleared = {case_id: touched for case_id, touched in known.items() if touched}
+    # The commit of a run on the main branch is tested by that run.
+    return Touches(change, tuple(case_id for case_id in affected if case_id not in passed), cleared)
+
+
+def _passed(trial: Trial) -> bool:
+    return trial.outcome is Outcome.PASSED and trial.counts_for_schedule and trial.reason not in UNSCHEDULED
+
+
+def with_touches(rows: Mapping[str, Row], touches: Touches) -> dict[str, Row]:
+    """Return the rows that `touches` change, by case id: their suspects, and nothing else of them.
+
+    A case without a row has none: it has never passed.
+    """
+    changed: dict[str, Row] = {}
+    for case_id in {**dict.fromkeys(touches.affected), **touches.cleared}:
+        row = rows.get(case_id)
+        if row is None:
+            continue
+        touched = without(row.touched, touches.cleared.get(case_id, ()))
+        if case_id in touches.affected:
+            touched = added(touched, touches.change)
+        if touched != row.touched:
+            changed[case_id] = row._replace(touched=touched)
+    return changed
+
+
+def added(touched: Sequence[str], change: str) -> tuple[str, ...]:
+    """Return the suspects with `change` as the newest, once."""
+    return (*without(touched, (change,)), change)[-MOST:]
+
+
+def without(touched: Sequence[str], cleared: Collection[str]) -> tuple[str, ...]:
+    """Return the suspects that are not `cleared`, in their order."""
+    return tuple(one for one in touched if one not in cleared)
+
+
+def merged(base: Sequence[str] | None, ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, ...]:
+    """Return the suspects of two branches: all of both, but for those that a side has cleared since `base`.
+
+    Each side's order is kept, where they do not contradict each other. The sides may be swapped.
+    """
+    if base is not None and tuple(base) in (tuple(ours), tuple(theirs)):
+        return tuple(theirs if tuple(base) == tuple(ours) else ours)
+    gone = set(base or ()) - (set(ours) & set(theirs))
+    one, other = list(without(ours, gone)), list(without(theirs, gone))
+    found: list[str] = []
+    while one and other:
+        # What the other side has further back would come before what stands there in front of it.
+        free = [side[0] for side, beside in ((one, other), (other, one)) if side[0] not in beside[1:]]
+        first = min(free or (one[0], other[0]), key=_order)
+        found.append(first)
+        one, other = (list(without(side, (first,))) for side in (one, other))
+    return (*found, *one, *other)[-MOST:]
+
+
+def _order(change: str) -> tuple[bool, int, str]:
+    """Sort pull requests by number, and commits behind them."""
+    number = _is_number(change)
+    return (not number, int(change) if number else 0, change)
+
+
+def _is_number(change: str) -> bool:
+    return change.isascii() and change.isdigit() and len(change) < COMMIT_DIGITS
+
+
+def suspects(trial: Trial, header: Header) -> tuple[str, ...]:
+    """Return what may have broken a case that failed in a run: what its row names, and the change of the run."""
+    known = () if trial.row is None else trial.row.touched
+    change = change_of(header)
+    return added(known, change) if change and trial.case_id in header.affected else known
+
+
+def named(touched: Sequence[str]) -> str:
+    """Return suspects as messages name them, such as "#12, #15"."""
+    return ", ".join(f"#{one}" if _is_number(one) else one for one in touched)

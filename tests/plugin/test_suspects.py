@@ -1,0 +1,116 @@
+"""Suspects: the changes that touched a case which falls are named, with no call; in both layouts of the state."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.schedule.state import current
+from pytest_recall.trials.journal import Journal
+from tests.helpers.github import REPO, GitHub
+from tests.helpers.project import BARE, DAY, IN, RUBRIC, Checkout, case, row
+from tests.helpers.samples import header
+from tests.helpers.talking import asks
+from tests.helpers.upstream import Upstream
+
+AGENT = """\
+from pathlib import Path
+
+
+@pytest.fixture
+def agent():
+    return lambda question: Path("reply").read_text()
+"""
+HOURS = case("hours", input="When?", expected="16:00", judges=["contains"])
+SET = BARE.with_agent(AGENT).with_cases(HOURS, case("fees", input="Fees?", expected="none", judges=["contains"]))
+LAYOUTS = pytest.mark.parametrize("layout", ["rows", "events"])
+TOLD = "suspects: #12, #15 (changes since its last pass on main that touched it)"
+SKIPS = "no change is known to have touched it since its last pass on main: provider, data or chance"
+
+
+def begun(layout: str, pytester: pytest.Pytester, reply: str = "closed") -> Checkout:
+    """Write the project with two cases in higher boxes, whose agent answers with `reply`."""
+    rubric = {RUBRIC: f"owner: us\nblocks: failure\nstate: {layout}\n", "reply": reply}
+    return SET.with_files(rubric).with_state(hours=row(3, 3), fees=row(3, 3)).at(pytester)
+
+
+def merged(checkout: Checkout, pr: str, *affected: str, day: str = DAY) -> None:
+    """Apply the run of a pull request that touched these cases, and asked none of them."""
+    folder = checkout.artifacts.new_run(datetime.now(UTC))
+    about = header(run=folder.name, pr=pr, affected=affected, date=day)
+    with Journal(folder, about) as journal:
+        journal.end(0)
+    applied = checkout.recall("state", "apply", folder.name)
+    assert (applied.ret, applied.errlines) == (0, [])
+
+
+def touched(checkout: Checkout) -> dict[str, tuple[str, ...]]:
+    """Return the suspects of each case."""
+    rows = current(Place(checkout.path, checkout.path / "eval")).rows
+    return {case_id: one.touched for case_id, one in rows.items()}
+
+
+@LAYOUTS
+def test_a_case_that_falls_names_them(layout: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout = begun(layout, pytester)
+    for pr, cases in (("12", ["hours"]), ("13", ["fees"]), ("15", ["hours", "new"])):
+        merged(checkout, pr, *cases)
+    assert touched(checkout) == {"hours": ("12", "15"), "fees": ("13",)}
+    assert checkout.recall("status").ret == 0
+    result = checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
+    assert f"      {TOLD}" in result.outlines
+    assert "      suspect: #13 (the change since its last pass on main that touched it)" in result.outlines
+    page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
+    assert r"  - suspects: \#12, \#15 \(changes since its last pass on main that touched it\)" in page
+    told = {one["id"]: one["suspects"] for one in checkout.scorecard()["failed"]}
+    assert told == {"hours": ["12", "15"], "fees": ["13"]}
+    # So says an issue, again later, whose references call no one.
+    host = GitHub()
+    try:
+        for name, value in host.env(GITHUB_RUN_ID="12").items():
+            monkeypatch.setenv(name, value)
+        posted = checkout.recall("ci", "post", "issue")
+        assert posted.outlines == [f"{REPO}: opened issue 101 about 2 cases"]
+        body = str(host.issues[101]["body"])
+        assert "- `hours`: suspects: \\#\u200b12, \\#\u200b15 \\(changes since its last pass on main that" in body
+        assert "- `fees`: suspect: \\#\u200b13 " in body
+    finally:
+        host.close()
+
+
+@LAYOUTS
+def test_a_pass_on_the_main_branch_clears_them(layout: str, pytester: pytest.Pytester) -> None:
+    checkout = begun(layout, pytester, "none before 16:00")
+    merged(checkout, "12", "hours")
+    checkout.run("eval", "--recall-mode", "pr", "--recall-pr", "15", day=IN[1])
+    assert touched(checkout) == {"hours": ("12",), "fees": ()}
+    merged(checkout, "15", "hours", "fees", day=IN[1])
+    checkout.run("eval", "--recall-mode", "nightly", day=IN[30])
+    assert touched(checkout) == {"hours": (), "fees": ()}
+
+
+@LAYOUTS
+def test_a_run_that_touches_nothing_leaves_every_byte(layout: str, pytester: pytest.Pytester) -> None:
+    checkout = begun(layout, pytester)
+    before = checkout.state_text()
+    merged(checkout, "12")
+    merged(checkout, "13", "unknown")
+    assert checkout.state_text() == before
+    assert touched(checkout) == {"hours": (), "fees": ()}
+
+
+def test_where_no_change_is_known_to_have_touched_it(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """That is known of a case with a recording alone."""
+    pytest.importorskip("httpx2")
+    checkout = asks(upstream, "httpx2_sync", "echo right").at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=1)
+    path = checkout.path / "eval/cases.yaml"
+    path.write_text(path.read_text().replace('"."', '"wrong"'))
+    result = checkout.run("eval", day=IN[1])
+    assert f"      {SKIPS}" in result.outlines
+    assert checkout.scorecard()["failed"][0]["suspects"] == []
+    shutil.rmtree(checkout.path / "eval/cassettes")
+    assert not any("touched it" in line for line in checkout.recall("score", "latest").outlines)

@@ -1,0 +1,199 @@
+"""Suspects: which changes have touched a case since its last pass on the main branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.schedule import suspects
+from pytest_recall.schedule.boxes import fold, review
+from pytest_recall.schedule.events import events_of, fold_events
+from pytest_recall.schedule.merge import continued, merge_row
+from pytest_recall.schedule.suspects import MOST, Touches, added, merged, touches_of, with_touches
+from pytest_recall.trials.trial import Row, Trial
+from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, days, failing, header, row, rows, trial, unhurried
+
+COMMIT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+some = st.sampled_from([str(number) for number in range(1, 7)] + [COMMIT[:12], "0123456789ab"])
+lists = st.lists(some, max_size=MOST, unique=True).map(tuple)
+few = st.lists(some, max_size=4, unique=True).map(tuple)
+
+
+def folded(known: dict[str, Row], *trials: Trial, **more: object) -> dict[str, Row]:
+    """Return all rows after a run, as a fold into the state file does it."""
+    after = {**known, **fold(known, trials, TODAY)}
+    after |= with_touches(after, touches_of(header(**more), {one.case_id: one for one in trials}))
+    # A fold of events comes to the same.
+    events = events_of(header(**more), trials, len(trials))
+    assert {**known, **fold_events(known, {"e": events})} == after
+    return after
+
+
+# What a run adds
+
+
+def test_a_pull_request_is_a_suspect_of_each_case_that_it_touches_also_of_one_that_passed() -> None:
+    known = {"asked": row(2, 2), "not-asked": row(3, 3), "left-alone": row(4, 4)}
+    after = folded(known, trial("asked", pr="12", row=known["asked"]), pr="12", affected=("asked", "not-asked", "new"))
+    assert after["asked"].touched == after["not-asked"].touched == ("12",)
+    assert after["not-asked"] == known["not-asked"]._replace(touched=("12",))
+    assert after["left-alone"] == known["left-alone"]
+    assert "new" not in after
+
+
+def test_a_pass_on_the_main_branch_clears_what_its_run_knew_of() -> None:
+    known = {"a": row(2, 2, touched=("12", "15"))}
+    seen = known["a"]._replace(touched=("12",))
+    assert folded(known, trial("a", row=known["a"]))["a"].touched == ()
+    assert folded(known, trial("a", row=seen))["a"].touched == ("15",)
+    assert folded(known, trial("a", row=None))["a"].touched == ("12", "15")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        trial("a", pr="16"),
+        trial("a", FAILED),
+        trial("a", ERROR),
+        trial("a", source="replayed", counts_for_schedule=False),
+        trial("a", reason="dataset"),
+    ],
+    ids=lambda one: f"{one.outcome}-{one.source}-{one.reason}",
+)
+def test_nothing_else_clears(one: Trial) -> None:
+    known = {"a": row(2, 2, touched=("12",))}
+    assert folded(known, one._replace(row=known["a"]), pr=one.pr)["a"].touched == ("12",)
+
+
+def test_a_run_of_no_pull_request_adds_its_commit_unless_the_case_passed_in_it() -> None:
+    known = {"passed": row(2, 2, touched=("12",)), "failed": row(3, 3, touched=("12",)), "left": row(4, 4)}
+    trials = [trial(name, PASSED if name == "passed" else FAILED, row=known[name]) for name in ("passed", "failed")]
+    after = folded(known, *trials, commit=COMMIT, affected=tuple(known))
+    assert {name: one.touched for name, one in after.items()} == {
+        "passed": (),
+        "failed": ("12", COMMIT[:12]),
+        "left": (COMMIT[:12],),
+    }
+
+
+def test_what_is_of_no_known_change_adds_none() -> None:
+    known = {"a": row(2, 2)}
+    assert folded(known, commit="", affected=("a",)) == known
+
+
+def test_a_run_that_is_folded_twice_adds_its_change_once() -> None:
+    one = header(pr="12", affected=("a",))
+    assert touches_of(one, {}) == Touches("12", ("a",))
+    assert not touches_of(one, {}, first=False)
+    assert added(("12", "15"), "12") == ("15", "12")
+
+
+def test_a_row_keeps_the_newest() -> None:
+    touched: tuple[str, ...] = ()
+    for number in range(20):
+        touched = added(touched, str(number))
+    assert touched == tuple(str(number) for number in range(12, 20))
+
+
+@unhurried
+@given(rows(), st.sampled_from([PASSED, FAILED, ERROR]), st.none() | some)
+def test_a_review_leaves_the_suspects_alone(known: Row, outcome: object, pr: str | None) -> None:
+    after = review(known, trial("a", outcome, pr=pr), known.last_tested + days(1))  # type: ignore[arg-type]
+    assert after is not None
+    assert (after.touched, after.accepted) == (known.touched, known.accepted)
+
+
+@unhurried
+@given(rows(), few, few)
+def test_touches_move_no_box(known: Row, affected: tuple[str, ...], cleared: tuple[str, ...]) -> None:
+    touches = Touches("12", ("a",) if affected else (), {"a": cleared})
+    after = {"a": known, **with_touches({"a": known}, touches)}["a"]
+    assert after._replace(touched=known.touched) == known
+    assert set(after.touched) == (set(known.touched) - set(cleared)) | ({"12"} if affected else set())
+
+
+# A fall
+
+
+def test_the_suspects_of_a_fall_are_those_of_its_row_and_the_change_of_the_run() -> None:
+    fell = trial("a", FAILED, row=row(3, 3, touched=("12", "15")))
+    assert suspects.suspects(fell, header()) == ("12", "15")
+    assert suspects.suspects(fell, header(pr="16", affected=("a",))) == ("12", "15", "16")
+    assert suspects.suspects(fell, header(pr="16", affected=("b",))) == ("12", "15")
+    assert suspects.suspects(trial("a", FAILED), header(commit=COMMIT, affected=("a",))) == (COMMIT[:12],)
+
+
+def test_pull_requests_and_commits_are_told_apart() -> None:
+    assert suspects.named(("12", "123456789012", "9f86d081884c", "spike")) == "#12, 123456789012, 9f86d081884c, spike"
+
+
+# Merges
+
+
+def keeps_order(found: Sequence[str], side: Sequence[str]) -> bool:
+    """Whether what `found` has of a side stands in the side's order."""
+    return [one for one in found if one in side] == [one for one in side if one in found]
+
+
+@given(st.none() | lists, lists, lists)
+def test_the_sides_may_be_swapped(base: tuple[str, ...] | None, ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
+    found = merged(base, ours, theirs)
+    assert found == merged(base, theirs, ours)
+    assert len(set(found)) == len(found) <= MOST
+
+
+@given(lists, lists)
+def test_what_one_side_has_done_holds(base: tuple[str, ...], side: tuple[str, ...]) -> None:
+    assert merged(base, base, side) == merged(base, side, base) == side
+    assert merged(None, side, side) == side
+
+
+@given(st.none() | few, few, few)
+def test_nothing_is_lost_but_what_a_side_has_cleared(
+    base: tuple[str, ...] | None, ours: tuple[str, ...], theirs: tuple[str, ...]
+) -> None:
+    gone = {one for one in base or () if one not in ours or one not in theirs}
+    assert set(merged(base, ours, theirs)) == {*ours, *theirs} - gone
+
+
+@given(few, few, few)
+def test_the_order_of_each_side_is_kept(
+    shared: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]
+) -> None:
+    """Where the sides agree on what they share, as two branches with a common past do."""
+    one = (*shared, *(x for x in ours if x not in shared))
+    other = (*shared, *(x for x in theirs if x not in (*shared, *ours)))
+    found = merged(None, one, other)
+    assert all(keeps_order(found, side) for side in (one, other))
+    assert found[: len(shared)] == shared
+
+
+def test_a_pull_request_that_is_merged_after_a_pass_on_main_stays_a_suspect() -> None:
+    base = row(3, 3, touched=("10",))
+    main = {"a": base}
+    main = folded(main, trial("a", row=base))
+    pull = folded({"a": base}, pr="12", affected=("a",))
+    found = merge_row(base, main["a"], pull["a"])
+    assert found == main["a"]._replace(touched=("12",))
+    # So with events, of which that of the pull request is merged late: it is older, and is folded first.
+    events = {
+        "1": events_of(header(run="1", pr="12", affected=("a",)), (), 0),
+        "2": events_of(header(run="2"), [trial("a", row=base)], 1),
+    }
+    assert fold_events({"a": base}, events)["a"].touched == ("12",)
+
+
+@unhurried
+@given(st.none() | rows(), rows(), rows())
+def test_rows_merge_their_suspects(base: Row | None, ours: Row, theirs: Row) -> None:
+    found = merge_row(base, ours, theirs)
+    assert found.touched == merged(None if base is None else base.touched, ours.touched, theirs.touched)
+
+
+def test_a_renamed_case_takes_its_suspects_along() -> None:
+    old, new = row(3, 3, touched=("10", "12")), failing(tested=TODAY, touched=("12", "15"))
+    assert continued(old, new).touched == ("10", "12", "15")
+    assert continued(old, None).touched == ("10", "12")
