@@ -202,7 +202,7 @@ WORLD = {
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
-        *("ci", "collection", "finish", "join", "near", "plan", "report_files"),
+        *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
     "schedule": {"backtest", "merge_file", "simulate", "state", "state_file"},
     "trials": {"command_cassette", "concurrency", "drive", "journal"},

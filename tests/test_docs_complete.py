@@ -39,6 +39,7 @@ NOT_RUN = {
     "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
     "docs/schedule.md: 3 % wrong": "is compared with a simulation in tests/schedule",
     "docs/schedule.md: oldest verdict:": "explains the lines of a longer run",
+    "docs/how-to/gate-a-merge.md: suspects: #12, #15": "tests/plugin/test_suspects.py holds these lines",
     "docs/how-to/keep-evals-apart.md: ====": "tests/plugin/test_several.py holds these lines",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
     "docs/how-to/keep-state-from-conflicting.md: recall state show --at origin/main > base.yaml": "needs a remote",

@@ -33,7 +33,7 @@ def test_help_leads_through_the_commands(tmp_path: Path, inside: Recall) -> None
     assert (done.code, done.err) == (0, "")
     told = [line.split()[0] for line in done.out.splitlines() if line.startswith("    ") and line[4] != " "]
     assert [name for name in COMMANDS if name not in told] == []
-    assert len(COMMANDS) <= 15
+    assert len(COMMANDS) <= 16
     assert "pytest -p recall eval" in done.out
     assert "exit codes: 0 done" in done.out
 

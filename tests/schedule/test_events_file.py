@@ -35,6 +35,9 @@ verdicts = st.builds(
     st.none() | some_text,
     st.none() | some_text,
     texts,
+    st.lists(some_text, max_size=3).map(tuple),
+    texts,
+    st.none() | st.integers(1, 9),
 )
 runs = st.builds(
     Events,
@@ -47,6 +50,8 @@ runs = st.builds(
     st.none() | st.builds(Quarantine, st.integers(1, 9), some_text, st.integers(1, 90)),
     st.lists(verdicts, max_size=4).map(tuple),
     st.lists(st.builds(Apart, some_text, st.none() | dates, st.none() | dates, maybe_text), max_size=2).map(tuple),
+    st.lists(some_text, max_size=3).map(tuple),
+    texts,
     st.lists(some_text, max_size=3).map(tuple),
 )
 

@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, str | Group] = {
         ),
     ),
     "score": "results.commands:add_score",
+    "accept": "runs.commands:add_accept",
     "compare": "results.commands:add_compare",
     "report": "results.report_commands:add_report",
     "view": "results.view_commands:add_view",
@@ -134,6 +135,7 @@ the way through:
   recall schedule select            see a slice without running it
   recall schedule estimate          what today's slice will cost
   recall score latest               the scorecard of the newest run, again
+  recall accept latest              an intended change: take its answers for the expected ones
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall report                     the newest run as a page to look at
   recall view --open                the same, while the run goes on

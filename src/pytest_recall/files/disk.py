@@ -13,7 +13,7 @@ import errno
 import io
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -149,6 +149,31 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     except BaseException:
         remove(draft)
         raise
+
+
+def write_all(contents: Mapping[Path, bytes | None]) -> None:
+    """Replace all of these files, or none: delete those of None. Raises OSError, and then has put back what was there.
+
+    Each is on the disk before the next one is written; a process that is killed in between leaves whole files.
+    """
+    before = {path: read_bytes(path) if exists(path) else None for path in contents}
+    begun: list[Path] = []
+    try:
+        for path, data in contents.items():
+            begun.append(path)
+            _put(path, data)
+    except BaseException:
+        for path in reversed(begun):
+            with suppress(OSError):  # The one that could not be written is as it was.
+                _put(path, before[path])
+        raise
+
+
+def _put(path: Path, data: bytes | None) -> None:
+    if data is None:
+        remove(path)
+    else:
+        write_bytes(path, data, durable=True)
 
 
 def _write_draft(target: Path, data: bytes, *, durable: bool) -> Path:

@@ -94,6 +94,15 @@ def setting(folder: Path, name: str) -> str | None:
     return done.stdout.decode("utf-8", "replace").rstrip("\n") if done.returncode == 0 else None
 
 
+def user_name(folder: Path) -> str:
+    """Return the name that git gives to commits made in `folder`; empty where there is none, or no git."""
+    try:
+        done = _git(folder, "config", "--get", "user.name")
+    except RecallError:
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
 def set_setting(folder: Path, name: str, value: str) -> None:
     """Change a setting of the clone around `folder`. Raises RecallError."""
     done = _git(folder, "config", "--local", "--replace-all", name, value)

@@ -280,7 +280,7 @@ def _under(head: str, value: Any) -> Iterator[str]:
 def _inline(value: Any) -> str:
     if not isinstance(value, str):
         return flow(value)
-    if _is_plain(value):
+    if is_plain(value):
         return value
     # As the published files: whatever needs fewer escapes.
     if '"' in value and "'" not in value and value.isprintable():
@@ -288,7 +288,8 @@ def _inline(value: Any) -> str:
     return flow(value)
 
 
-def _is_plain(text: str) -> bool:
+def is_plain(text: str) -> bool:
+    """Return whether every reader of YAML takes `text` for itself without quotes, in a block."""
     if not text or not text.isprintable() or has_line_separators(text):
         return False
     if text[0] in _NO_FIRST or text[-1] in " :" or ": " in text or " #" in text or text.startswith(("---", "...")):

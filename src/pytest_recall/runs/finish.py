@@ -113,7 +113,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     loses none of the later ones. Raises RecallError or OSError, and then has changed nothing.
     """
     with locked(place.lock):
-        _recover(place)
+        recover(place)
         record = record or read_journal(run)
         layout = read_settings(place.rubric, place.name(place.rubric)).state
         folded = _folded(run)
@@ -188,8 +188,8 @@ def is_applied(run: Path) -> bool:
     return _folded(run) is not None
 
 
-def _recover(place: Place) -> None:
-    """Finish what a writer that died between the state and the mark left open."""
+def recover(place: Place) -> None:
+    """Finish what a writer that died between the state and the mark left open; the caller holds the lock."""
     path = place.artifacts.folder / INTENT
     if not path.exists():
         return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import one_line
-from pytest_recall.schedule.boxes import UNSCHEDULED, fold, quarantine_of, reset
+from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED, fold, quarantine_of, reset
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.record import Header
@@ -19,7 +19,8 @@ from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 class Event(NamedTuple):
     """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under.
 
-    `cleared` are the changes that a pass on the main branch has cleared of suspicion.
+    `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
+    failed answer for the one that is expected, and when; the case is then left with so many `lapses`.
     """
 
     case_id: str
@@ -30,6 +31,8 @@ class Event(NamedTuple):
     model: str | None = None
     under: str = ""
     cleared: tuple[str, ...] = ()
+    accepted: str = ""
+    lapses: int | None = None
 
     def trial(self) -> Trial:
         """Return the trial that the schedule is shown."""
@@ -122,7 +125,10 @@ def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[s
             changed.update(reset({**rows, **changed}, one.model, one.date))
         about = {event.case_id for event in one.verdicts} | {apart.case_id for apart in one.apart} | set(one.affected)
         known = {case_id: row for case_id in about if (row := changed.get(case_id, rows.get(case_id))) is not None}
-        changed.update(fold(known, [event.trial() for event in one.verdicts], one.date, one.quarantine))
+        told = [event.trial() for event in one.verdicts if not event.accepted]
+        changed.update(fold(known, told, one.date, one.quarantine))
+        accepted = (event for event in one.verdicts if event.accepted)
+        changed.update({event.case_id: _accepted(known.get(event.case_id), event, one.date) for event in accepted})
         cleared = {event.case_id: event.cleared for event in one.verdicts if event.cleared}
         changed.update(with_touches({**known, **changed}, Touches(one.change, one.affected, cleared)))
         for apart in one.apart:
@@ -132,6 +138,24 @@ def fold_events(rows: Mapping[str, Row], events: Mapping[str, Events]) -> dict[s
                     lapses=lapses, quarantined=apart.since, until=apart.until, owner=apart.owner
                 )
     return {case_id: row for case_id, row in changed.items() if rows.get(case_id) != row}
+
+
+def _accepted(row: Row | None, event: Event, day: date) -> Row:
+    """Return the row of a case whose answer was accepted: it enters box 1, as with a first verdict.
+
+    What it expects is another thing now, so that its streak says nothing of it. The fail is taken back, with the
+    quarantine that it has led to. An answer that is older than the row's verdict is no news.
+    """
+    if row is not None and row.last_tested > day:
+        return row
+    fresh = Row(1, 1, day, day + timedelta(days=INTERVALS[1]), event.pr, event.model, lapses=event.lapses or 0)
+    fresh = fresh._replace(passed_under=event.under or None, accepted=event.accepted)
+    if row is None:
+        return fresh
+    fresh = fresh._replace(touched=row.touched, extra=row.extra)
+    if row.quarantined == day and row.lapses > fresh.lapses:
+        return fresh
+    return fresh._replace(quarantined=row.quarantined, until=row.until, owner=row.owner)
 
 
 def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Events]) -> dict[str, Unanswered]:

@@ -92,6 +92,7 @@ def parse_events(text: str, name: str) -> Events:
         ) from None
 
 
+_TOLD = ("note", "reason", "under", "cleared", "accepted", "lapses")
 _HEAD = ("run", "who", "trials", "model", "reset", "change", "affected")
 
 
@@ -105,10 +106,14 @@ def _event(plain: Mapping[str, Any], head: Mapping[str, Any]) -> Event:
 
 def write_events(folder: Path, events: Events) -> Path:
     """Write a new event file and return its path; one with the same content stays as it is. Raises OSError."""
-    text = events_text(events)
-    path = folder / f"{stem(events)}-{hashlib.sha256(text.encode()).hexdigest()[:6]}{SUFFIX}"
-    create_text(path, text)
+    path = event_path(folder, events)
+    create_text(path, events_text(events))
     return path
+
+
+def event_path(folder: Path, events: Events) -> Path:
+    """Return the path of the file that has these events."""
+    return folder / f"{stem(events)}-{hashlib.sha256(events_text(events).encode()).hexdigest()[:6]}{SUFFIX}"
 
 
 def stem(events: Events) -> str:
@@ -154,7 +159,7 @@ def events_text(events: Events) -> str:
 
 def _plain(event: Event, common: Mapping[str, str | None]) -> dict[str, Any]:
     plain: dict[str, Any] = {"case": event.case_id, "outcome": event.outcome.value}
-    plain |= {key: value for key in ("note", "reason", "under", "cleared") if (value := getattr(event, key))}
+    plain |= {key: value for key in _TOLD if (value := getattr(event, key))}
     return plain | {key: value for key in ("pr", "model") if (value := getattr(event, key)) != common[key]}
 
 

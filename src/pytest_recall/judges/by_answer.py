@@ -1,0 +1,112 @@
+"""Decide whether a failed case can be accepted by its answer, and what it expects from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from pytest_recall.cases.case import Case, JudgeCall
+from pytest_recall.files.errors import ArgumentError
+from pytest_recall.files.strict_yaml import scalar
+from pytest_recall.judges.built_in import exact, numbers, numeric, token_f1
+from pytest_recall.trials.trial import Trial, Verdict, judged_by_models
+
+COMPARING: Mapping[str, Callable[..., Verdict]] = {"exact": exact, "numeric": numeric, "token_f1": token_f1}
+"""The judges that hold an answer against `expected` as a whole, so that the answer itself can take its place."""
+BESIDE: Mapping[str, tuple[str, ...]] = {
+    "contains": ("expected",),
+    "regex": ("expected",),
+    "similarity": ("expected",),
+    "json_schema": ("expected", "schema"),
+}
+"""Judges that may stand beside them, and the arguments with one of which they do not look at the case's `expected`."""
+
+
+class NotByAnswer(NamedTuple):
+    """Why a case cannot be accepted by its answer."""
+
+    why: str
+
+
+def by_answer(case: Case, trials: Iterable[Trial]) -> str | int | float | NotByAnswer:
+    """Return what a case expects once its answer in the failed `trials` is accepted, or why that cannot be told.
+
+    It is the answer itself, without the white space around it, or, where only `numeric` compares, the number in it; a
+    number stays one.
+    """
+    answers = {trial.answer.text.strip(): trial for trial in trials if trial.answer is not None}
+    if len(answers) != 1:
+        return NotByAnswer("its trials gave different answers" if answers else "no answer of it is known")
+    [(text, trial)] = answers.items()
+    comparing = [call for call in case.judges if call.name in COMPARING and "expected" not in call.arguments]
+    if why := _others(case, comparing, trial):
+        return NotByAnswer(why)
+    if case.expected is None or isinstance(case.expected, bool | list | dict):
+        return NotByAnswer("its `expected` is no single text or number")
+    if not text:
+        return NotByAnswer("its answer is empty")
+    value = _value(case.expected, comparing, text)
+    if isinstance(value, NotByAnswer) or _passes(comparing, text, value):
+        return value
+    return NotByAnswer(f"its judges would not pass its answer if they expected {value!r}")
+
+
+def _others(case: Case, comparing: Sequence[JudgeCall], trial: Trial) -> str:
+    """Return why what else judges a case stands in the way; empty if nothing does."""
+    if judged_by_models(trial.verdicts):
+        return "a model judges it"
+    passed = {verdict.judge for verdict in trial.verdicts if verdict.passed}
+    for call in case.judges:
+        if call in comparing:
+            continue
+        apart = call.name == "recall_at_k" or any(name in call.arguments for name in BESIDE.get(call.name, ()))
+        if call.name in (*BESIDE, *COMPARING, "recall_at_k") and not apart and "expected" not in call.arguments:
+            return f"it is not told which part of its answer `{call.name}` is to look for"
+        if call.name not in (*BESIDE, *COMPARING, "recall_at_k"):
+            return f"`{call.name}` is no judge that compares with `expected`"
+        if call.name not in passed and comparing:
+            return f"`{call.name}` failed it, which does not compare with its `expected`"
+    return "" if comparing else "none of its judges compares with its `expected`"
+
+
+def _value(before: JsonValue, comparing: Sequence[JudgeCall], text: str) -> str | int | float | NotByAnswer:
+    if all(call.name == "numeric" for call in comparing):
+        picks = {str(call.arguments.get("pick", "any")) for call in comparing}
+        found = numbers(text)
+        found = found[:1] if picks == {"first"} else found[-1:] if picks == {"last"} else found
+        if len(set(found)) != 1:
+            return NotByAnswer(f"its answer has {len(set(found)) or 'no'} numbers")
+        number = int(found[0]) if found[0].is_integer() else found[0]
+        return str(number) if isinstance(before, str) else number
+    if isinstance(before, int | float):
+        number = scalar(text)
+        if isinstance(number, int | float) and not isinstance(number, bool) and str(number) == text:
+            return number
+    return text
+
+
+def _passes(comparing: Iterable[JudgeCall], text: str, value: str | int | float) -> bool:
+    """Whether the judges pass the answer, had they expected `value`."""
+    try:
+        verdicts = [COMPARING[call.name](text, value, **_own(call)) for call in comparing]
+    except (ArgumentError, TypeError):
+        return False
+    return all(verdict.passed or verdict.score == 1.0 for verdict in verdicts)
+
+
+def _own(call: JudgeCall) -> dict[str, Any]:
+    return {name: given for name, given in call.arguments.items() if name != "threshold"}
+
+
+def differs(case: Case, trial: Trial) -> str:
+    """Return the first judge that decided otherwise than the built-in one of its name; empty if none did."""
+    assert trial.answer is not None
+    given = {verdict.judge: verdict for verdict in trial.verdicts}
+    for call in case.judges:
+        if call.name in COMPARING and "expected" not in call.arguments and call.name in given:
+            verdict = COMPARING[call.name](trial.answer.text, case.expected, **_own(call))
+            if verdict.passed is not None and verdict.passed is not given[call.name].passed:
+                return call.name
+    return ""

@@ -1,0 +1,95 @@
+"""The command `recall accept`: take the answers of an intended change for the expected ones, in one step."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.settings_file import read_settings
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, names, place_of
+from pytest_recall.files import clock
+from pytest_recall.files.disk import locked, write_all
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.git import user_name
+from pytest_recall.files.wording import plural
+from pytest_recall.runs import finish
+from pytest_recall.runs.accept import Asked, accepted
+from pytest_recall.runs.context import today_in
+from pytest_recall.trials.journal import read_journal
+
+ACCEPT_DETAILS = """\
+Of each case that failed in RUN, `expected` in its case file becomes what the agent answered, its row a pass in box 1
+that says who has accepted it and when, and the recordings of the run are taken over. All of it is checked before
+anything is written, and all of it is written or nothing. Read the diff first:
+
+  recall accept latest --dry-run              what would change
+  recall accept latest                        every case that failed and can be accepted by its answer
+  recall accept latest late-fee --by "Ana"    one case
+  recall accept latest --record /tmp/tapes    of a run with `--record /tmp/tapes`
+
+Only `exact`, `numeric` and `token_f1` compare the whole answer with `expected`. A case that a model, a judge of your
+own or another judge decides is listed with its place: edit it. So is a case whose answer was replayed, since that is no
+news of the model. A case that was edited since, or has a newer verdict, is refused, and nothing is written.
+
+Exit code 1 says that there is nothing to accept, 2 that something was left out.
+"""
+
+
+def add_accept(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands,
+        "accept",
+        "take the answers of failed cases for the expected ones, in one step",
+        run_accept,
+        ACCEPT_DETAILS,
+    )
+    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
+    parser.add_argument("cases", nargs="*", metavar="CASE-ID", help="the cases (default: all that failed)")
+    parser.add_argument("--scenarios", type=names, default=(), metavar="A,B", help="only cases of these scenarios")
+    parser.add_argument("--by", metavar="NAME", help="who accepts (default: git's user.name)")
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="the folder that the run was recorded into (default: eval/cassettes, where nothing is copied)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the diff, and write nothing")
+    add_files(parser)
+
+
+def run_accept(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    folder = place.artifacts.find(args.run_name)
+    by = one_line(args.by if args.by is not None else user_name(place.root), 100)
+    if not by:
+        raise RecallError("who accepts is not known: git has no user.name here; give --by NAME")
+    if args.record is not None and not args.record.is_dir():
+        raise RecallError(f"--record: {args.record} is no folder; give the one that the run was recorded into")
+    now = clock.now()
+    asked = Asked(
+        tuple(dict.fromkeys(args.cases)), args.scenarios, by, now, today_in(os.environ, now.date()), args.record
+    )
+    place.artifacts.make()
+    with locked(place.lock):
+        finish.recover(place)
+        files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+        check_unique(files)
+        layout = read_settings(place.rubric, place.name(place.rubric)).state
+        done = accepted(place, read_journal(folder), files, layout, asked)
+        if not args.dry_run:
+            write_all(done.contents)
+    for told in (*done.left, *done.notes):
+        print(f"recall: {told}", file=sys.stderr)
+    if not done.cases:
+        print(f"{folder.name}: nothing to accept" + (f": {plural(len(done.left), 'case')} left" if done.left else ""))
+        return 1
+    sys.stdout.write(done.diff)
+    would = "would be " if args.dry_run else ""
+    print(f"{plural(len(done.cases), 'case')} {would}accepted by {by}: {', '.join(done.cases)}")
+    print(f"{'would change' if args.dry_run else 'changed'}: {', '.join(map(place.name, done.contents))}")
+    return 2 if done.left else 0
