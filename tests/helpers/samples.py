@@ -115,7 +115,7 @@ scores = st.floats(0, 1)
 extras = st.sampled_from(["", ", team: anna", ', seen: 3, why: "a, b"'])
 
 
-changes = st.sampled_from(("1", "2", "12", "15", "9f86d081884c", "123456789012", "012345678901", "spike"))
+changes = st.sampled_from(("1", "2", "12", "15", "9f86d081884c", "123456789012", "012345678901", 'x], ["y": z'))
 """Pull requests and commits, as rows name what has touched a case."""
 
 

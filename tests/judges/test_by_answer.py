@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.cases.case import Case
 from pytest_recall.judges.by_answer import NotByAnswer, by_answer, differs
-from pytest_recall.trials.trial import Answer, Judgement, Trial, Verdict
+from pytest_recall.trials.trial import ANSWERED, Answer, Judgement, Trial, Verdict
 from tests.helpers.samples import FAILED, trial
 
 
@@ -80,6 +80,17 @@ def test_of_several_trials_all_gave_the_same_answer_or_there_is_none() -> None:
     assert by_answer(ten, [failed("11"), failed(" 11 ")]) == "11"
     assert by_answer(ten, [failed("11"), failed("12")]) == NotByAnswer("its trials gave different answers")
     assert by_answer(ten, [trial("a", FAILED)]) == NotByAnswer("no answer of it is known")
+
+
+@pytest.mark.parametrize("text", ["key [REDACTED]", "key [OPENAI_API_KEY]"])
+def test_an_answer_without_its_secret_is_another_one(text: str) -> None:
+    assert by_answer(case("ten", "exact"), [failed(text)]) == NotByAnswer("a secret in its answer was taken out")
+    assert by_answer(case("ten", "exact"), [failed("[NOTE] eleven")]) == "[NOTE] eleven"
+
+
+def test_passages_are_no_answer() -> None:
+    found = trial("a", FAILED, answer=Answer(text="eleven", usage={ANSWERED: 0}))
+    assert by_answer(case("ten", "exact"), [found]) == NotByAnswer("a memory answered with passages alone")
 
 
 def test_a_judge_that_stands_beside_has_passed_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import ArgumentError
 from pytest_recall.files.strict_yaml import scalar
 from pytest_recall.judges.built_in import exact, numbers, numeric, token_f1
-from pytest_recall.trials.trial import Trial, Verdict, judged_by_models
+from pytest_recall.trials.trial import ANSWERED, Trial, Verdict, judged_by_models
 
 COMPARING: Mapping[str, Callable[..., Verdict]] = {"exact": exact, "numeric": numeric, "token_f1": token_f1}
 """The judges that hold an answer against `expected` as a whole, so that the answer itself can take its place."""
@@ -22,6 +23,10 @@ BESIDE: Mapping[str, tuple[str, ...]] = {
     "json_schema": ("expected", "schema"),
 }
 """Judges that may stand beside them, and the arguments with one of which they do not look at the case's `expected`."""
+
+
+_TAKEN_OUT = re.compile(r"\[(?:REDACTED|[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD)[A-Z0-9_]*)\]")
+"""What stands in an answer where a secret was, as `replay.redaction` writes it."""
 
 
 class NotByAnswer(NamedTuple):
@@ -40,6 +45,10 @@ def by_answer(case: Case, trials: Iterable[Trial]) -> str | int | float | NotByA
     if len(answers) != 1:
         return NotByAnswer("its trials gave different answers" if answers else "no answer of it is known")
     [(text, trial)] = answers.items()
+    if trial.answer is not None and not trial.answer.usage.get(ANSWERED, 1):
+        return NotByAnswer("a memory answered with passages alone")
+    if _TAKEN_OUT.search(text):
+        return NotByAnswer("a secret in its answer was taken out")
     comparing = [call for call in case.judges if call.name in COMPARING and "expected" not in call.arguments]
     if why := _others(case, comparing, trial):
         return NotByAnswer(why)
