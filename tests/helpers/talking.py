@@ -30,6 +30,18 @@ for _module in _SLOW:
 
 CASSETTES = "eval/cassettes"
 
+WITHOUT_SDKS = """\
+import sys
+
+KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in ("anthropic", "openai")]
+
+
+"""
+"""Has no SDK of a model imported, like a process whose agent has none; a process of tests is forked with all of them.
+
+What fakes a clock or the files of a test looks through each module that is imported, and theirs are four in five.
+"""
+
 CLIENTS = """\
 import asyncio
 import concurrent.futures

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.replay.cassette_file import read_header
 from tests.helpers.project import BARE, Checkout
-from tests.helpers.talking import asking, cassette, talking
+from tests.helpers.talking import WITHOUT_SDKS, asking, cassette, talking
 from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx")
@@ -94,7 +94,8 @@ def at_work(pytester: pytest.Pytester, upstream: Upstream, *faked: tuple[str, st
     project, names = BARE, "a" if len(faked) > 1 else "ab"
     for package, form in faked:
         imported, fake = FAKED[package]
-        source = talking(upstream, ASKS + FORMS[form].format(imported=imported, faked=fake)).files["eval/conftest.py"]
+        form_source = FORMS[form].format(imported=imported, faked=fake)
+        source = talking(upstream, WITHOUT_SDKS + ASKS + form_source).files["eval/conftest.py"]
         folder = f"eval/{package}-{form}" if len(faked) > 1 else "eval"
         project = project.with_files({f"{folder}/conftest.py": source}).with_cases(
             *(asking(f"{package}-{form}-{name}") for name in names), file=f"{folder}/{form}.cases.yaml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import BARE
-from tests.helpers.talking import answers, asking, drafts, finished, sources, talking
+from tests.helpers.talking import WITHOUT_SDKS, answers, asking, drafts, finished, sources, talking
 from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx")
@@ -87,7 +87,7 @@ def test_a_recording_is_on_the_disk_and_replayed_from_it(
     plugins = ("-p", "pyfakefs.pytest_plugin", *workers)
     project, names = BARE, "a" if len(forms) > 1 else "ab"
     for form in forms:
-        conftest = talking(upstream, ASKS + FORMS[form]).files["eval/conftest.py"]
+        conftest = talking(upstream, WITHOUT_SDKS + ASKS + FORMS[form]).files["eval/conftest.py"]
         folder = f"eval/{form}" if len(forms) > 1 else "eval"
         project = project.with_files({f"{folder}/conftest.py": conftest})
         project = project.with_cases(*(asking(f"{form}-{name}") for name in names), file=f"{folder}/{form}.cases.yaml")
@@ -131,7 +131,7 @@ def agent(warm):
 
     return answer
 """
-    checkout = talking(upstream, ASKS + source).with_cases(asking("a"), asking("b")).at(pytester)
+    checkout = talking(upstream, WITHOUT_SDKS + ASKS + source).with_cases(asking("a"), asking("b")).at(pytester)
     result = checkout.run_apart("eval", "--record", "-p", "pyfakefs.pytest_plugin")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     before = answers(checkout)
