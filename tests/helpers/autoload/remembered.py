@@ -2,7 +2,8 @@
 
 A run looks through all names of fifty plugins for hooks, and again for fixtures, and parses whole modules to
 show a line of them. That was half of what a run within a test took. Only answers about the modules of pytest
-and pytest-xdist are kept, which stay as they are; those about ours, conftest files and tests are not.
+and pytest-xdist are kept, which stay as they are, and which fixtures the modules of the plugin have; what else there is
+to know of ours, of conftest files and of tests is not.
 
 PYTEST_DONT_REWRITE: a process imports it before it imports pytest.
 """
@@ -21,30 +22,49 @@ from typing import Any
 from unittest import mock
 
 STABLE = ("_pytest.", "xdist.")
+DEFINING = (*STABLE, "pytest_recall.plugin.")
+"""Where no fixture is added or taken away."""
 
 
-def _stable(holder: object) -> ModuleType | type | None:
+def _stable(holder: object, names: tuple[str, ...] = STABLE) -> ModuleType | type | None:
     """Return what defines the names of a plugin, a module or a class, if it stays as it is."""
     definer = holder if isinstance(holder, ModuleType) else type(holder)
-    return definer if f"{getattr(definer, '__module__', definer.__name__)}.".startswith(STABLE) else None
+    return definer if f"{getattr(definer, '__module__', definer.__name__)}.".startswith(names) else None
 
 
 @functools.cache
-def _has_fixtures(definer: ModuleType | type) -> bool:
+def _fixtures_of(definer: ModuleType | type) -> list[str]:
+    """Return the names of its fixtures."""
     kind = getattr(importlib.import_module("_pytest.fixtures"), "FixtureFunctionDefinition", None)
-    found = (getattr(definer, name, None) for name in dir(definer))
     # pytest before 8.4 has no such class, and its fixtures are plain functions: whatever there is, is looked through.
-    return kind is None or any(isinstance(value, kind) for value in found)
+    return [name for name in dir(definer) if kind is None or isinstance(getattr(definer, name, None), kind)]
+
+
+def _looked_through(holder: object) -> list[str]:
+    """Return in which names of a module or an object pytest has to look for fixtures; it looks in all of them."""
+    definer = _stable(holder, DEFINING)
+    return dir(holder) if definer is None else _fixtures_of(definer)
+
+
+@functools.cache
+def _hooks_of(module: ModuleType) -> list[str]:
+    return [name for name in dir(module) if name.startswith("pytest_")]
+
+
+def _asked(plugin: object) -> list[str]:
+    """Return which names of a plugin can be hooks; pluggy asks pytest about all, which says no to the others."""
+    stable = isinstance(plugin, ModuleType) and _stable(plugin) is plugin
+    return _hooks_of(plugin) if stable else [name for name in dir(plugin) if name.startswith("pytest_")]
 
 
 def _fixtures(original: Callable[..., None]) -> Callable[..., None]:
     def parsefactories(self: Any, *args: Any, **given: Any) -> None:
         if "holder" in given:
-            definer = _stable(given["holder"])
+            definer = _stable(given["holder"], DEFINING)
         else:
             # Before pytest 9.1 a plugin was the first of two; one argument is a module or a class of tests.
-            definer = _stable(args[0]) if len(args) == 2 else None
-        if definer is None or _has_fixtures(definer):
+            definer = _stable(args[0], DEFINING) if len(args) == 2 else None
+        if definer is None or _fixtures_of(definer):
             original(self, *args, **given)
 
     return parsefactories
@@ -75,19 +95,36 @@ def _statements(original: Callable[..., Any]) -> Callable[..., Any]:
     return getstatementrange_ast
 
 
+def _restored(original: Callable[..., None]) -> Callable[..., None]:
+    """Take out of the modules what was not there before, and look at no other: there are thousands."""
+
+    def restore(self: Any) -> None:
+        saved, preserve = (vars(self)[f"_{type(self).__name__}__{name}"] for name in ("saved", "preserve"))
+        preserved = {} if preserve is None else {name: sys.modules[name] for name in sys.modules if preserve(name)}
+        for name in sys.modules.keys() - saved.keys() - preserved.keys():
+            del sys.modules[name]
+        sys.modules.update({**saved, **preserved})
+
+    return restore
+
+
 @contextlib.contextmanager
 def in_this_process() -> Iterator[None]:
     """Keep the answers of runs in this process, and of those that it forks, as long as this lasts."""
-    fixtures, config, code, manager = map(
-        importlib.import_module, ("_pytest.fixtures", "_pytest.config", "_pytest._code.code", "pluggy._manager")
+    fixtures, config, code, manager, pytester = map(
+        importlib.import_module,
+        ("_pytest.fixtures", "_pytest.config", "_pytest._code.code", "pluggy._manager", "_pytest.pytester"),
     )
     changes = (
         (fixtures.FixtureManager, "parsefactories", _fixtures),
         (config.PytestPluginManager, "parse_hookimpl_opts", functools.partial(_of_modules, at=1)),
         (manager, "_static_hook_attr", functools.partial(_of_modules, at=0)),
         (code, "getstatementrange_ast", _statements),
+        (pytester.SysModulesSnapshot, "restore", _restored),
     )
     with contextlib.ExitStack() as stack:
+        for module, names in ((fixtures, _looked_through), (manager, _asked)):
+            stack.enter_context(mock.patch.object(module, "dir", names, create=True))
         for owner, name, change in changes:
             if hasattr(owner, name):  # Some of them are not in each version.
                 stack.enter_context(mock.patch.object(owner, name, change(getattr(owner, name))))
@@ -98,6 +135,6 @@ def ask_ahead() -> None:
     """Have the answers about all modules that there are now, for the processes that are forked from this one."""
     manager = importlib.import_module("_pytest.config").PytestPluginManager()
     for module in [module for name, module in sys.modules.items() if f"{name}.".startswith(STABLE)]:
-        _has_fixtures(module)
+        _fixtures_of(module)
         for name in dir(module):
             manager.parse_hookimpl_opts(module, name)
