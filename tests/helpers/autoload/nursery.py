@@ -12,6 +12,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import inspect
 import io
 import json
 import os
@@ -38,8 +39,13 @@ KNOWN = ("PYTHONPATH", "PYTHONIOENCODING", "PYTHONUNBUFFERED", UNKEPT)
 """Variables of the interpreter that a process may have as it likes: they are heeded, or of no consequence."""
 _HELD: list[socket.socket] = []
 """In a worker: what closes when it ends, and so tells `Worker.wait`."""
-PRELOADED = ("_pytest", "xdist", "pytest_recall.plugin")
-LATE = ("pdb", "httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices")
+_REMEMBERED = contextlib.ExitStack()
+"""Holds what is remembered of pytest as long as there is this process: it ends with what holds it."""
+PRELOADED = ("_pytest", "xdist", "pytest_recall")
+LATE = (
+    *("pdb", "readline", "faulthandler", "encodings.utf_8_sig"),
+    *("httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices"),
+)
 """What runs import late, where it is installed."""
 
 
@@ -222,9 +228,13 @@ def _preload() -> None:
 
 def _found_out() -> None:
     remembered = importlib.import_module("remembered")
-    remembered.in_this_process().__enter__()  # As long as there is this process.
+    _REMEMBERED.enter_context(remembered.in_this_process())
     remembered.ask_ahead()
     importlib.import_module("few_plugins").known()
+    # A worker is sent the source of what it runs, and compiles it.
+    gateway, remote = map(importlib.import_module, ("execnet.gateway_base", "xdist.remote"))
+    setattr(gateway, "compile", functools.cache(compile))  # noqa: B010
+    gateway.compile(f"{inspect.getsource(remote)}\n", remote.__file__, "exec")
     for model in _under(importlib.import_module("pydantic").BaseModel):
         if model.__module__.startswith("pytest_recall."):
             model.model_rebuild()  # Some are built when they are first used.
