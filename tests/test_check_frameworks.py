@@ -73,6 +73,10 @@ def agents(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PYTHONPATH", str(start))
     monkeypatch.setattr(script, "AGENTS", folder)
     monkeypatch.setattr(script, "PAUSE", 0)
+    # An environment that the script makes has no other plugins; to load all that the tests have is half of each run.
+    few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+    all_of = script.environment
+    monkeypatch.setattr(script, "environment", lambda **told: {**all_of(**told), **few})
     return folder
 
 
@@ -139,9 +143,15 @@ def test_a_framework_that_cannot_be_installed_is_an_error_with_that_name(
     script: ModuleType, agents: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (agents / "ours.py").write_text(AGENT.replace("[]", f'["{tmp_path}/nothing"]'))
-    assert script.main(["--only", "ours"]) == 1
+    # The environment is there already, as from a run before: to make one takes longer than all else.
+    python = tmp_path / "kept" / re.sub("[^a-z0-9]+", "-", f"{tmp_path}/nothing".lower()).strip("-") / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    assert script.main(["--only", "ours", "--keep", str(tmp_path / "kept")]) == 1
     printed = capsys.readouterr().out
     assert "  cannot be installed: ERROR" in printed
+    assert f"{tmp_path}/nothing" in printed
     assert re.search(r"^ours +BROKEN +- ", printed, re.MULTILINE)
 
 
