@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.files import git as git_module
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.git import Repository
+from pytest_recall.files.git import Repository, head_of
 from tests.helpers.repository import commit, git, write
 
 
@@ -107,3 +107,22 @@ def test_nothing_is_fetched_of_a_partial_clone(repo: Path, tmp_path_factory: pyt
     )
     found = Repository(folder)
     assert found.text_at(found.base_of(["origin/feature"]), "src/a.py") is None
+
+
+def test_the_commit_and_the_branch_that_are_checked_out(repo: Path) -> None:
+    head = git(repo, "rev-parse", "HEAD").strip()
+    assert head_of(repo / "src", os.environ) == (head, "feature")
+    git(repo, "switch", "-q", "--detach")
+    assert head_of(repo, {**os.environ, "GITHUB_HEAD_REF": "", "CI_COMMIT_REF_NAME": "named"}) == (head, "named")
+
+
+def test_without_a_repository_git_is_not_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    fake = tmp_path / "bin" / "git"
+    write(tmp_path, {"bin/git": f"#!/bin/sh\ntouch '{started}'\necho commit\necho branch\n"})
+    fake.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{fake.parent}{os.pathsep}{os.environ['PATH']}"}
+    environ.pop("GIT_DIR", None)
+    assert head_of(tmp_path, environ) == ("", "")
+    assert not started.exists()
+    assert head_of(tmp_path, {**environ, "GIT_DIR": "elsewhere"}) == ("commit", "branch")

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pytest_recall.files.disk import MAX_BYTES
+from pytest_recall.files.disk import MAX_BYTES, exists
 from pytest_recall.files.errors import RecallError, one_line
 
 NO_GIT = "git: not found; install it, or put it on the PATH"
@@ -128,6 +128,10 @@ BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANC
 
 def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
+    here = folder.absolute()
+    # Git is not started to say that no folder has a repository: a short run has nothing that takes longer.
+    if "GIT_DIR" not in environ and not any(exists(above / ".git") for above in (here, *here.parents)):
+        return "", ""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],

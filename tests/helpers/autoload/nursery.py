@@ -17,6 +17,7 @@ import io
 import json
 import os
 import pkgutil
+import platform
 import runpy
 import select
 import signal
@@ -231,6 +232,7 @@ def _found_out() -> None:
     _REMEMBERED.enter_context(remembered.in_this_process())
     remembered.ask_ahead()
     importlib.import_module("few_plugins").known()
+    _ = platform.uname().processor  # It is kept, and a program is started for it.
     # A worker is sent the source of what it runs, and compiles it.
     gateway, remote = map(importlib.import_module, ("execnet.gateway_base", "xdist.remote"))
     setattr(gateway, "compile", functools.cache(compile))  # noqa: B010
