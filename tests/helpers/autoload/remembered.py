@@ -85,6 +85,14 @@ def _of_modules(original: Callable[..., Any], at: int) -> Callable[..., Any]:
     return remembering
 
 
+def _entry_points(original: Callable[..., int]) -> Callable[..., int]:
+    def load_setuptools_entrypoints(self: Any, group: str, name: str | None = None) -> int:
+        # A module, for whose entry point all distributions would be looked through before it is imported.
+        return 0 if name == "few_plugins" else original(self, group, name=name)
+
+    return load_setuptools_entrypoints
+
+
 _parsed = functools.lru_cache(maxsize=64)(ast.parse)
 
 
@@ -118,6 +126,7 @@ def in_this_process() -> Iterator[None]:
     changes = (
         (fixtures.FixtureManager, "parsefactories", _fixtures),
         (config.PytestPluginManager, "parse_hookimpl_opts", functools.partial(_of_modules, at=1)),
+        (manager.PluginManager, "load_setuptools_entrypoints", _entry_points),
         (manager, "_static_hook_attr", functools.partial(_of_modules, at=0)),
         (code, "getstatementrange_ast", _statements),
         (pytester.SysModulesSnapshot, "restore", _restored),
