@@ -91,7 +91,10 @@ def cells(printed: str) -> dict[str, str]:
 def test_an_agent_of_a_client_that_is_recorded_passes_each_step_and_what_it_tells_others_is_counted(
     script: ModuleType, agents: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (agents / "ours.py").write_text(AGENT.replace("    return said(messages)[", f"{TOLD}    return said(messages)["))
+    # Each change is a run like the others; that a prompt makes none is in the next test.
+    changes = '# dependencies = []\n# [tool.check-frameworks]\n# changes = ["result"]\n'
+    text = AGENT.replace("# dependencies = []\n", changes)
+    (agents / "ours.py").write_text(text.replace("    return said(messages)[", f"{TOLD}    return said(messages)["))
     monkeypatch.setattr(script, "install", lambda framework, folder: Path(sys.executable))
     code = script.main(["--only", "ours"])
     printed = capsys.readouterr().out
@@ -104,7 +107,7 @@ def test_an_agent_of_a_client_that_is_recorded_passes_each_step_and_what_it_tell
         "-n 2",
         "at once",
         "sync, replay at once",
-        *script.CHANGES,
+        "result",
         "record again",
     } <= {*found}
     assert "8 × telemetry.crewai.com would leave; {'POST telemetry.crewai.com/v1/runs': 8}" in printed

@@ -22,13 +22,14 @@ SERVER = """
 import asyncio, os, sys
 from typing import Any
 
+open("started.txt", "a").write("x")
+if os.environ.get("FAKE") == "dies":
+    sys.exit("no database")
+
 from mcp.server import MCPServer
 
 server = MCPServer("memory")
 kept: list[dict[str, Any]] = []
-open("started.txt", "a").write("x")
-if os.environ.get("FAKE") == "dies":
-    sys.exit("no database")
 
 
 @server.tool()

@@ -131,7 +131,7 @@ def test_what_pytest_reports_last_is_the_verdict_and_each_attempt_is_in_the_jour
     pytester: pytest.Pytester, plugin: str, workers: tuple[str, ...]
 ) -> None:
     checkout = with_plugin(SET, plugin).at(pytester)
-    result = checkout.run_afresh(".", *workers)
+    result = checkout.run(".", *workers)
     found = result.parseoutcomes()
     assert (found["passed"], found["failed"]) == (3, 1)
     assert attempts(checkout) == REPEATED

@@ -23,7 +23,8 @@ def agent():
 RERUNS = "--reruns=2"
 ALONE = ("-p", "no:xdist")
 """With pytest-xdist, pytest-rerunfailures opens a socket in every run."""
-pytestmark = pytest.mark.usefixtures("every_plugin")
+WORKERS = ("-p", "pytest_rerunfailures", "-n2")
+"""In a process of its own, which nothing but that opens it in."""
 SET = BARE.with_agent(FLAKY).with_cases(
     case("fails-once", input="fails-once"), case("crashes-once", input="crashes-once"), failing("always")
 )
@@ -31,10 +32,16 @@ ROWS = SET.with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
 
 
 @pytest.mark.parametrize("workers", [False, True], ids=["alone", "n2"])
-def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(pytester: pytest.Pytester, workers: bool) -> None:
+def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(
+    pytester: pytest.Pytester, request: pytest.FixtureRequest, workers: bool
+) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = ROWS.at(pytester)
-    result = checkout.run_afresh("eval", RERUNS, "-n2") if workers else checkout.run("eval", RERUNS, *ALONE)
+    if workers:
+        result = checkout.run_apart("eval", RERUNS, *WORKERS)
+    else:
+        request.getfixturevalue("every_plugin")
+        result = checkout.run("eval", RERUNS, *ALONE)
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["failed"], outcomes["rerun"]) == (2, 1, 4)
     assert checkout.boxes() == {"always": 1, "crashes-once": 3, "fails-once": 3}
@@ -53,6 +60,7 @@ def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(pytester: pyt
     ]
 
 
+@pytest.mark.usefixtures("every_plugin")
 def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester) -> None:
     pytest.importorskip("pytest_rerunfailures")
     checkout = SET.at(pytester)
@@ -65,7 +73,8 @@ def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester
 
 
 def test_its_workers_reach_their_controller_in_a_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    pytest.importorskip("pytest_rerunfailures")
     checkout = talking(upstream, agent("return httpx2_sync(question)")).with_cases(asking("a")).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=1)
     upstream.close()
-    checkout.run_afresh("eval", "--replay", "--recall-mode=all", "--reruns=1", "-n2").assert_outcomes(passed=1)
+    checkout.run_apart("eval", "--replay", "--recall-mode=all", "--reruns=1", *WORKERS).assert_outcomes(passed=1)

@@ -159,14 +159,15 @@ class TestFree:
     FOUND = {"recall_model": "m-1", "recall_judge": ["codex", "command:a b", "claude", "python:c d"]}  # noqa: RUF012
 
     @pytest.mark.usefixtures("every_plugin")
-    @pytest.mark.parametrize(
-        ("plugins", "workers"),
-        [((), ()), ((), ("-n", "2")), (("-p", "recall"), ())],
-        ids=["environment", "environment-n2", "-p recall"],
-    )
-    def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args, workers: Args) -> None:
+    @pytest.mark.parametrize("plugins", [(), ("-p", "recall")], ids=["environment", "-p recall"])
+    def test_on_the_command_line(self, pytester: pytest.Pytester, plugins: Args) -> None:
         checkout = probed().at(pytester)
-        checkout.run(*plugins, *self.GIVEN, "checks", *workers, day=None).assert_outcomes(passed=1)
+        checkout.run(*plugins, *self.GIVEN, "checks", day=None).assert_outcomes(passed=1)
+        assert told(checkout) == self.FOUND
+
+    def test_on_the_command_line_with_workers(self, pytester: pytest.Pytester) -> None:
+        checkout = probed().at(pytester)
+        checkout.run(*self.GIVEN, "checks", "-n", "2", day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     @WORKERS
