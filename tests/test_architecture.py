@@ -84,11 +84,13 @@ def room_of(parts: tuple[str, ...]) -> str:
     return "cli" if shell else parts[0]
 
 
+@cache
 def folder_of(path: Path) -> str:
     """Return the room that a module is in, or the name of one of the doors."""
     return room_of(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
+@cache
 def name_of(path: Path) -> str:
     """Return the dotted name of a module."""
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
@@ -100,23 +102,34 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imports(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield the dotted names that a module imports, also within functions, with their lines."""
-    for node in ast.walk(parsed(path)):
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all that a module says, with what is within it."""
+    return tuple(ast.walk(parsed(path)))
+
+
+@cache
+def imports(path: Path) -> tuple[tuple[str, int], ...]:
+    """Return the dotted names that a module imports, also within functions, with their lines."""
+    found: list[tuple[str, int]] = []
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            found += ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: a relative import; write it out"
             assert node.module is not None
             # `from package import module` names a module only together with what it imports.
-            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+            found += ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+    return tuple(found)
+
+
+NAMES = {name_of(module) for module in MODULES}
 
 
 def within(path: Path) -> Iterator[tuple[str, int]]:
     """Yield the folders of the package that a module imports from, with the lines."""
-    known = {name_of(module) for module in MODULES}
     for name, line in imports(path):
-        parts = (name if name in known else name.rpartition(".")[0]).split(".")
+        parts = (name if name in NAMES else name.rpartition(".")[0]).split(".")
         if parts[0] == "pytest_recall":
             yield room_of(tuple(parts[1:])) if len(parts) > 1 else "__init__", line
 
@@ -218,11 +231,11 @@ def touches_the_world(path: Path) -> bool:
     """Whether a module imports what touches the world when it runs, or asks a clock or a person."""
     typed = {
         id(inner)
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if id(node) in typed:
             continue
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -266,7 +279,7 @@ def test_one_module_asks_the_clock() -> None:
         f"{name_of(path)}:{node.lineno}"
         for path in MODULES
         if name_of(path) != "pytest_recall.files.clock"
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if (isinstance(node, ast.Attribute) and ast.unparse(node) in OTHER_CLOCKS)
         or (isinstance(node, ast.ImportFrom) and node.module == "time" and node.names[0].name != "sleep")
     ]
@@ -286,7 +299,7 @@ def test_what_records_and_replays_asks_one_module_for_files() -> None:
         f"{name_of(path)}:{node.lineno} {ast.unparse(node.func)}"
         for path in MODULES
         if path.stem in kept and folder_of(path) in ("replay", "files", "plugin")
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call)
         if (isinstance(node.func, ast.Attribute) and node.func.attr in OF_PATHS)
         or (isinstance(node.func, ast.Name) and node.func.id == "open")
@@ -350,7 +363,7 @@ def test_a_trial_is_put_together_in_one_place() -> None:
         name_of(path).removeprefix("pytest_recall.")
         for path in MODULES
         if folder_of(path) != MADE_UP
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Trial"
     }
     assert made == {"trials.execution"}
@@ -366,7 +379,7 @@ OWN = {"_asdict", "_replace", "_fields", "_make", "_field_defaults"}
 def private_names(path: Path) -> set[str]:
     """Return the private names that a module reaches for, as attributes or by `getattr` and its like."""
     found = set[str]()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Attribute):
             found.add(node.attr)
         elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "setattr", "hasattr", "delattr"):
@@ -379,7 +392,7 @@ def private_names(path: Path) -> set[str]:
 def defined_names(path: Path) -> set[str]:
     """Return the names that a module defines: functions, and attributes that it gives its own objects."""
     found = set[str]()
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
@@ -529,7 +542,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     """A name that is read in an import says what it is without the module that it comes from."""
     homes: dict[str, set[str]] = {}
     for path in MODULES:
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, set()).add(name_of(path))
     assert {name: sorted(modules) for name, modules in homes.items() if len(modules) > 1} == {}
