@@ -55,10 +55,16 @@ def passes(checkout: Checkout, *args: str) -> pytest.RunResult:
     return result
 
 
-@WORKERS
-@pytest.mark.parametrize("scope", ["function", "module", "session"])
+STRICT, AUTO = ("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pytest.fixture(scope=SCOPE)")
+
+
 @pytest.mark.parametrize(
-    ("mode", "decorator"), [("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pytest.fixture(scope=SCOPE)")]
+    ("mode", "decorator", "scope", "workers"),
+    [
+        *((*how, scope, ()) for how in (STRICT, AUTO) for scope in ("function", "module", "session")),
+        (*STRICT, "session", ("-n", "2")),
+        (*AUTO, "function", ("-n", "2")),
+    ],
 )
 def test_an_agent_is_asked_on_the_loop_of_its_fixture(
     pytester: pytest.Pytester, mode: str, decorator: str, scope: str, workers: tuple[str, ...]

@@ -32,8 +32,12 @@ pytest.importorskip("anthropic")
 pytest.importorskip("httpx")
 
 IDS = tuple(f"case-{number}" for number in range(5))
+SIX = (*IDS, "case-5")
 AT_ONCE = "--recall-concurrency=4"
-WAYS = ("openai_sync", "openai_async", "anthropic_stream", "openai_async_stream", "httpx_async", "requests_sync")
+WAYS = {
+    "sync": ("openai_sync", "anthropic_stream", "requests_sync"),
+    "async": ("openai_async", "openai_async_stream", "httpx_async"),
+}
 MORE = """
 def requests_sync(question):
     import requests
@@ -46,8 +50,9 @@ TWICE = """
 @pytest.fixture
 def agent():
     def answer(question):
-        {way}(question + " a")
-        return {way}(question)
+        way = ({ways})[int(question[-1]) % 3]
+        way(question + " a")
+        return way(question)
 
     return answer
 """
@@ -55,8 +60,9 @@ TWICE_ASYNC = """
 @pytest.fixture(scope="session")
 def agent():
     async def answer(question):
-        await {way}(question + " a")
-        return await {way}(question)
+        way = ({ways})[int(question[-1]) % 3]
+        await way(question + " a")
+        return await way(question)
 
     return answer
 """
@@ -92,24 +98,26 @@ def _alike(exchange: Exchange) -> Any:
     return (*exchange[: exchange._fields.index("response")], response.status, headers, body, response.complete)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", WAYS)
 def test_a_recording_is_the_same_and_is_replayed_either_way(
-    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    if way == "requests_sync":
+    """Two cases ask by each of three clients, so that those of one and of several are at once."""
+    if kind == "sync":
         pytest.importorskip("vcr")
         pytest.importorskip("requests")
-    checkout = asking_project(upstream, (TWICE_ASYNC if "async" in way else TWICE).format(way=way)).at(pytester)
+    source = {"sync": TWICE, "async": TWICE_ASYNC}[kind].format(ways=", ".join(WAYS[kind]))
+    checkout = asking_project(upstream, source, *SIX).at(pytester)
     record(checkout)
     one_by_one = alike(checkout)
     at_once = record(checkout, AT_ONCE)
     assert alike(checkout) == one_by_one
-    assert set(at_once) == {f"one/{name}.ndjson" for name in IDS}
-    for name in IDS:
+    assert set(at_once) == {f"one/{name}.ndjson" for name in SIX}
+    for name in SIX:
         prompts = [exchange.request.body.decode() for exchange in calls(cassette(checkout, name))]
         assert [f"echo {name}{end}" in prompt for prompt, end in zip(prompts, (" a", '"'), strict=True)] == [True, True]
     said = {name: text.replace("|", "") for name, text in answers(checkout).items()}
-    assert said == {name: name for name in IDS}
+    assert said == {name: name for name in SIX}
     upstream.close()
     met = no_sockets(monkeypatch)
     for args in ((), (AT_ONCE,)):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, Checkout, case
+from tests.helpers.project import ECHOING, Checkout, case
 
 TOML = pytest.mark.skipif(pytest.version_tuple < (9,), reason="pytest reads pytest.toml from 9.0 on")
 
@@ -19,9 +19,10 @@ def checkout(pytester: pytest.Pytester, *settings: str) -> Checkout:
 
 
 @TOML
-@WORKERS
-@pytest.mark.parametrize("concurrency", ["3", '"3"'])
-@pytest.mark.parametrize("progress", ["0", "2.5", '"300"'])
+@pytest.mark.parametrize(
+    ("concurrency", "progress", "workers"),
+    [("3", "0", ()), ('"3"', "2.5", ()), ("3", '"300"', ("-n", "2"))],
+)
 def test_numbers_are_taken_as_numbers_and_as_text(
     pytester: pytest.Pytester, concurrency: str, progress: str, workers: tuple[str, ...]
 ) -> None:
