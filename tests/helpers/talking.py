@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -203,6 +205,15 @@ def agent(body: str) -> str:
     """Return the source of an agent: a function `answer(question)` with `body`."""
     lines = "".join(f"        {line}\n" for line in body.splitlines())
     return f"@pytest.fixture\ndef agent():\n    def answer(question):\n{lines}    return answer\n"
+
+
+def agents(bodies: Mapping[str, str]) -> str:
+    """Return the source of an agent that is asked for one of these names, and does what its body says."""
+    defined = "".join(
+        f"def answer_{at}(question):\n{textwrap.indent(body, '    ')}\n\n\n" for at, body in enumerate(bodies.values())
+    )
+    listed = ", ".join(f"{name!r}: answer_{at}" for at, name in enumerate(bodies))
+    return f"{defined}ANSWERS = {{{listed}}}\n\n\n{agent('return ANSWERS[question](question)')}"
 
 
 class Somewhere(Protocol):

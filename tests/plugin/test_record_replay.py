@@ -31,7 +31,7 @@ pytest.importorskip("httpx")
 def recorded(pytester: pytest.Pytester, upstream: Upstream, project: Project) -> Checkout:
     """Return the project after its recording, with its upstream gone."""
     checkout = project.at(pytester)
-    result = checkout.run("eval", "--record")
+    result = checkout.run("eval", "--record", "--recall-mode=all")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     upstream.close()
     return checkout
@@ -43,24 +43,28 @@ def replayed(checkout: Checkout, *args: str) -> None:
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
 
 
-@pytest.mark.parametrize("way", WAYS)
 def test_each_client_is_recorded_and_replayed_without_a_socket(
-    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkout = recorded(pytester, upstream, asks(upstream, way, "hello", "good bye"))
+    asked = {f"{way}-{said}": f"{way} {said} {way}" for way in WAYS for said in ("hello", "bye")}
+    source = agent("way, _, prompt = question.partition(' ')\nreturn globals()[way](prompt)")
+    cases = [asking(name, question) for name, question in asked.items()]
+    checkout = recorded(pytester, upstream, talking(upstream, source).with_cases(*cases))
     before = answers(checkout)
-    assert upstream.prompts == ["good bye", "hello"]
-    assert sources(checkout) == {"hello": "live", "good-bye": "live"}
-    assert sorted(number for text in before.values() for number in numbers(text.replace("|", ""))) == [1, 2]
+    assert upstream.prompts == sorted(question.partition(" ")[2] for question in asked.values())
+    assert sources(checkout) == dict.fromkeys(asked, "live")
+    told = {name: text.replace("|", "") for name, text in before.items()}
+    assert sorted(number for text in told.values() for number in numbers(text)) == list(range(1, len(asked) + 1))
+    assert {name for name, text in told.items() if asked[name].partition(" ")[2] in text} == asked.keys()
     files = finished(checkout)
     assert not drafts(checkout)
     met = no_sockets(monkeypatch)
     replayed(checkout)
     assert met == []
     assert answers(checkout) == before
-    assert sources(checkout) == {"hello": "replayed", "good-bye": "replayed"}
+    assert sources(checkout) == dict.fromkeys(asked, "replayed")
     assert finished(checkout) == files
-    assert upstream.count == 2
+    assert upstream.count == len(asked)
 
 
 def test_a_fail_is_asked_again_in_a_replay_if_that_is_recorded(pytester: pytest.Pytester, upstream: Upstream) -> None:

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
+from pytest_recall.replay.exchange import Exchange
 from tests.helpers.project import Checkout
-from tests.helpers.talking import agent, answers, asking, asks, calls, cassette, drafts, no_sockets, talking, trial
+from tests.helpers.talking import (
+    agent,
+    agents,
+    answers,
+    asking,
+    asks,
+    calls,
+    cassette,
+    drafts,
+    no_sockets,
+    sources,
+    talking,
+    trial,
+)
 from tests.helpers.upstream import DROPPED_AFTER, EVENTS, PAUSE, Upstream
 
 pytest.importorskip("openai")
@@ -30,17 +46,43 @@ def replayed(checkout: Checkout) -> str:
     return answers(checkout)["a"]
 
 
+def each_recorded(
+    pytester: pytest.Pytester, upstream: Upstream, bodies: Mapping[str, str]
+) -> tuple[Checkout, dict[str, str]]:
+    """Return a project with a recording of a case for each body, in one run, and what each of them answered."""
+    checkout = talking(upstream, agents(bodies)).with_cases(*map(asking, bodies)).at(pytester)
+    result = checkout.run("eval", "--record", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    upstream.close()
+    return checkout, answers(checkout)
+
+
+def each_replayed(checkout: Checkout) -> dict[str, str]:
+    """Return what is answered in the replay of all cases, which have to pass."""
+    result = checkout.run("eval", "--replay", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert set(sources(checkout).values()) == {"replayed"}
+    return answers(checkout)
+
+
+def only_call(checkout: Checkout, bodies: Mapping[str, str]) -> Iterator[Exchange]:
+    """Yield the call of each case, which has no other."""
+    for name in bodies:
+        [exchange] = calls(cassette(checkout, name))
+        yield exchange
+
+
 RAW = {
     "httpx2": "with httpx2.stream('POST', URL + '/any', json=body) as response:\n"
     "    return '|'.join(chunk.decode() for chunk in response.iter_raw())",
     "httpx": "with httpx.stream('POST', URL + '/any', json=body) as response:\n"
     "    return '|'.join(chunk.decode() for chunk in response.iter_raw())",
-    "httpx2 async": "async def ask():\n"
+    "httpx2-async": "async def ask():\n"
     "    async with httpx2.AsyncClient() as client:\n"
     "        async with client.stream('POST', URL + '/any', json=body) as response:\n"
     "            return '|'.join([chunk.decode() async for chunk in response.aiter_raw()])\n"
     "return ask()",
-    "httpx async": "async def ask():\n"
+    "httpx-async": "async def ask():\n"
     "    async with httpx.AsyncClient() as client:\n"
     "        async with client.stream('POST', URL + '/any', json=body) as response:\n"
     "            return '|'.join([chunk.decode() async for chunk in response.aiter_raw()])\n"
@@ -48,28 +90,28 @@ RAW = {
 }
 
 
-@pytest.mark.parametrize("way", RAW)
-def test_the_boundaries_of_chunks_are_kept(pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
-    body = f"import httpx, httpx2\nbody = dict(prompt='hello', stream=True)\n{RAW[way]}"
-    checkout, before = recorded(pytester, upstream, body)
-    assert before.count("|") == EVENTS - 1
-    assert all(piece.startswith("data: ") for piece in before.split("|"))
-    [exchange] = calls(cassette(checkout, "a"))
-    assert exchange.response is not None
-    assert len(exchange.response.chunks) == len(exchange.response.offsets) == EVENTS
-    assert exchange.response.complete
-    assert replayed(checkout) == before
+def test_the_boundaries_of_chunks_are_kept(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    head = "import httpx, httpx2\nbody = dict(prompt='hello', stream=True)\n"
+    bodies = {way: head + body for way, body in RAW.items()}
+    checkout, before = each_recorded(pytester, upstream, bodies)
+    for text in before.values():
+        assert text.count("|") == EVENTS - 1
+        assert all(piece.startswith("data: ") for piece in text.split("|"))
+    for exchange in only_call(checkout, bodies):
+        assert exchange.response is not None
+        assert len(exchange.response.chunks) == len(exchange.response.offsets) == EVENTS
+        assert exchange.response.complete
+    assert each_replayed(checkout) == before
 
 
-@pytest.mark.parametrize("way", ["openai_stream", "anthropic_stream", "openai_async_stream"])
-def test_the_end_of_a_stream_at_its_last_event_is_complete(
-    pytester: pytest.Pytester, upstream: Upstream, way: str
-) -> None:
-    checkout, _ = recorded(pytester, upstream, f"return {way}(question)")
-    [exchange] = calls(cassette(checkout, "a"))
-    assert exchange.response is not None
-    assert exchange.response.complete
-    assert exchange.failure is None
+def test_the_end_of_a_stream_at_its_last_event_is_complete(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    ways = ("openai_stream", "anthropic_stream", "openai_async_stream")
+    bodies = {way: f"return {way}(question)" for way in ways}
+    checkout, _ = each_recorded(pytester, upstream, bodies)
+    for exchange in only_call(checkout, bodies):
+        assert exchange.response is not None
+        assert exchange.response.complete
+        assert exchange.failure is None
 
 
 def test_when_each_chunk_came_is_kept(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -106,7 +148,7 @@ EARLY = {
     "    texts = [next(stream).type for _ in range({count})]\n"
     "    stream.close()\n"
     "return '|'.join(texts)",
-    "openai async": "async def ask():\n"
+    "openai-async": "async def ask():\n"
     "    async with openai_client('AsyncOpenAI') as client:\n"
     "        stream = await client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n"
     "        texts = [(await anext(stream)).choices[0].delta.content for _ in range({count})]\n"
@@ -119,23 +161,19 @@ EARLY = {
 class TestEarlyClose:
     """A client that has seen enough."""
 
-    @pytest.mark.parametrize("way", EARLY)
-    def test_it_is_replayed_as_far_as_it_went(self, pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
-        checkout, before = recorded(pytester, upstream, EARLY[way].format(count=3))
-        assert before.count("|") == 2
-        [exchange] = calls(cassette(checkout, "a"))
-        assert exchange.response is not None
-        assert not exchange.response.complete
-        assert replayed(checkout) == before
-
-    @pytest.mark.parametrize("way", EARLY)
-    def test_reading_on_is_a_miss_whoever_catches_it(
-        self, pytester: pytest.Pytester, upstream: Upstream, way: str
+    def test_it_is_replayed_as_far_as_it_went_and_reading_on_is_a_miss_whoever_catches_it(
+        self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
-        checkout, _ = recorded(pytester, upstream, EARLY[way].format(count=3))
-        talking(upstream, agent(EARLY[way].format(count=7))).at(pytester)
-        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
-        assert "read on where the recorded client had closed the stream" in trial(checkout, "a").error
+        checkout, before = each_recorded(pytester, upstream, {way: body.format(count=3) for way, body in EARLY.items()})
+        assert {text.count("|") for text in before.values()} == {2}
+        for exchange in only_call(checkout, EARLY):
+            assert exchange.response is not None
+            assert not exchange.response.complete
+        assert each_replayed(checkout) == before
+        talking(upstream, agents({way: body.format(count=7) for way, body in EARLY.items()})).at(pytester)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=len(EARLY))
+        for way in EARLY:
+            assert "read on where the recorded client had closed the stream" in trial(checkout, way).error
 
     def test_a_thread_cannot_keep_it_to_itself(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         body = (
@@ -208,70 +246,64 @@ COUNTED = (
 class TestFaults:
     """What goes wrong on the network is part of the recording."""
 
-    @pytest.mark.parametrize(
-        ("client", "ask", "model", "count"),
-        [
-            ("openai_client()", "chat.completions.create", "GPT", DROPPED_AFTER),
-            ("anthropic_client()", "messages.create", "CLAUDE", DROPPED_AFTER),
-        ],
-        ids=["openai", "anthropic"],
-    )
     def test_a_stream_that_breaks_off_gives_the_same_events_and_the_same_error(
-        self, pytester: pytest.Pytester, upstream: Upstream, client: str, ask: str, model: str, count: int
+        self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
-        checkout, before = recorded(pytester, upstream, COUNTED.format(client=client, ask=ask, model=model))
-        assert before.split()[0] == str(count)
-        [exchange] = calls(cassette(checkout, "a"))
-        assert exchange.failure is not None
-        assert exchange.failure.kind == "RemoteProtocolError"
-        assert replayed(checkout) == before
+        bodies = {
+            "openai": COUNTED.format(client="openai_client()", ask="chat.completions.create", model="GPT"),
+            "anthropic": COUNTED.format(client="anthropic_client()", ask="messages.create", model="CLAUDE"),
+        }
+        checkout, before = each_recorded(pytester, upstream, bodies)
+        assert {text.split()[0] for text in before.values()} == {str(DROPPED_AFTER)}
+        for exchange in only_call(checkout, bodies):
+            assert exchange.failure is not None
+            assert exchange.failure.kind == "RemoteProtocolError"
+        assert each_replayed(checkout) == before
 
     TOLD = (
         "try:\n    return {call}\nexcept Exception as error:\n"
         "    return f'{{type(error).__module__}} {{type(error).__name__}} {{error}}'"
     )
 
-    @pytest.mark.parametrize(
-        ("call", "kind"),
-        [
-            ("openai_sync('hang', timeout=0.2, max_retries=0)", "openai APITimeoutError Request timed out."),
-            ("anthropic_sync('hang', timeout=0.2, max_retries=0)", "anthropic APITimeoutError Request timed out"),
-            (
-                "asyncio.run(openai_async('hang', timeout=0.2, max_retries=0))",
-                "openai APITimeoutError Request timed out.",
-            ),
-            ("httpx2_sync('hang', timeout=0.2)", "httpx2 ReadTimeout"),
-            ("httpx_sync('hang', timeout=0.2)", "httpx ReadTimeout"),
-            ("openai_sync('drop', max_retries=0)", "openai APIConnectionError Connection error."),
-            ("asyncio.run(httpx2_async('drop'))", "httpx2 RemoteProtocolError"),
-        ],
-    )
     def test_a_timeout_and_a_lost_connection_are_replayed_as_the_same_error(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, call: str, kind: str
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout, before = recorded(pytester, upstream, self.TOLD.format(call=call))
-        assert before.startswith(kind)
+        kinds = {
+            "openai_sync('hang', timeout=0.2, max_retries=0)": "openai APITimeoutError Request timed out.",
+            "anthropic_sync('hang', timeout=0.2, max_retries=0)": "anthropic APITimeoutError Request timed out",
+            "asyncio.run(openai_async('hang', timeout=0.2, max_retries=0))": (
+                "openai APITimeoutError Request timed out."
+            ),
+            "httpx2_sync('hang', timeout=0.2)": "httpx2 ReadTimeout",
+            "httpx_sync('hang', timeout=0.2)": "httpx ReadTimeout",
+            "openai_sync('drop', max_retries=0)": "openai APIConnectionError Connection error.",
+            "asyncio.run(httpx2_async('drop'))": "httpx2 RemoteProtocolError",
+        }
+        bodies = {f"call-{at}": self.TOLD.format(call=call) for at, call in enumerate(kinds)}
+        checkout, before = each_recorded(pytester, upstream, bodies)
+        for name, kind in zip(bodies, kinds.values(), strict=True):
+            assert before[name].startswith(kind)
         met = no_sockets(monkeypatch)
-        assert replayed(checkout) == before
+        assert each_replayed(checkout) == before
         assert met == []
-        [exchange] = calls(cassette(checkout, "a"))
-        assert exchange.response is None
-        assert exchange.failure is not None
+        for exchange in only_call(checkout, bodies):
+            assert exchange.response is None
+            assert exchange.failure is not None
 
-    @pytest.mark.parametrize(
-        "call",
-        ["httpx2_sync('a')", "openai_sync('a', max_retries=0)", "asyncio.run(anthropic_async('a', max_retries=0))"],
-    )
-    def test_a_refused_connection_is_replayed_as_one(
-        self, pytester: pytest.Pytester, upstream: Upstream, call: str
-    ) -> None:
+    def test_a_refused_connection_is_replayed_as_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         upstream.close()
-        checkout, before = recorded(pytester, upstream, self.TOLD.format(call=call))
-        assert "Connect" in before or "Connection" in before
-        [exchange] = calls(cassette(checkout, "a"))
-        assert exchange.failure is not None
-        assert exchange.failure.kind == "ConnectError"
-        assert replayed(checkout) == before
+        asked = (
+            "httpx2_sync('a')",
+            "openai_sync('a', max_retries=0)",
+            "asyncio.run(anthropic_async('a', max_retries=0))",
+        )
+        bodies = {f"call-{at}": self.TOLD.format(call=call) for at, call in enumerate(asked)}
+        checkout, before = each_recorded(pytester, upstream, bodies)
+        assert all("Connect" in text or "Connection" in text for text in before.values())
+        for exchange in only_call(checkout, bodies):
+            assert exchange.failure is not None
+            assert exchange.failure.kind == "ConnectError"
+        assert each_replayed(checkout) == before
 
     def test_calls_after_an_error_are_replayed_as_well(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         body = "try:\n    httpx2_sync('drop')\nexcept Exception:\n    pass\nreturn httpx2_sync('then')"
