@@ -10,7 +10,19 @@ import pytest
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.matching import Rules
 from tests.helpers.project import Checkout, Project
-from tests.helpers.talking import agent, asking, asks, calls, cassette, drafts, finished, sources, talking, trial
+from tests.helpers.talking import (
+    agent,
+    agents,
+    asking,
+    asks,
+    calls,
+    cassette,
+    drafts,
+    finished,
+    sources,
+    talking,
+    trial,
+)
 from tests.helpers.upstream import Upstream
 
 pytest.importorskip("openai")
@@ -103,18 +115,18 @@ class TestAge:
         write_cassette(path, {**header, "recorded_at": "2026-03-02T10:00:00+00:00"}, found.exchanges(), Rules())
         return checkout
 
-    @pytest.mark.parametrize(("days", "outcome"), [("8", "passed"), ("7", "error"), ("0", "error")])
-    def test_by_the_option(self, pytester: pytest.Pytester, upstream: Upstream, days: str, outcome: str) -> None:
+    def test_by_the_option(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = self.recorded(pytester, upstream)
         before = finished(checkout)
-        checkout.run("eval", "--replay", f"--replay-max-age={days}", "--recall-mode=all")
-        assert checkout.outcomes() == {"a": outcome}
-        assert finished(checkout) == before
-        if outcome == "error":
-            assert trial(checkout, "a").error == (
-                f"setup: eval/cassettes/one/a.ndjson: recorded 8 days ago, and {days} are allowed;"
-                " record it again with --record"
-            )
+        for days, outcome in (("8", "passed"), ("7", "error"), ("0", "error")):
+            checkout.run("eval", "--replay", f"--replay-max-age={days}", "--recall-mode=all")
+            assert checkout.outcomes() == {"a": outcome}
+            assert finished(checkout) == before
+            if outcome == "error":
+                assert trial(checkout, "a").error == (
+                    f"setup: eval/cassettes/one/a.ndjson: recorded 8 days ago, and {days} are allowed;"
+                    " record it again with --record"
+                )
 
     def test_by_the_rubric_and_the_option_goes_before_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = self.recorded(pytester, upstream, f"{RUBRIC}max_cassette_age: 7\n")
@@ -208,8 +220,8 @@ class TestSecrets:
             if any(sign.encode() in path.read_bytes() for sign in SIGNS)
         )
 
-    @pytest.mark.parametrize("place", PLACES)
-    def test_they_are_not_recorded(self, pytester: pytest.Pytester, upstream: Upstream, place: str) -> None:
+    @pytest.mark.parametrize("places", [PLACES.keys() - {"error text"}, {"error text"}], ids=["answered", "refused"])
+    def test_they_are_not_recorded(self, pytester: pytest.Pytester, upstream: Upstream, places: set[str]) -> None:
         source = (
             "import os\nSECRET, OTHER = os.environ['OPENAI_API_KEY'], os.environ['ANTHROPIC_API_KEY']\n"
             "def openai_client(cls='OpenAI', api_key=KEY, **more):\n"
@@ -218,16 +230,18 @@ class TestSecrets:
             "    import anthropic\n"
             "    return getattr(anthropic, cls)(base_url=URL, **dict(dict(api_key=KEY), **more))\n"
         )
-        project = talking(upstream, source + agent(PLACES[place])).with_cases(asking("a"))
-        if place == "error text":
+        bodies = {place.replace(" ", "-"): PLACES[place] for place in sorted(places)}
+        checkout = talking(upstream, source + agents(bodies)).with_cases(*map(asking, bodies)).at(pytester)
+        if places == {"error text"}:
             upstream.close()
-        checkout = recorded(pytester, project)
+        result = checkout.run("eval", "--record", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
         upstream.close()
-        assert calls(cassette(checkout, "a"))
+        assert all(calls(cassette(checkout, name)) for name in bodies)
         assert self.leaks(checkout.path) == []
-        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=len(bodies))
         assert self.leaks(checkout.path) == []
-        assert sources(checkout) == {"a": "replayed"}
+        assert sources(checkout) == dict.fromkeys(bodies, "replayed")
 
     @pytest.mark.parametrize(
         "body",
