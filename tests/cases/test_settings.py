@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Settings
 from pytest_recall.cases.settings_fields import RateLimit
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.validation import explain
 from pytest_recall.models.rate import Rate, Target
 
 
@@ -29,6 +30,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "max_verdict_age": None,
         "near_share": 0.9,
         "near": {},
+        "budget": None,
         "thresholds": {},
         "prices": {},
         "rate_limits": {},
@@ -126,3 +128,33 @@ def test_workers_share_the_rates_equally() -> None:
     }
     with pytest.raises(RecallError, match=r"^rate_limits.127.0.0.1:80: less than one in a minute is left for each"):
         rubric.rates(10)
+
+
+def test_a_budget_that_rolls_over_keeps_a_week_unless_it_says_otherwise() -> None:
+    rubric = Settings.model_validate({"owner": "o", "budget": {"per_day": 1}})
+    assert rubric.budget is not None
+    assert (rubric.budget.per_day, rubric.budget.carry_days) == (1.0, 7)
+    assert Settings.model_validate({"owner": "o", "budget": {"per_day": 0.5, "carry_days": 1}}).budget is not None
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ({"per_day": 0}, "budget.per_day: input should be greater than or equal to 0.01; got 0"),
+        ({"per_day": -1.0}, "budget.per_day: input should be greater than or equal to 0.01; got -1.0"),
+        ({"per_day": 100_001}, "budget.per_day: input should be less than or equal to 100000; got 100001"),
+        ({"per_day": float("inf")}, "budget.per_day: input should be a finite number; got inf"),
+        ({"per_day": "1"}, "budget.per_day: must be a number, not '1'"),
+        ({"per_day": True}, "budget.per_day: must be a number, not True"),
+        ({"carry_days": 7}, "budget.per_day: is missing; add it"),
+        ({"per_day": 1, "carry_days": 0}, "budget.carry_days: input should be greater than or equal to 1; got 0"),
+        ({"per_day": 1, "carry_days": 367}, "budget.carry_days: input should be less than or equal to 366; got 367"),
+        ({"per_day": 1, "carry_days": 2.5}, "budget.carry_days: must be a whole number, not 2.5"),
+        ({"per_day": 1, "days": 7}, "budget.days: unknown field; known: carry_days, per_day"),
+        (1.0, "budget: must be a mapping, not 1.0"),
+    ],
+)
+def test_a_wrong_budget_gets_one_sentence(written: Any, said: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Settings.model_validate({"owner": "o", "budget": written})
+    assert explain(caught.value, Settings, "rubric.yaml", lambda _: 3) == [f"rubric.yaml:3: {said}"]

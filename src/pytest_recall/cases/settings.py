@@ -22,6 +22,7 @@ from pytest_recall.cases.settings_fields import (
     Count,
     Criterion,
     CriterionName,
+    DailyBudget,
     HeaderNames,
     KnownVerdict,
     KofN,
@@ -119,6 +120,11 @@ class Settings(BaseModel):
         default={},
         description="With `lottery` or `affected`: the paths, as in `.gitignore`, whose change touches the cases with"
         " a tag.",
+    )
+    budget: DailyBudget | None = Field(
+        default=None,
+        description="What the cases that changes affect may cost a day, `per_day` in US dollars; what is left of it is"
+        " kept for `carry_days`. Without it, nothing limits them.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."

@@ -154,6 +154,17 @@ class Criterion(_Written):
         return self.scale or USUAL_SCALE
 
 
+class DailyBudget(_Written):
+    """What the trials of a day may cost in US dollars, and for how many days what is left of it is kept."""
+
+    per_day: Annotated[float, Field(strict=True, ge=0.01, le=100_000, allow_inf_nan=False)] = Field(
+        description="US dollars that each day adds to the bank."
+    )
+    carry_days: Annotated[int, Field(strict=True, ge=1, le=366)] = Field(
+        default=7, description="How many days' worth the bank holds at most; 1 keeps nothing."
+    )
+
+
 class KnownVerdict(_Written):
     """An answer whose verdict is known, to see before a run whether a judge finds it."""
 

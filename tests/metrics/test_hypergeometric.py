@@ -1,0 +1,84 @@
+"""Draws without replacement: runs that exclude a break, and pass rates that have fallen."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.metrics.hypergeometric import all_missed, fall_by_chance, runs_to_exclude, smallest_excluded
+
+
+def test_three_broken_of_185_need_117_runs() -> None:
+    assert runs_to_exclude(185, 3) == 117
+    assert all_missed(185, 3, 117) <= 0.05 < all_missed(185, 3, 116)
+    assert smallest_excluded(185, 117) == 3
+    assert smallest_excluded(185, 116) == 4
+
+
+@pytest.mark.parametrize(("cases", "broken", "runs"), [(1, 1, 1), (20, 1, 19), (100, 1, 95), (10, 10, 1), (5, 5, 1)])
+def test_the_ends(cases: int, broken: int, runs: int) -> None:
+    assert runs_to_exclude(cases, broken) == runs
+
+
+@given(st.integers(0, 7), st.data())
+def test_it_is_the_share_of_draws_that_miss_all(cases: int, data: st.DataObject) -> None:
+    broken = data.draw(st.integers(0, cases))
+    drawn = data.draw(st.integers(0, cases))
+    draws = list(combinations(range(cases), drawn))
+    missed = sum(all(one >= broken for one in draw) for draw in draws)
+    assert all_missed(cases, broken, drawn) == pytest.approx(missed / len(draws))
+
+
+@given(st.integers(1, 1500), st.data())
+def test_both_ways_agree(cases: int, data: st.DataObject) -> None:
+    broken = data.draw(st.integers(1, cases))
+    runs = runs_to_exclude(cases, broken)
+    assert 1 <= runs <= cases
+    found = smallest_excluded(cases, runs)
+    assert found is not None
+    assert found <= broken
+    if runs > 1:
+        less = smallest_excluded(cases, runs - 1)
+        assert less is not None
+        assert less > broken
+
+
+def test_without_a_run_nothing_is_excluded() -> None:
+    assert smallest_excluded(10, 0) is None
+    assert smallest_excluded(10, 10) == 1
+
+
+def test_counts_that_cannot_be_are_refused() -> None:
+    for cases, broken, drawn in ((3, 4, 0), (3, -1, 0), (3, 1, 4), (3, 1, -1)):
+        with pytest.raises(ValueError, match="neither can be below 0 or above all"):
+            all_missed(cases, broken, drawn)
+    with pytest.raises(ValueError, match="0 broken cases cannot be excluded"):
+        runs_to_exclude(3, 0)
+    with pytest.raises(ValueError, match="are not counts of passes and fails"):
+        fall_by_chance((1, -1), (0, 0))
+
+
+def test_a_fall_from_ten_of_ten_to_three_is_no_chance() -> None:
+    """The values of R's `fisher.test(matrix(c(10, 0, 3, 7), 2), alternative = "greater")` and its like."""
+    assert fall_by_chance((10, 0), (3, 7)) == pytest.approx(0.001547988)
+    assert fall_by_chance((10, 0), (4, 6)) == pytest.approx(0.005417957)
+    assert fall_by_chance((10, 0), (10, 0)) == 1.0
+    assert fall_by_chance((0, 10), (10, 0)) == 1.0
+    assert fall_by_chance((0, 0), (0, 10)) == fall_by_chance((10, 0), (0, 0)) == 1.0
+
+
+@given(*[st.integers(0, 12)] * 4)
+def test_the_chances_of_all_outcomes_add_up(passed: int, failed: int, after_passed: int, after_failed: int) -> None:
+    before, after = (passed, failed), (after_passed, after_failed)
+    total = passed + after_passed
+    first, second = sum(before), sum(after)
+    at_most = sum(
+        comb(second, n) * comb(first, total - n)
+        for n in range(after_passed + 1)
+        if 0 <= total - n <= first and n <= second
+    )
+    assert fall_by_chance(before, after) == pytest.approx(at_most / comb(first + second, total))
