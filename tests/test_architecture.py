@@ -80,7 +80,8 @@ OUTSIDE = {
 
 def room_of(parts: tuple[str, ...]) -> str:
     """Return the room of a module by its path within the package; the commands of each room belong to the shell."""
-    shell = any(part in ("commands", "policy_commands", "report_commands", "view_commands") for part in parts)
+    commands = {"commands", "history_commands", "policy_commands", "report_commands", "view_commands"}
+    shell = not commands.isdisjoint(parts)
     return "cli" if shell else parts[0]
 
 
@@ -217,7 +218,7 @@ WORLD = {
     "runs": {
         *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
-    "schedule": {"backtest", "merge_file", "simulate", "state", "state_file"},
+    "schedule": {"backtest", "change_backtest", "change_history_file", "merge_file", "simulate", "state", "state_file"},
     "trials": {"command_cassette", "concurrency", "drive", "journal"},
 }
 OUTER = {

@@ -73,6 +73,7 @@ NOT_RUN = {
     "docs/how-to/wire-into-github.md: recall ci post issue": HOST,
     "docs/how-to/wire-into-github.md: recall ci post status --commit": HOST,
     "docs/how-to/wire-into-github.md: export GITHUB_TOKEN=…": HOST,
+    "docs/reference/change-history.md: recall schedule export-history": "wants runs on record",
     "docs/reference/datasets.md: pip install": "installs",
     "docs/reference/memory-protocols.md: PROGRAM ARGS reset --yes": "is a pattern",
     "docs/schedule.md: mkdir -p eval": "takes too long; tests/schedule/test_simulate_targets.py holds its figures",

@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, str | Group] = {
             "trials.commands:add_estimate",
             "schedule.policy_commands:add_simulate",
             "schedule.policy_commands:add_backtest",
+            "schedule.history_commands:add_export",
         ),
     ),
     "score": "results.commands:add_score",

@@ -351,7 +351,7 @@ def run_ratchet(args: argparse.Namespace) -> int:
     from pytest_recall.results import gates_text
     from pytest_recall.results.gates import gate_to_add, steps
     from pytest_recall.runs.plan import read_cases
-    from pytest_recall.schedule.policy_commands import journals
+    from pytest_recall.schedule.history_commands import journals
     from pytest_recall.schedule.state import current
 
     place = place_of(args)

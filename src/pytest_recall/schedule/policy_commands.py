@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_recall.cases.case import k_of_n
@@ -27,7 +27,6 @@ from pytest_recall.cli.common import (
 )
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import runs_in
 from pytest_recall.files.wording import plural
 from pytest_recall.results.sentences import near, slice_line
 from pytest_recall.runs.context import CommandLine, Filters
@@ -35,7 +34,9 @@ from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
 from pytest_recall.schedule.history import PastRun, habits, in_order, past_of, past_of_lines, settled
+from pytest_recall.schedule.history_commands import add_history, check_options, journals, play_history, rubric_of
 from pytest_recall.schedule.simulate import (
+    TWO_OF_THREE,
     Policy,
     SliceSizes,
     World,
@@ -47,8 +48,6 @@ from pytest_recall.schedule.simulate import (
 )
 from pytest_recall.schedule.simulated import Figures, parts, summed_up
 from pytest_recall.schedule.sizing import Proposal, proposal, proposed_confirm
-from pytest_recall.trials.journal import read_journal
-from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import Rule
 
 
@@ -341,6 +340,10 @@ on the main branch.
 
 A regression is a case that passed and then failed in two runs in a row, or in one that asked
 again. Repeats that confirm a fail are in no count.
+
+With --history other policies are played over a history of changes, of any project: which cases
+each merged change affected, and how their trials came out before and after it. Verdicts are drawn
+from that. `recall schedule export-history` prints one.
 """
 
 
@@ -354,14 +357,21 @@ def add_backtest(commands: Commands) -> None:
     parser.add_argument(
         "--verdicts", type=Path, action="append", default=[], metavar="FILE", help="a table of verdicts; repeatable"
     )
+    add_history(parser)
     parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs (default: by the runs)")
     add_sizes(parser)
+    add_confirm(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_files(parser)
 
 
 def run_backtest(args: argparse.Namespace) -> int:
     """Run the command."""
+    check_options(args)
+    if args.history is not None:
+        rubric = rubric_of(args)
+        confirmed = args.confirm is not None or rubric.confirm is not None
+        return play_history(args, confirm_of(args, rubric) if confirmed else TWO_OF_THREE, rubric)
     place = place_of(args)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
@@ -470,12 +480,3 @@ def confirm_of(args: argparse.Namespace, rubric: Settings) -> Rule | None:
     if args.confirm is None:
         return confirmation(rubric)
     return None if args.confirm == NEVER else args.confirm
-
-
-def journals(folders: Iterable[Path]) -> Iterator[Record]:
-    """Yield the journals of the runs in `folders`, the oldest first; one that cannot be read is told, and left out."""
-    for folder in runs_in(folders):
-        try:
-            yield read_journal(folder)
-        except RecallError as error:
-            print(f"recall: left out: {error}", file=sys.stderr)

@@ -1,0 +1,175 @@
+"""What `recall schedule backtest --history` does, and the command `recall schedule export-history`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
+from pytest_recall.cases.settings_file import read_settings
+from pytest_recall.cli.common import Commands, command, dollars, place_of
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import find_place, runs_in
+from pytest_recall.files.json_lines import as_lines
+from pytest_recall.files.wording import plural
+from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.change_backtest import known_of, play, summary_of, usual_policies
+from pytest_recall.schedule.change_export import exported, judged_run
+from pytest_recall.schedule.change_history import facts_of
+from pytest_recall.schedule.change_history_file import read_history
+from pytest_recall.schedule.change_history_text import change_lines, change_notes, changes_json
+from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import Rule
+
+EXPORT_DETAILS = """\
+Each pull request, and each commit on the main branch, whose run says which cases its change
+affected is a line, in the order of the runs; the verdicts of all runs are counted from one change
+of a case's requests to the next. What is printed is what `recall schedule backtest --history` and
+`recall schedule simulate --history` read. Pull requests that were never merged are in it, too:
+take out their lines.
+
+  recall schedule export-history > history.jsonl
+"""
+ASSUMED_USD = 0.04
+ASSUMED_BANK = Bank(1.0, 7)
+OF_HISTORY = {"confirm": "--confirm", "seeds": "--seeds", "per_day": "--per-day", "carry_days": "--carry-days"}
+"""The options of `recall schedule backtest` that need `--history`."""
+OF_RUNS = {
+    "runs": "--runs",
+    "verdicts": "--verdicts",
+    "files": "--files",
+    "slice": "--slice",
+    "nightly": "--nightly",
+    "stalest": "--stalest",
+}
+"""Those that go without it."""
+
+
+def add_history(parser: argparse.ArgumentParser) -> None:
+    """Add the options that play a history of changes."""
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help="play a history of changes instead, a .jsonl or a .jsonl.gz"
+    )
+    parser.add_argument("--seeds", type=_seeds, metavar="N", help="with --history: draws of the verdicts (default: 20)")
+    parser.add_argument(
+        "--per-day",
+        type=dollars,
+        metavar="USD",
+        help="with --history: what the bank gets a day (default: the rubric's)",
+    )
+    parser.add_argument(
+        "--carry-days",
+        type=_carried,
+        metavar="N",
+        help="with --history: days' worth that it holds (default: the rubric's)",
+    )
+
+
+def add_export(commands: Commands) -> None:
+    """Add the command."""
+    summary = "print the history of changes that the runs on record come to"
+    parser = command(commands, "export-history", summary, run_export, EXPORT_DETAILS)
+    parser.add_argument(
+        "--runs", type=Path, action="append", default=[], metavar="DIR", help="a folder with further runs; repeatable"
+    )
+
+
+def run_export(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    if absent := [folder for folder in args.runs if not folder.is_dir()]:
+        raise RecallError(f"--runs: {absent[0]}: no such directory; give a folder of runs, such as eval/_artifacts")
+    runs = [judged_run(record) for record in journals([place.artifacts.folder, *args.runs])]
+    lines = list(exported(runs))
+    if not lines:
+        raise RecallError(
+            f"no history: of {plural(len(runs), 'run')} on record none says which cases its change affected; runs of"
+            " pull requests with recordings do"
+        )
+    sys.stdout.write(as_lines(lines))
+    silent = sum(run.affected is None for run in runs)
+    print(
+        f"recall: {plural(len(lines), 'change')} of {plural(len(runs), 'run')}; {silent:,} say nothing of a change",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _seeds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 10,000")
+    return int(text)
+
+
+def _carried(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 366:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 366")
+    return int(text)
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Raise RecallError if options of runs and of a history of changes stand together."""
+    idle = OF_HISTORY if args.history is None else OF_RUNS
+    if given := [option for name, option in idle.items() if getattr(args, name)]:
+        told = "needs --history" if args.history is None else "is of runs, and has no effect with --history"
+        raise RecallError(f"{given[0]}: {told}; give one of them")
+
+
+def play_history(args: argparse.Namespace, rule: Rule | None, rubric: Settings) -> int:
+    """Play the policies over the history that `args` name, and print what they come to."""
+    history = read_history(args.history, str(args.history))
+    facts = facts_of(history)
+    bank = _bank(args, rubric)
+    usd = ASSUMED_USD if args.usd is None else args.usd
+    if usd < 1e-6:
+        raise RecallError(f"--usd: {usd} is less than a millionth of a dollar; give what a trial costs, such as 0.04")
+    seeds = args.seeds or 20
+    found = []
+    for policy in known_of(history, usual_policies(bank, rule)):
+        # Without counts nothing is drawn but cases, and every draw has as many.
+        draws = [play(history, policy, usd, seed, rubric) for seed in range(seeds if history.counted else 1)]
+        found.append(summary_of(draws, facts.days))
+        print(f"recall: {policy.name.strip()} done", file=sys.stderr, flush=True)
+    confirm = "a fail counts at once" if rule is None else f"a fail counts if {rule.needed} of {rule.tries} trials fail"
+    if args.json:
+        settings = {
+            "usd_a_trial": {"value": usd, "source": "assumed" if args.usd is None else "given"},
+            "bank": bank._asdict(),
+            "confirm": None if rule is None else f"{rule.needed}of{rule.tries}",
+            "seeds": seeds,
+        }
+        print(json.dumps(changes_json(history, facts, found, settings), indent=2))
+        return 0
+    about = f"${bank.per_day:,.2f} a day, kept for {bank.carry_days:,} days"
+    notes = list(change_notes(usd, args.usd is not None, about, confirm, seeds))
+    print("\n".join(change_lines(history, facts, found, notes)))
+    return 0
+
+
+def rubric_of(args: argparse.Namespace) -> Settings:
+    """Return the rubric of the eval directory, or the default where there is none: a history needs no eval set."""
+    root = Path.cwd()
+    place = find_place(root, root, [root], args.dir and root / args.dir)
+    if place.eval_dir.is_dir():
+        return read_settings(place.rubric, place.name(place.rubric))
+    if args.dir is not None:
+        raise RecallError(f"{place.name(place.eval_dir)}: no such directory; run `recall init`, or give another --dir")
+    return DEFAULT_SETTINGS
+
+
+def _bank(args: argparse.Namespace, rubric: Settings) -> Bank:
+    usual = ASSUMED_BANK if rubric.budget is None else Bank(rubric.budget.per_day, rubric.budget.carry_days)
+    return Bank(args.per_day or usual.per_day, args.carry_days or usual.carry_days)
+
+
+def journals(folders: Iterable[Path]) -> Iterator[Record]:
+    """Yield the journals of the runs in `folders`, the oldest first; one that cannot be read is told, and left out."""
+    for folder in runs_in(folders):
+        try:
+            yield read_journal(folder)
+        except RecallError as error:
+            print(f"recall: left out: {error}", file=sys.stderr)
