@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pytest_recall.datasets.membench import Arguments, arguments_of_lines, differences, fold, kept, plain
+from pytest_recall.datasets.membench_run import PASSAGES, SNIPPET, shortened
 from pytest_recall.trials.record import setting_lines
-from pytest_recall.trials.trial import Answer, Outcome, Trial
+from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Passage, Trial
 
 ARGUMENTS = Arguments("locomo", "f.json", "00", "sqlite-fts", 10, "turn", None, "", (), False)
 FAILED = Trial("3", Outcome.ERROR, dimension="a", error="memory recall: down")
@@ -66,3 +69,16 @@ def test_what_is_kept_and_what_is_asked_again() -> None:
     assert kept([good, bad], 5, False) == "1 of 5 questions are kept, 1 that failed is asked again"
     assert kept([good, bad, bad], 5, False) == "1 of 5 questions are kept, 2 that failed are asked again"
     assert kept([good, bad], 5, True) == "2 of 5 questions are kept, 1 of them failed"
+
+
+@pytest.mark.parametrize("usage", [{}, {ANSWERED: 1}])
+def test_words_of_its_own_are_kept_and_passages_are_cut(usage: dict[str, int]) -> None:
+    long = "x" * (SNIPPET + 1)
+    passages = (Passage(text=long, source="a", score=0.5),) * (PASSAGES + 1)
+    cut = (Passage(text=long[:SNIPPET], source="a", score=0.5),) * PASSAGES
+    assert shortened(Answer(text=long, passages=passages, usage=usage)) == Answer(text=long, passages=cut, usage=usage)
+
+
+def test_text_that_is_that_of_the_passages_is_cut_like_them() -> None:
+    long = "x" * (SNIPPET + 1)
+    assert shortened(Answer(text=long, usage={ANSWERED: 0})).text == long[:SNIPPET]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.datasets.membench_run import SNIPPET
 from pytest_recall.horizon.ask import Asker
 from pytest_recall.horizon.calls import Counted
 from pytest_recall.horizon.evaluation import CheckpointTrial, Points
@@ -22,7 +23,7 @@ from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.session import Memory
 from pytest_recall.models.model import Reply
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.trial import SNIPPET, Passage, Verdict
+from pytest_recall.trials.trial import Passage, Verdict
 from tests.helpers.scripted import Scripted
 from tests.horizon.questions import boundary, question
 from tests.horizon.test_memory import Kept

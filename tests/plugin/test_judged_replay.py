@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.helpers.project import WORKERS, Checkout, case, row
+from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -17,7 +18,18 @@ JUDGE = """
 def judge_fair():
     return lambda answer, case: bool(plain_sync(f"echo {ask} {answer.text}"))
 """
+PROMPT = """\
+chat = [dict(role="system", content=f"Today is {TODAY}. Be kind"), dict(role="user", content=f"echo {question}")]
+return plain_sync(chat)"""
 NAMES = ("a", "b", "c")
+LOADED = """\
+import importlib.util
+import sys
+
+_spec = importlib.util.spec_from_file_location("own", {path!r})
+own = sys.modules["own"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(own)
+"""
 CASES = [case(name, expected=f"say {name}".upper(), judges=["exact"]) for name in NAMES]
 JUDGED = [*CASES[:2], case("c", judges=["fair"])]
 
@@ -234,3 +246,86 @@ def test_the_file_of_a_dry_run_goes_with_one(pytester: pytest.Pytester, upstream
     result = recorded(pytester, upstream).run("eval", "--recall-dry-run-file", "x.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: --recall-dry-run-file goes with --recall-dry-run"])
+
+
+class TestTheBase:
+    """The code before the change is replayed as well, to tell what differs by itself."""
+
+    DAILY = f"import os\n\nTODAY = os.environ.get('DAY', '2026-03-01')\n{agent(PROMPT)}" + JUDGE.replace(
+        "{ask}", "fair?"
+    )
+
+    def daily(self, pytester: pytest.Pytester, upstream: Upstream) -> tuple[Checkout, Repository]:
+        """Return a checkout whose prompt says the day, as its base has it."""
+        files = {**RUBRIC, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\n"}
+        cases = [case(name, judges=[{"regex": "."}]) for name in NAMES]
+        checkout = talking(upstream, self.DAILY).with_cases(*cases).with_files(files).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
+        repository = Repository.at(checkout.path)
+        repository.commit("Base")
+        return checkout, repository
+
+    def test_what_differs_by_itself_is_no_change_and_is_told(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout, repository = self.daily(pytester, upstream)
+        before = repository.git("status", "--porcelain", "--ignored=no")
+        monkeypatch.setenv("DAY", "2026-03-09")
+        result = checkout.run_apart("eval", "--recall-near", "git:main")
+        result.stdout.fnmatch_lines(
+            [
+                "recall: replaying 2 cases of main to see what differs by itself",
+                "recall: judged replay: 0 of 3 cases affected (3 proven)",
+                "  3 cases, such as a: by itself, as before the change: messages[[]0].content: *2026-03-01*2026-03-09*",
+            ]
+        )
+        assert result.ret == 0
+        checkout.pytester.path.joinpath("eval", "recall.yaml").unlink()
+        repository.git("checkout", "-q", "--", "eval/recall.yaml")
+        assert repository.git("status", "--porcelain", "--ignored=no") == before
+        assert repository.git("worktree", "list").count("\n") == 1
+
+    def test_a_change_beside_it_is_seen(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout, _ = self.daily(pytester, upstream)
+        monkeypatch.setenv("DAY", "2026-03-09")
+        changed(checkout, upstream, self.DAILY.replace("Today is", "Now it is"))
+        checkout.run_apart("eval", "--recall-near", "git:main")
+        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
+        changed(checkout, upstream, self.DAILY.replace("Be kind", "Be brief"))
+        result = checkout.run_apart("eval", "--recall-near", "git:main")
+        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
+        result.stdout.fnmatch_lines(["  3 cases, such as a: call 1: *… Be kind*… Be brief*"])
+
+    def test_a_date_that_the_change_itself_edits_is_seen(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout, _ = self.daily(pytester, upstream)
+        changed(checkout, upstream, self.DAILY.replace("2026-03-01", "2026-04-01"))
+        checkout.run_apart("eval", "--recall-near", "git:main")
+        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
+
+    def test_code_that_is_imported_from_this_checkout_is_no_base(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout, repository = self.daily(pytester, upstream)
+        loaded = LOADED.format(path=str(checkout.path / "own.py"))
+        talking(upstream, loaded + self.DAILY).with_files({"own.py": "WORD = 1\n"}).at(pytester)
+        repository.commit("Own")
+        monkeypatch.setenv("DAY", "2026-03-09")
+        result = checkout.run_apart("eval", "--recall-near", "git:main")
+        result.stdout.fnmatch_lines(
+            ["recall: the base is not compared with: its replay imports `own` from this checkout, *"]
+        )
+        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
+
+
+def test_the_cases_of_a_dry_run_are_named_in_a_file(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = recorded(pytester, upstream)
+    (checkout.path / "of.json").write_text('{"a": [], "b": ["x"]}', encoding="utf-8")
+    dry = ("eval", "--record=missing", "--recall-dry-run", "--recall-dry-run-of", "of.json")
+    checkout.run(*dry).stdout.fnmatch_lines(["0 of 2 cases affected (2 proven); *"])
+    for text in ("[]", '{"a": "x"}', '{"a": ["("]}', "{"):
+        (checkout.path / "of.json").write_text(text, encoding="utf-8")
+        result = checkout.run(*dry)
+        assert result.ret == 4
+        result.stderr.fnmatch_lines(["ERROR: of.json: does not say which cases to replay; write a JSON object of *"])

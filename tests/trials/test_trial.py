@@ -8,16 +8,12 @@ import pytest
 from hypothesis import given
 
 from pytest_recall.trials.trial import (
-    ANSWERED,
-    PASSAGES,
-    SNIPPET,
     Answer,
     Outcome,
     Passage,
     Trial,
     Verdict,
     passage_of,
-    shortened,
 )
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, row, trial, trials, unhurried
 
@@ -100,19 +96,6 @@ def test_what_was_measured_is_a_number(value: object) -> None:
     plain = {**Trial("a", Outcome.PASSED).to_json(), "measures": {"token_f1": value}}
     with pytest.raises(ValueError, match=r"not all of them are numbers|could not convert"):
         Trial.from_json(plain)
-
-
-@pytest.mark.parametrize("usage", [{}, {ANSWERED: 1}])
-def test_words_of_its_own_are_kept_and_passages_are_cut(usage: dict[str, int]) -> None:
-    long = "x" * (SNIPPET + 1)
-    passages = (Passage(text=long, source="a", score=0.5),) * (PASSAGES + 1)
-    cut = (Passage(text=long[:SNIPPET], source="a", score=0.5),) * PASSAGES
-    assert shortened(Answer(text=long, passages=passages, usage=usage)) == Answer(text=long, passages=cut, usage=usage)
-
-
-def test_text_that_is_that_of_the_passages_is_cut_like_them() -> None:
-    long = "x" * (SNIPPET + 1)
-    assert shortened(Answer(text=long, usage={ANSWERED: 0})).text == long[:SNIPPET]
 
 
 def test_a_text_is_a_passage_and_its_source_may_be_unknown() -> None:

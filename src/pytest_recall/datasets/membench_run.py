@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from pytest_recall.trials.drive import IN_A_ROW, Driver
 from pytest_recall.trials.execution import Result, RunFacts, TrialCase, judge_answer, make_trial, with_result
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal
 from pytest_recall.trials.record import Header, Record, setting_lines
-from pytest_recall.trials.trial import UNJUDGED, Outcome, Trial, shortened
+from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial
 
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
@@ -250,3 +251,17 @@ def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case
 
 def _nothing(awaitable: object) -> object:
     raise AssertionError("the judge of a dataset makes no call")
+
+
+PASSAGES = 50
+"""Passages of an answer of a memory that a journal keeps."""
+SNIPPET = 300
+"""Characters of each of them that it keeps: a memory may hand out all that it was told, for every question."""
+
+
+def shortened(answer: Answer) -> Answer:
+    """Return the answer of a memory as a journal keeps it: its own words, and the beginnings of its passages."""
+    passages = tuple(replace(one, text=one.text[:SNIPPET]) for one in answer.passages[:PASSAGES])
+    # Without an answer of its own its text is that of the passages.
+    text = answer.text if answer.usage.get(ANSWERED, 1) else answer.text[:SNIPPET]
+    return replace(answer, text=text, passages=passages)

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from pytest_recall.files.disk import MAX_BYTES, exists
 from pytest_recall.files.errors import RecallError, one_line
@@ -110,6 +111,7 @@ def set_setting(folder: Path, name: str, value: str) -> None:
         raise RecallError(f"git config {name}: not written ({_said(done)})")
 
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 SECONDS = 30.0
 """How long one command of git may take."""
 _QUIET = {
@@ -190,6 +192,15 @@ class Repository:
         """Return the paths, from the root, of all files but ignored ones."""
         return self._paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 
+    def check_out(self, commit: str, folder: Path, index: Path) -> None:
+        """Write all files of `commit` into `folder`, by way of the file `index`; the clone stays as it is.
+
+        Raises RecallError.
+        """
+        environ = {"GIT_INDEX_FILE": str(index)}
+        self._checked(self._git("read-tree", commit, environ=environ))
+        self._checked(self._git("checkout-index", "--all", "--quiet", f"--prefix={folder}/", environ=environ))
+
     def text_at(self, commit: str, path: str) -> str | None:
         """Return the text of the file at `path` in `commit`; None if it was not there, is not text or too large."""
         name = f"{commit}:{path}"
@@ -214,12 +225,12 @@ class Repository:
             raise RecallError(f"git says: {said or f'nothing, and ends with {done.returncode}'}")
         return done.stdout
 
-    def _git(self, *command: str) -> subprocess.CompletedProcess[bytes]:
+    def _git(self, *command: str, environ: Mapping[str, str] = NOTHING) -> subprocess.CompletedProcess[bytes]:
         try:
             return subprocess.run(
                 ["git", "-c", "core.fsmonitor=false", *command],
                 cwd=self.top,
-                env={**os.environ, **_QUIET},
+                env={**os.environ, **_QUIET, **environ},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=SECONDS,

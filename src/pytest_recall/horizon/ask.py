@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
 from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
+from pytest_recall.datasets.membench_run import shortened
 from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
@@ -22,7 +23,7 @@ from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.models.model import Ask, Message, Model
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
-from pytest_recall.trials.trial import Answer, AtCheckpoint, Outcome, Passage, Trial, shortened
+from pytest_recall.trials.trial import Answer, AtCheckpoint, Outcome, Passage, Trial
 
 _UNFIT = re.compile(r"[^\w.\-/+@=]")
 """What the id of a case has not."""

@@ -38,6 +38,7 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+    from pytest_recall.replay.matching import Rules
 
 
 SHARED = "shared"
@@ -52,7 +53,8 @@ class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
     `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
-    fixtures that have a recording and ask something else.
+    fixtures that have a recording and ask something else. `passing` has regular expressions of what differs by itself
+    in the requests of a case, by its id.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class CassetteManager:
         workers: int = 1,
         watch: Watch | None = None,
         live: Iterable[Kind] = (),
+        passing: Mapping[str, Iterable[str]] = MappingProxyType({}),
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
@@ -82,6 +85,7 @@ class CassetteManager:
         self._max_age = max_age
         self._follows = follows
         self._rules = rubric.rules()
+        self._passing = passing
         self._redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
         self.calls: list[Call] = []
         self._prices = rubric.prices
@@ -199,7 +203,10 @@ class CassetteManager:
         repeat = _repeat(item)
         if repeat > 1:
             about["repeat"] = repeat
-        return self._tape(self._path(item, repeat), about, hint)
+        rules = self._rules
+        if patterns := self._passing.get(item.stash[CASE_ID]):
+            rules = rules.with_texts(patterns)
+        return self._tape(self._path(item, repeat), about, hint, rules)
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
@@ -278,7 +285,8 @@ class CassetteManager:
             self._shared.close()
             self._finish(self._shared, self._shared_path, whole=True)
 
-    def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
+    def _tape(self, path: Path, about: dict[str, Any], hint: str, rules: Rules | None = None) -> Tape:
+        rules = rules or self._rules
         name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
         cassette = None
         problems: list[str] = []
@@ -287,9 +295,9 @@ class CassetteManager:
                 if self.mode != "replay":
                     self.library.check(path)
                 if self.mode == "missing":
-                    self.library.recover(path, self._rules)
+                    self.library.recover(path, rules)
                 if self.mode != "record" and exists(path):
-                    cassette = Cassette(path, name, self._rules)
+                    cassette = Cassette(path, name, rules)
                     problems += self._checked(cassette, about)
             except (RecallError, OSError) as error:
                 problems.append(str(error))
@@ -299,7 +307,7 @@ class CassetteManager:
         return Tape(
             name=name,
             mode=self.mode,
-            rules=self._rules,
+            rules=rules,
             redactor=self._redactor,
             hint=hint,
             cassette=None if problems else cassette,

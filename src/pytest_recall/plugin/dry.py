@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import pytest
 
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError
+from pytest_recall.plugin.replay_first import ELSEWHERE
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
 from pytest_recall.trials.conditions import taped_of, words_of
@@ -87,6 +90,15 @@ def status(report: Any) -> tuple[str, str, str] | None:
     return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
 
+def _imported_from(folder: Path) -> str:
+    """Return a module that was imported from `folder`, but not from an environment in it; empty if there is none."""
+    for name, module in sorted(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if path and Path(path).is_relative_to(folder) and not Path(path).is_relative_to(sys.prefix):
+            return name
+    return ""
+
+
 class DryRun:
     """What the replays of cases have come to, as their reports come in. `path` is where it is written, if named."""
 
@@ -125,6 +137,11 @@ class DryRun:
     def write(self, plan: Plan) -> None:
         """Write what was found, for `--recall-near` and for the run that asked for it. Raises OSError."""
         text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.commit)
+        if (top := os.environ.get(ELSEWHERE)) and (name := _imported_from(Path(top))):
+            said = (
+                f"its replay imports `{name}` from this checkout, as an installed package does that is not on sys.path"
+            )
+            text = json.dumps({"error": said})
         if self._path is None:
             plan.place.artifacts.write(NAME, text)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.call import Kind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import Mode
+    from pytest_recall.schedule.changes import Wanted
 
 
 DEFAULT = ""
@@ -38,7 +39,7 @@ class Recording(NamedTuple):
     that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
     ask something new. `early` is the file of trials that end before their turn.
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
-    what it found, if a file was named.
+    what it found, if a file was named, and `passing` has regular expressions of what differs by itself, by case.
     """
 
     mode: Mode
@@ -53,6 +54,7 @@ class Recording(NamedTuple):
     early: str = ""
     live: tuple[Kind, ...] = ()
     dry_file: str = ""
+    passing: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def found_in(self) -> Path | None:
@@ -99,6 +101,12 @@ def add(group: OptionGroup) -> None:
         " alone, on an answer to equal requests",
     )
     group.addoption(
+        "--recall-dry-run-of",
+        metavar="FILE",
+        help="with --recall-dry-run: replay these cases alone, a JSON object of ids, each with a list of regular"
+        " expressions of what differs by itself in its requests",
+    )
+    group.addoption(
         "--recall-dry-run-file",
         metavar="FILE",
         help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
@@ -136,8 +144,9 @@ def recording(config: pytest.Config) -> Recording:
     if option.recall_dry_run:
         _check_dry(option, mode)
         mode = "replay"
-    elif option.recall_dry_run_file:
-        raise pytest.UsageError("--recall-dry-run-file goes with --recall-dry-run")
+    elif option.recall_dry_run_file or option.recall_dry_run_of:
+        name = "--recall-dry-run-file" if option.recall_dry_run_file else "--recall-dry-run-of"
+        raise pytest.UsageError(f"{name} goes with --recall-dry-run")
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
@@ -156,8 +165,19 @@ def recording(config: pytest.Config) -> Recording:
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
         live=live,
+        passing=wanted_of(config).passing if option.recall_dry_run_of else {},
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
     )
+
+
+def wanted_of(config: pytest.Config) -> Wanted:
+    """Return which cases `--recall-dry-run-of` names. Raises pytest.UsageError."""
+    from pytest_recall.files.disk import read_text
+    from pytest_recall.schedule.changes import Wanted
+
+    name = config.option.recall_dry_run_of
+    with options.usage_errors():
+        return Wanted.from_text(read_text(config.invocation_params.dir / name, name), name)
 
 
 def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:

@@ -12,14 +12,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.changes import Changes, from_text
+from pytest_recall.schedule.changes import Changes, Wanted, from_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.context import Context, NearSources
 
+ELSEWHERE = "RECALL_ELSEWHERE"
+"""The variable with the folder of another checkout, of which a replay must not import anything."""
 EACH = 150
 """Cases for which one more process is worth its start."""
 _OWN_VALUE = frozenset(
@@ -62,6 +64,11 @@ def is_wanted(config: pytest.Config, rubric: Settings, context: Context, asked: 
     )
 
 
+def cassettes_of(place: Place, asked: Recording) -> Path:
+    """Return the folder of the cassettes that are replayed."""
+    return Path(asked.folder) if asked.folder else place.cassettes
+
+
 def changes_of(
     config: pytest.Config, place: Place, asked: Recording, near: NearSources, paths: Iterable[Path]
 ) -> Changes | None:
@@ -74,7 +81,7 @@ def changes_of(
         for name in near.asked.files:
             found = found.joined(from_text(read_text(near.folder / name, name), name))
         return found
-    folder = Path(asked.folder) if asked.folder else place.cassettes
+    folder = cassettes_of(place, asked)
     if not folder.is_dir() or not any(folder.rglob("*.ndjson")):
         return None
     from pytest_recall.cases.case_file import CaseFile
@@ -85,26 +92,72 @@ def changes_of(
             "`policy: affected` replays all cases in processes of their own, which plugins that a program has passed to"
             " pytest do not reach; give --recall-near off, or file:PATH of a dry run"
         )
-    return _replayed(config, folder, max(1, min(len(os.sched_getaffinity(0)), count // EACH)), count)
+    processes = max(1, min(len(os.sched_getaffinity(0)), count // EACH))
+    say(
+        config,
+        f"replaying {plural(count, 'case')} in {plural(processes, 'process')} to see which the change affects;"
+        " nothing is sent",
+    )
+    return replayed(config, Tree(config.invocation_params.dir, folder), processes)
 
 
-def _replayed(config: pytest.Config, folder: Path, processes: int, count: int) -> Changes:
+class Tree(NamedTuple):
+    """Where a replay runs: in the folder `cwd`, on the cassettes in `cassettes`.
+
+    Of another commit than the one that is checked out, `moved` is the root of this checkout and where that commit's
+    files are.
+    """
+
+    cwd: Path
+    cassettes: Path
+    moved: tuple[Path, Path] | None = None
+
+    def path(self, given: str) -> str:
+        """Return an absolute path, or the end of `--NAME=PATH`, as it is in this tree; anything else as it is."""
+        name, equals, value = given.partition("=") if given.startswith("--") else ("", "", given)
+        if self.moved is None or not Path(value).is_absolute() or not Path(value).is_relative_to(self.moved[0]):
+            return given
+        return f"{name}{equals}{self.moved[1] / Path(value).relative_to(self.moved[0])}"
+
+    def environ(self) -> dict[str, str]:
+        """Return the environment in which Python finds the modules of this tree first."""
+        found = dict(os.environ)
+        if self.moved is None:
+            return found
+        top, there = self.moved
+        roots = [Path(entry or self.cwd).absolute() for entry in sys.path]
+        own = [there / root.relative_to(top) for root in roots if root.is_relative_to(top)]
+        kept = dict.fromkeys(str(root) for root in (*own, there / "src", there) if root.is_dir())
+        found["PYTHONPATH"] = os.pathsep.join([*kept, *filter(None, [found.get("PYTHONPATH")])])
+        found[ELSEWHERE] = str(top)
+        return found
+
+
+def say(config: pytest.Config, line: str) -> None:
+    """Print a line, unless pytest is quiet."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and config.get_verbosity() >= 0:
-        reporter.write_line(
-            f"recall: replaying {plural(count, 'case')} in {plural(processes, 'process')} to see which the change"
-            " affects; nothing is sent"
-        )
+        reporter.write_line(f"recall: {line}")
+
+
+def replayed(config: pytest.Config, tree: Tree, processes: int, wanted: Wanted | None = None) -> Changes:
+    """Return what a replay in `tree` finds, of the `wanted` cases or of all. Raises RecallError if it finds nothing."""
     found = Changes()
-    with tempfile.TemporaryDirectory() as scratch:
-        commands = [_command(config, folder, Path(scratch), part, processes) for part in range(1, processes + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        if wanted is not None:
+            (scratch / "wanted.json").write_text(wanted.to_text(), encoding="utf-8")
+        parts = range(1, processes + 1)
         running = []
         try:
-            for number, command in enumerate(commands):
-                with Path(scratch, f"{number}.txt").open("wb") as output:
+            for part in parts:
+                command = _command(config, tree, scratch, (part, processes))
+                if wanted is not None:
+                    command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
+                with (scratch / f"{part}.txt").open("wb") as output:
                     running.append(
                         subprocess.Popen(
-                            command, cwd=config.invocation_params.dir, stdout=output, stderr=subprocess.STDOUT
+                            command, cwd=tree.cwd, env=tree.environ(), stdout=output, stderr=subprocess.STDOUT
                         )
                     )
             codes = [process.wait() for process in running]
@@ -113,10 +166,10 @@ def _replayed(config: pytest.Config, folder: Path, processes: int, count: int) -
                 process.terminate()
                 process.wait()
             raise
-        for number, code in enumerate(codes):
-            path = Path(scratch, f"{number}.json")
+        for part, code in zip(parts, codes, strict=True):
+            path = scratch / f"{part}.json"
             if not path.exists():
-                said = Path(scratch, f"{number}.txt").read_text(encoding="utf-8", errors="replace")
+                said = (scratch / f"{part}.txt").read_text(encoding="utf-8", errors="replace")
                 raise RecallError(_failed(code, said))
             found = found.joined(from_text(read_text(path), "the replay of all cases"))
     return found
@@ -132,12 +185,16 @@ def _failed(code: int, output: str) -> str:
     )
 
 
-def _command(config: pytest.Config, folder: Path, scratch: Path, part: int, parts: int) -> list[str]:
-    """Return the command that replays one of `parts`; its options come last, and so take the place of others."""
+def _command(config: pytest.Config, tree: Tree, scratch: Path, shard: tuple[int, int]) -> list[str]:
+    """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
+    part, parts = shard
     given = [str(argument) for argument in config.invocation_params.args]
-    command = [sys.executable, "-m", "pytest", *_kept(given, set(map(str, config.option.file_or_dir)))]
-    command += [f"--recall-record=missing:{folder}", "--recall-dry-run", "--recall-mode=all"]
-    command += [f"--recall-dry-run-file={scratch / f'{part - 1}.json'}"]
+    kept = _kept(given, set(map(str, config.option.file_or_dir)))
+    command = [sys.executable, "-m", "pytest", *map(tree.path, kept)]
+    command += [f"--recall-record=missing:{tree.cassettes}", "--recall-dry-run", "--recall-mode=all"]
+    command += [f"--recall-dry-run-file={scratch / f'{part}.json'}", f"--rootdir={tree.path(str(config.rootpath))}"]
+    if config.inipath is not None:
+        command += ["-c", tree.path(str(config.inipath))]
     command += ["--maxfail=0", "--tb=line", "-p", "no:cacheprovider"]
     if parts > 1:
         command.append(f"--recall-shard={part}/{parts}")
@@ -167,10 +224,3 @@ def _kept(given: list[str], positional: set[str]) -> Iterator[str]:
                 next(rest, None)
         elif name not in _FLAGS and not (name.startswith("-n") and name[2:] and not name.startswith("--")):
             yield given[place]
-
-
-def told(changes: Changes | None) -> str:
-    """Return what the replay found in one line for the header of a session; that nothing is recorded without one."""
-    if changes is None:
-        return "nothing is recorded, so that no replay can tell what the change affects; --record records"
-    return changes.told

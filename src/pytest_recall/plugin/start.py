@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
-from pytest_recall.plugin.recording import Recording, recording
+from pytest_recall.plugin.recording import Recording, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
@@ -79,6 +79,12 @@ def _changes(
     if options.wanted(config).explicit or not replay_first.is_wanted(config, rubric, context, asked, near):
         return None
     found = replay_first.changes_of(config, place, asked, near, paths)
+    refs = near.asked.refs or near.bases
+    if found is not None and refs and not near.asked.files and (suspects := found.suspects()):
+        from pytest_recall.plugin import replay_base
+
+        tree = replay_first.Tree(config.invocation_params.dir, replay_first.cassettes_of(place, asked))
+        found = replay_base.without_passing(config, place, tree, refs, found, suspects)
     # A recording of the judges' calls alone would take the place of one that is whole.
     return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
 
@@ -127,6 +133,9 @@ def wake(
             changes=changes,
             today=today(config),
         )
+        if config.option.recall_dry_run_of:
+            wanted = wanted_of(config).passing.keys()
+            plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
@@ -173,6 +182,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
         live=asked.live,
+        passing=asked.passing,
     )
     if asked.dry:
         manager.let_nothing_out()

@@ -80,8 +80,8 @@ def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], ke
         return Near(told=f"off, by {OPTION}")
     if plan.rubric.policy == "affected":
         asked = asked._replace(files=())  # They say what a replay found, which is more than what is near.
-        if asked == NearRequest() and not plan.rubric.near:
-            return NOTHING
+        if not asked.tags and not plan.rubric.near:
+            return NOTHING  # The base is there for the replay.
     search = _Search(plan, [file for file in files if not file.reason], wanted.folder)
     if asked != NearRequest():
         for ref in asked.refs:

@@ -60,7 +60,7 @@ class ReplayFinding(NamedTuple):
     `why` says what is unknown. `call` is the recorded call, counted from 1, that `lines` differ from; equal
     differences of several cases have one `key`. `outcome` is that of the replay, and `before` the one on record, each
     empty where there is none. `note` is why it failed. `trial` is the replay's own, as plain JSON, where it came to
-    something else than is on record.
+    something else than is on record. `passing` says what differs by itself in its requests, as its base does as well.
     """
 
     state: ReplayState
@@ -72,6 +72,7 @@ class ReplayFinding(NamedTuple):
     before: str = ""
     note: str = ""
     trial: Mapping[str, Any] | None = None
+    passing: tuple[str, ...] = ()
 
     @property
     def breaks(self) -> bool:
@@ -166,6 +167,33 @@ def of_series(findings: Iterable[ReplayFinding], trials: int) -> ReplayFinding:
     return worst
 
 
+class Wanted(NamedTuple):
+    """Which cases are to be replayed, and regular expressions of what differs by itself in the requests of each."""
+
+    passing: Mapping[str, tuple[str, ...]] = {}
+
+    def to_text(self) -> str:
+        """Return the text of the file that `from_text` reads."""
+        return json.dumps({case_id: list(patterns) for case_id, patterns in self.passing.items()}, ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str, name: str) -> Wanted:
+        """Return what is wanted by the file that messages call `name`. Raises RecallError."""
+        try:
+            plain = json.loads(text)
+            for patterns in plain.values():
+                if not isinstance(patterns, list):
+                    raise TypeError
+                for pattern in patterns:
+                    re.compile(pattern)
+            return cls({case_id: tuple(patterns) for case_id, patterns in plain.items()})
+        except (ValueError, TypeError, AttributeError, RecursionError, re.error):
+            raise RecallError(
+                f"{name}: does not say which cases to replay; write a JSON object of their ids, each with a list of"
+                " regular expressions of what differs by itself in its requests, which may be empty"
+            ) from None
+
+
 class Changes(NamedTuple):
     """What a replay found of each case, by id; `of` how many it was to look at."""
 
@@ -195,6 +223,33 @@ class Changes(NamedTuple):
     def broken(self) -> list[str]:
         """The cases that fail by the change alone, sorted."""
         return sorted(case_id for case_id, one in self.found.items() if one.breaks)
+
+    def suspects(self, most: int = 40) -> dict[str, list[str]]:
+        """Return two cases for each of `most` differences, by its key, and those that fail by the change alone.
+
+        What two cases with the same difference do before the change says what all with it do.
+        """
+        groups: dict[str, list[str]] = {}
+        for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
+            groups.setdefault(self.found[case_id].key, []).append(case_id)
+        groups |= {case_id: [case_id] for case_id in self.broken}
+        largest = sorted(groups, key=lambda key: (-len(groups[key]), key))[:most]
+        return {key: groups[key][:2] for key in largest}
+
+    def with_key(self, key: str) -> list[str]:
+        """Return the cases with this difference."""
+        return sorted(case_id for case_id, one in self.found.items() if one.key == key and key)
+
+    def after(self, again: Changes, passing: Mapping[str, tuple[str, ...]]) -> Changes:
+        """Return the same with what was found `again` of cases in which `passing` lines differ by themselves."""
+        news = {case_id: one._replace(passing=tuple(passing[case_id])) for case_id, one in again.found.items()}
+        return self._replace(found={**self.found, **news})
+
+    def against(self, before: Changes) -> Changes:
+        """Return the same, in which no case fails by the change that fails in the same way `before` it."""
+        known = {case_id for case_id in self.broken if case_id in before.found and before.found[case_id].breaks}
+        failed = Outcome.FAILED.value
+        return self._replace(found=self.found | {i: self.found[i]._replace(before=failed) for i in known})  # type: ignore[operator]
 
     def asking_all(self) -> Changes:
         """Return the same with what had only to be judged again to be asked again, so that all of it is recorded."""
@@ -232,6 +287,12 @@ class Changes(NamedTuple):
 
     def details(self) -> Iterator[str]:
         """Yield what differs, equal differences once, and which cases fail by the change alone."""
+        passing: dict[tuple[str, ...], list[str]] = {}
+        for case_id, one in sorted(self.found.items()):
+            if one.passing:
+                passing.setdefault(one.passing, []).append(case_id)
+        for lines, ids in sorted(passing.items(), key=lambda item: (-len(item[1]), item[1]))[:_SHOWN]:
+            yield f"  {plural(len(ids), 'case')}, such as {ids[0]}: by itself, as before the change: {lines[0]}"
         groups: dict[str, list[str]] = {}
         for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
             groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)
@@ -292,6 +353,8 @@ def from_text(text: str, name: str) -> Changes:
     """Return what `to_text` wrote into the file that messages call `name`. Raises RecallError for anything else."""
     try:
         plain = json.loads(text)
+        if isinstance(said := plain.get("error"), str):
+            raise RecallError(said)
         if plain["version"] != VERSION:
             raise RecallError(
                 f"{name}: version {plain['version']!r} is not that of this pytest-recall; write it by `pytest -p recall"

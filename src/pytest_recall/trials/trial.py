@@ -467,20 +467,6 @@ def _measures(plain: Mapping[str, Any]) -> dict[str, float | None]:
     return measures_of(plain)
 
 
-PASSAGES = 50
-"""Passages of an answer of a memory that a journal keeps."""
-SNIPPET = 300
-"""Characters of each of them that it keeps: a memory may hand out all that it was told, for every question."""
-
-
-def shortened(answer: Answer) -> Answer:
-    """Return the answer of a memory as a journal keeps it: its own words, and the beginnings of its passages."""
-    passages = tuple(replace(one, text=one.text[:SNIPPET]) for one in answer.passages[:PASSAGES])
-    # Without an answer of its own its text is that of the passages.
-    text = answer.text if answer.usage.get(ANSWERED, 1) else answer.text[:SNIPPET]
-    return replace(answer, text=text, passages=passages)
-
-
 def passage_of(given: Any) -> Passage | None:
     """Return the passage that is a text, or an object or mapping with `text`; None for anything else."""
     if isinstance(given, str):
