@@ -66,6 +66,15 @@ thresholds: {token_f1: 0.6, helpful: 1}
         ("owner: me\nvolatile_fields: [input]\n", 2, "volatile_fields: `input` is what is asked"),
         ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
         ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is not a host; write `a`"),
+        *(
+            (f"owner: me\ntelemetry_hosts: ['{host}']\n", 2, f"telemetry_hosts: `{host}` is not a host; write one like")
+            for host in ("*.a.com", "a.com:x", "a.com:", ":80", "a b", "me@a.com")
+        ),
+        (
+            "owner: me\nshared_urls: ['https://a/v?/x', 'https://a/x?y=*']\n",
+            2,
+            "shared_urls: `https://a/x?y=*` has a query, and URLs are compared without theirs; write `https://a/x`",
+        ),
         (
             "owner: me\nallow_unrecorded: [primp, claud]\n",
             2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import (
@@ -46,11 +47,19 @@ class Batching(BaseModel):
     )
 
 
+_NO_HOST = re.compile(r"[\s*?@,;]")
+_QUERY = re.compile(r"\?[^?=/]*=|#")
+
+
 def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     for host in hosts:
         if "/" in host:
             alone = host.partition("://")[2] or host
             raise ValueError(f"`{host}` is not a host; write `{alone.partition('/')[0]}`")
+        name, colon, port = host.rpartition(":")
+        # What has more than one colon is an address of IPv6.
+        if _NO_HOST.search(host) or (colon and ":" not in name and not (name and port.isdecimal())):
+            raise ValueError(f"`{host}` is not a host; write one like `example.com` or `example.com:8080`")
     return hosts
 
 
@@ -58,6 +67,9 @@ def _are_urls(patterns: tuple[str, ...]) -> tuple[str, ...]:
     for pattern in patterns:
         if not pattern.lower().startswith(("http://", "https://", "*://")):
             raise ValueError(f"`{pattern}` is not the pattern of a URL; write `https://{pattern.lstrip('/')}`")
+        if _QUERY.search(pattern):
+            plain = _QUERY.split(pattern)[0]
+            raise ValueError(f"`{pattern}` has a query, and URLs are compared without theirs; write `{plain}`")
     return patterns
 
 
