@@ -48,6 +48,7 @@ def decoded(word: object) -> str:
         ("node --no-warnings /x/node_modules/@anthropic-ai/claude-code/cli.js -p hi", "claude"),
         ("node /usr/local/bin/claude -p hi", "claude"),
         ("node server.js claude", "node"),
+        ("npx -y @sourcegraph/amp -x hi", "amp"),
         ("npx -y @anthropic-ai/claude-code@2.1.0 -p hi", "claude"),
         ("npx --package @openai/codex codex", "codex"),
         ("npx -y @modelcontextprotocol/server-filesystem /tmp", "npx"),
@@ -118,6 +119,12 @@ def test_a_version_is_told_without_a_model() -> None:
     asked = {line: started(line.split())[0].asks_models for line in ("claude --version", "claude -h", "git -p")}
     assert set(asked.values()) == {False}
     assert all(started(line.split())[0].asks_models for line in ("claude", "claude -p --version", "npx @openai/codex"))
+
+
+def test_a_program_that_shares_its_name_is_told_by_its_command() -> None:
+    told = {line: started(line.split())[0] for line in ("goose run -t hi", "goose -dir x postgres y up", "goose up")}
+    assert [one.asks_models for one in told.values()] == [True, False, False]
+    assert [one.title for one in told.values()][::2] == ["goose", "goose up"]
 
 
 def test_urls_are_arguments_by_themselves() -> None:

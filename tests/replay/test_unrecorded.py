@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import platform
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -187,6 +189,15 @@ def test_curl_is_refused_by_the_hosts_of_its_urls(
         by_popen("curl", "-s", url)
     assert player.started == ([] if host else ["curl"])
     assert ran() == ([] if host else ["curl"])
+
+
+def test_a_process_that_multiprocessing_spawns_is_named(watched: Watched) -> None:
+    player = watched("record")
+    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(0,))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    assert player.started == [Path(sys.executable).name]
 
 
 def test_outside_of_a_case_nothing_is_counted_and_models_are_refused(

@@ -21,11 +21,14 @@ from typing import NamedTuple
 
 ASKING = frozenset(
     (
-        *("aichat", "aider", "claude", "codex", "copilot", "cursor-agent", "droid", "gemini", "grok", "interpreter"),
-        *("kiro-cli", "llamafile", "llm", "ollama", "opencode", "openhands", "plandex", "qwen", "sgpt", "tgpt"),
+        *("aichat", "aider", "amp", "claude", "codex", "copilot", "cursor-agent", "droid", "gemini", "goose", "grok"),
+        *("interpreter", "kiro-cli", "llamafile", "llm", "ollama", "opencode", "openhands", "plandex", "qwen"),
+        *("sgpt", "tgpt"),
     )
 )
-"""Programs that ask models themselves, whatever their arguments."""
+"""Programs that ask models themselves."""
+_COMMANDS: Mapping[str, tuple[str, ...]] = {"goose": ("acp", "bench", "run", "s", "session", "web")}
+"""The commands by which one of them does that another program of its name, here for migrations, has not."""
 FETCHING = frozenset(("curl", "curlie", "http", "https", "wget", "wget2", "xh", "xhs"))
 """Programs that ask the hosts of the URLs on their command line."""
 
@@ -35,6 +38,7 @@ _PACKAGES: Mapping[str, str] = {
     "@google/gemini-cli": "gemini",
     "@openai/codex": "codex",
     "@qwen-code/qwen-code": "qwen",
+    "@sourcegraph/amp": "amp",
     "aider-chat": "aider",
     "open-interpreter": "interpreter",
     "opencode-ai": "opencode",
@@ -125,7 +129,20 @@ class Started(NamedTuple):
     @property
     def asks_models(self) -> bool:
         """Whether it is known to ask models, and is not just asked for its version or its help."""
+        if self.name in _COMMANDS:
+            return self._command in _COMMANDS[self.name]
         return self.name in ASKING and (not self.arguments or not _TOLD_AT_ONCE.issuperset(self.arguments))
+
+    @property
+    def title(self) -> str:
+        """The name by which it is counted, with its command where that tells it from one that asks models."""
+        if self.name in _COMMANDS and not self.asks_models:
+            return f"{self.name} {self._command}".strip()
+        return self.name
+
+    @property
+    def _command(self) -> str:
+        return next((word for word in self.arguments if not word.startswith("-")), "")
 
     @property
     def urls(self) -> list[str]:

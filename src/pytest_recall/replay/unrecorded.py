@@ -51,7 +51,7 @@ def starts(player: Player, event: str, args: Sequence[Any], frame: FrameType) ->
                     f" without it, or allow it by `allow_unrecorded: [{one.name}]` in rubric.yaml"
                 )
     if tape is not None and tape.process == os.getpid():
-        player.started += (one.name for one in found)
+        player.started += (one.title for one in found)
 
 
 def patch_uvloop(module: Any, player: Player) -> list[Callable[[], None]]:
@@ -70,6 +70,22 @@ def patch_uvloop(module: Any, player: Player) -> list[Callable[[], None]]:
 
     loop.subprocess_exec, loop.subprocess_shell = subprocess_exec, subprocess_shell
     return [partial(delattr, loop, name) for name in ("subprocess_exec", "subprocess_shell")]
+
+
+def patch_multiprocessing(module: Any, player: Player) -> list[Callable[[], None]]:
+    """Let `multiprocessing.util` say what it starts, which raises no audit event. What is returned takes it back."""
+    original = getattr(module, "spawnv_passfds", None)  # Windows has an event, and no such function.
+    if original is None:
+        return []
+
+    def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
+        # One process that cleans up for all others asks nothing.
+        if not any("resource_tracker" in _decoded(word) for word in args):
+            starts(player, "subprocess.Popen", (path, list(args)), sys._getframe(1))
+        return original(path, args, passfds)
+
+    module.spawnv_passfds = spawnv_passfds
+    return [partial(setattr, module, "spawnv_passfds", original)]
 
 
 def _is_about_the_machine(frame: FrameType | None) -> bool:

@@ -182,8 +182,10 @@ def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
 
     undo.append(once_imported(native.MODULES, patch))
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(unrecorded.patch_uvloop(module, player))))
+    undo.append(once_imported((_SPAWNS,), lambda module: undo.extend(unrecorded.patch_multiprocessing(module, player))))
 
 
+_SPAWNS = "multiprocessing.util"
 _watching: list[Player] = []
 """The players that hear of programs, those of inner sessions last."""
 _hooked = False
