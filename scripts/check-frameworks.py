@@ -6,13 +6,13 @@
     scripts/check-frameworks.py --keep DIR              in environments below DIR, which the next run takes again
     scripts/check-frameworks.py --list                  the names
 
-Each agent (`scripts/frameworks/NAME.py`) has a tool and asks a scripted model on loopback, for eight cases. It is
-recorded and replayed: alone, in the home of the recording, with two workers, and eight cases at once, async, sync and
-streamed, as far as the framework has these. In a replay the model is dead. Then its prompt, the description of its tool
-and the result of its tool are changed, one at a time: each has to be a visible miss. Whatever would leave the machine,
-such as telemetry, ends in a sink that counts it; in a replay nothing may. All of this is told by exit codes, the
-journal, the state, and what model and sink have counted. Two recordings are compared; that they differ is a note, and
-with `--identical` an error.
+Each agent (`scripts/frameworks/NAME.py`, or that of which it is a variant) has a tool and asks a scripted model on
+loopback, for eight cases. It is recorded and replayed: alone, in the home of the recording, with two workers, and
+eight cases at once, async, sync and streamed, as far as the framework has these. In a replay the model is dead. Then
+its prompt, the description of its tool and the result of its tool are changed, one at a time: each has to be a visible
+miss. Whatever would leave the machine, such as telemetry, ends in a sink that counts it; in a replay nothing may. All
+of this is told by exit codes, the journal, the state, and what model and sink have counted. Two recordings are
+compared; that they differ is a note, and with `--identical` an error.
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ _BLOCK = re.compile(r"^# /// script\n(.*?)^# ///$", re.MULTILINE | re.DOTALL)
 class Framework(NamedTuple):
     """An agent: its file, what is installed for it, its functions, the changes that it shows, and variables.
 
+    A variant is a file with a script block alone, which names its `agent` and what is other for it.
     Functions in `alone` break in several threads, without a recording too, because of a client that all of them share.
     One that is `cached` keeps answers in its home.
     """
@@ -123,26 +124,36 @@ class BrokenError(Exception):
 
 def frameworks() -> dict[str, Framework]:
     """Return all of them, by name."""
+    told = {file.stem: at_head(file) for file in sorted(AGENTS.glob("*.py"))}
     found = {}
-    for file in sorted(AGENTS.glob("*.py")):
-        text = file.read_text(encoding="utf-8")
-        if (block := _BLOCK.search(text)) is None:
+    for name, own in told.items():
+        if own is None:
             continue
-        told = tomllib.loads("".join(line.removeprefix("#").lstrip() + "\n" for line in block[1].splitlines()))
-        styles = [style for style in STYLES if re.search(rf"^(async )?def {style}\(", text, re.MULTILINE)]
-        own = told.get("tool", {}).get("check-frameworks", {})
-        found[file.stem] = Framework(
-            file.stem,
+        agent = own.get("agent", name)
+        file = AGENTS / f"{agent}.py"
+        told_of_agent = {**(told[agent] or {}), **own}
+        text = file.read_text(encoding="utf-8")
+        found[name] = Framework(
+            name,
             file,
-            told["dependencies"],
-            styles,
-            own.get("changes", [*CHANGES]),
-            own.get("alone", []),
-            own.get("mcp", False),
-            own.get("cached", False),
-            own.get("environment", {}),
+            told_of_agent["dependencies"],
+            [style for style in STYLES if re.search(rf"^(async )?def {style}\(", text, re.MULTILINE)],
+            told_of_agent.get("changes", [*CHANGES]),
+            told_of_agent.get("alone", []),
+            told_of_agent.get("mcp", False),
+            told_of_agent.get("cached", False),
+            told_of_agent.get("environment", {}),
         )
     return found
+
+
+def at_head(file: Path) -> dict[str, Any] | None:
+    """Return what the script block at the head of a file says; None where there is none."""
+    if (block := _BLOCK.search(file.read_text(encoding="utf-8"))) is None:
+        return None
+    told = tomllib.loads("".join(line.removeprefix("#").lstrip() + "\n" for line in block[1].splitlines()))
+    own = told.get("tool", {}).get("check-frameworks", {})
+    return {**own, **{name: told[name] for name in ("dependencies",) if name in told}}
 
 
 def install(framework: Framework, folder: Path) -> Path:

@@ -158,6 +158,18 @@ def test_a_framework_that_cannot_be_installed_is_an_error_with_that_name(
     assert re.search(r"^ours +BROKEN +- ", printed, re.MULTILINE)
 
 
+def test_a_variant_takes_what_it_does_not_say_from_its_agent(script: ModuleType, agents: Path) -> None:
+    own = "# [tool.check-frameworks]\n# changes = ['prompt']\n# alone = ['ask_sync']\n"
+    (agents / "ours.py").write_text(AGENT.replace("# dependencies = []\n", f"# dependencies = ['a']\n{own}"))
+    (agents / "plain.py").write_text("# /// script\n# [tool.check-frameworks]\n# agent = 'ours'\n# ///\n")
+    told = "# dependencies = ['b']\n# [tool.check-frameworks]\n# agent = 'ours'\n# environment = {MODEL = 'm'}\n"
+    (agents / "other.py").write_text(f"# /// script\n{told}# ///\n")
+    found = script.frameworks()
+    assert found["plain"] == found["ours"]._replace(name="plain")
+    assert found["other"] == found["ours"]._replace(name="other", requirements=["b"], environment={"MODEL": "m"})
+    assert found["other"].file == agents / "ours.py"
+
+
 def test_ci_tries_each_of_them_and_the_document_names_it(script: ModuleType) -> None:
     names = set(script.frameworks())
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")

@@ -7,10 +7,12 @@
 # ///
 from __future__ import annotations
 
+import os
+
 from given import PROMPT, page_of
 from pydantic_ai import Agent
 
-agent = Agent("openai:gpt-5", instructions=PROMPT, tools=[page_of])
+agent = Agent(os.environ.get("MODEL", "openai:gpt-5"), instructions=PROMPT, tools=[page_of])
 
 
 async def ask(question):
