@@ -116,6 +116,15 @@ def test_what_matters_needs_no_script() -> None:
         assert told in text, told
 
 
+def test_a_regression_names_its_suspects() -> None:
+    report = sample()
+    (entry,) = report.regressions
+    named = replace(report, card=report.card._replace(suspects={entry.case_id: ("12", "15")}))
+    told = "Suspects: #12, #15 (changes since its last pass on main that touched it)"
+    assert told in parsed(named).text
+    assert "uspects:" not in parsed(report).text
+
+
 FIRST_TO_LAST = (
     "Regressions (1)",
     "New failures (1)",

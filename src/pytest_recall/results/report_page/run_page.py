@@ -10,7 +10,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
 from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial
-from pytest_recall.results.regressions_text import link
+from pytest_recall.results.regressions_text import link, suspects_line
 from pytest_recall.results.report import CaseEntry, Report, scores
 from pytest_recall.results.report_page import data as render_cases
 from pytest_recall.results.report_page.data import charts, line, score
@@ -79,8 +79,8 @@ def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
         "limit": sentences.limit(header, card),
         "rates": judged_rates(card),
         "gates": list(gates_text.gates_lines(card)),
-        "regressions": [_failed(header, entry, links) for entry in report.regressions],
-        "news": [_failed(header, entry, links) for entry in of_kind(report, FailureKind.NEW)],
+        "regressions": [_failed(report, entry, links) for entry in report.regressions],
+        "news": [_failed(report, entry, links) for entry in of_kind(report, FailureKind.NEW)],
         "known": [
             (entry.case_id, line(entry.trial.note)) for entry in of_kind(report, FailureKind.KNOWN) if entry.trial
         ],
@@ -163,15 +163,17 @@ def of_kind(report: Report, kind: FailureKind) -> list[CaseEntry]:
     return [entry for entry in report.entries if entry.kind == kind.value]
 
 
-def _failed(header: Header, entry: CaseEntry, links: str) -> dict[str, Any]:
+def _failed(report: Report, entry: CaseEntry, links: str) -> dict[str, Any]:
     assert entry.result is not None
     trial = entry.result.trial
+    touched = suspects_line(report.card, entry.case_id)
     return {
         "entry": entry,
-        "move": moved(header, entry.result),
+        "move": moved(report.record.header, entry.result),
         "note": trial.note,
         "href": link(trial.where, links),
         "cause": entry.result.cause,
+        "suspects": f"{touched[:1].upper()}{touched[1:]}",
         "asked": entry.written and _excerpt(entry.written.asked),
         "reference": entry.written and _excerpt(entry.written.reference),
         "answer": _excerpt(trial.answer.text) if trial.answer is not None else None,
