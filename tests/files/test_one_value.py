@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_recall.files import strict_yaml
+from pytest_recall.files import one_value, strict_yaml
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.one_value import Plain, in_json, in_yaml
+from pytest_recall.files.one_value import Plain, in_json
 from tests.helpers.samples import unhurried
 
 HEAD = "# Ours.\n- id: first\n  expected: one  # kept\n\n# About the second.\n- id: a\n  input: 'Say \"x\"'  # why\n"
@@ -44,6 +44,13 @@ VALUES: list[Plain] = [
 ]
 
 
+def in_yaml(text: str, value: Plain) -> str:
+    """Return the text with another value of the case `a`, which can be replaced."""
+    found, problems = one_value.in_yaml(text, "c", "expected", {"a": value})
+    assert problems == {}
+    return found
+
+
 def parts(text: str, value: str) -> tuple[str, str]:
     """Return what stands before and behind the lines of a value."""
     start = text.index(value)
@@ -55,7 +62,7 @@ def parts(text: str, value: str) -> tuple[str, str]:
 @pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["lf", "crlf"])
 def test_all_else_stays_as_it_is(style: str, value: Plain, ends: str) -> None:
     text = (HEAD + STYLES[style] + TAIL).replace("\n", ends)
-    found = in_yaml(text, "cases.yaml", "a", "expected", value)
+    found = in_yaml(text, value)
     rows = strict_yaml.load(text, "cases.yaml")
     rows[1]["expected"] = value
     assert json.dumps(strict_yaml.load(found, "cases.yaml")) == json.dumps(rows)
@@ -81,16 +88,26 @@ def test_all_else_stays_as_it_is(style: str, value: Plain, ends: str) -> None:
     ],
 )
 def test_the_style_is_kept_where_the_value_can_have_it(before: str, value: Plain, after: str) -> None:
-    assert in_yaml(f"- id: a\n  {before}\n", "c", "a", "expected", value) == f"- id: a\n  {after}\n"
+    assert in_yaml(f"- id: a\n  {before}\n", value) == f"- id: a\n  {after}\n"
+
+
+def test_several_are_replaced_at_once() -> None:
+    styles = list(STYLES.values())
+    text = "".join(f"- id: a{number}\n{style}" for number, style in enumerate(styles))
+    values: dict[str, Plain] = {f"a{number}": f"new {number}" for number in range(1, len(styles), 2)}
+    found, problems = one_value.in_yaml(text, "c", "expected", values)
+    assert problems == {}
+    before, after = strict_yaml.load(text, "c"), strict_yaml.load(found, "c")
+    assert [row["expected"] for row in after] == [values.get(row["id"], row["expected"]) for row in before]
 
 
 def test_in_braces_a_comma_takes_quotes() -> None:
     text = "- {id: a, expected: x, tags: [b]}\n"
-    assert in_yaml(text, "c", "a", "expected", "1, 2") == '- {id: a, expected: "1, 2", tags: [b]}\n'
+    assert in_yaml(text, "1, 2") == '- {id: a, expected: "1, 2", tags: [b]}\n'
 
 
 def test_a_mark_of_the_byte_order_stays() -> None:
-    assert in_yaml("\ufeff- {id: a, expected: x}\n", "c", "a", "expected", "y") == "\ufeff- {id: a, expected: y}\n"
+    assert in_yaml("\ufeff- {id: a, expected: x}\n", "y") == "\ufeff- {id: a, expected: y}\n"
 
 
 @pytest.mark.parametrize(
@@ -104,8 +121,10 @@ def test_a_mark_of_the_byte_order_stays() -> None:
     ],
 )
 def test_what_cannot_be_replaced_alone_is_refused(text: str, said: str) -> None:
-    with pytest.raises(RecallError, match=said):
-        in_yaml(text, "c", "a", "expected", "y")
+    found, problems = one_value.in_yaml(text + "- {id: c, expected: x}\n", "c", "expected", {"a": "y", "c": "z"})
+    assert problems.keys() == {"a"}
+    assert problems["a"].startswith(said)
+    assert found.startswith(text)
 
 
 words = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufeff\u2028\u2029\x85\ufffe\uffff"))
@@ -117,7 +136,7 @@ texts = st.lists(words, max_size=4).map("\n".join)
 @example("literal", "a\n\tb")
 @example("plain", "- a")
 def test_any_value_in_any_style(style: str, value: Plain) -> None:
-    found = in_yaml(HEAD + STYLES[style] + TAIL, "c", "a", "expected", value)
+    found = in_yaml(HEAD + STYLES[style] + TAIL, value)
     assert strict_yaml.load(found, "c")[1]["expected"] == value
     before, _ = parts(HEAD + STYLES[style] + TAIL, STYLES[style])
     assert found.startswith(before)

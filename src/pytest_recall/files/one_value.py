@@ -1,10 +1,10 @@
-"""Replace one value in the text of a file that people write, and leave every other byte as it is."""
+"""Replace single values in the text of a file that people write, and leave every other byte as it is."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import yaml
@@ -38,37 +38,47 @@ class _Found(NamedTuple):
     in_flow: bool
 
 
-def in_yaml(text: str, name: str, item: str, key: str, value: Plain) -> str:
-    """Return `text`, a list of mappings, with the `key` of the one whose `id` is `item` set to `value`.
+def in_yaml(text: str, name: str, key: str, values: Mapping[str, Plain]) -> tuple[str, dict[str, str]]:
+    """Return `text`, a list of mappings, with the `key` of some of them set to what `values` has for their `id`.
 
-    The style of the value is kept where the new one can have it. Raises RecallError, in words that follow the name of
-    the value, where it is no text or number that stands there by itself, such as a list or an alias.
+    The style of a value is kept where the new one can have it. Beside the text stands, by id, why a value cannot be
+    replaced, in words that follow its name: it is no text or number that stands there by itself, such as a list.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix("\ufeff")
-    found = _find(body, item, key)
+    found = {item: one for item, one in _find(body, key) if item in values}
+    problems = {item: why for item in values if (why := _problem(found.get(item)))}
+    new = body
+    # From the last one on, so that the places of those before it stay.
+    for item in sorted(found.keys() - problems.keys(), key=lambda item: -found[item].value.start_mark.index):
+        new = _replaced(new, found[item], values[item])
+    if not problems:
+        expected = strict_yaml.load(body, name)
+        for one in expected:
+            if one["id"] in values:
+                one[key] = values[one["id"]]
+        # Whatever there is in YAML that was not thought of is seen here.
+        if json.dumps(strict_yaml.load(new, name)) != json.dumps(expected):
+            problems = dict.fromkeys(values, "stands in a form of YAML that cannot be changed alone")
+    return mark + new, problems
+
+
+def _problem(found: _Found | None) -> str:
     if found is None or not isinstance(found.value, ScalarEvent):
-        raise RecallError("is not a text or a number that stands there by itself")
+        return "is not a text or a number that stands there by itself"
     if found.value.anchor is not None or found.value.tag is not None:
-        raise RecallError("has an anchor or a tag, which others may refer to")
-    new = _replaced(body, found, value)
-    expected = strict_yaml.load(body, name)
-    for one in expected:
-        if one["id"] == item:
-            one[key] = value
-    # Whatever there is in YAML that was not thought of is seen here, and nothing is written.
-    if json.dumps(strict_yaml.load(new, name)) != json.dumps(expected):
-        raise RecallError("stands in a form of YAML that cannot be changed alone")
-    return mark + new
+        return "has an anchor or a tag, which others may refer to"
+    return ""
 
 
-def _find(text: str, item: str, key: str) -> _Found | None:
+def _find(text: str, key: str) -> Iterator[tuple[str, _Found]]:
+    """Yield the value of `key` of each mapping that has one, with its `id`."""
     events: Iterator[Any] = iter(yaml.parse(text, Loader=_LOADER))
     event = next(events)
     while isinstance(event, StreamStartEvent | DocumentStartEvent):
         event = next(events)
     if not isinstance(event, SequenceStartEvent):
-        return None
+        return
     while not isinstance(event := next(events), SequenceEndEvent):
         if not isinstance(event, MappingStartEvent):
             _pass_over(event, events)
@@ -81,9 +91,8 @@ def _find(text: str, item: str, key: str) -> _Found | None:
             elif field.value == key:
                 found = _Found(inner, field.start_mark.column, in_flow)
             _pass_over(inner, events)
-        if named == item:
-            return found
-    return None
+        if found is not None:
+            yield named, found
 
 
 def _pass_over(event: Any, events: Iterator[Any]) -> None:
@@ -97,7 +106,8 @@ def _replaced(text: str, found: _Found, value: Plain) -> str:
     event = found.value
     start, end = event.start_mark.index, event.end_mark.index
     if event.style in ("|", ">"):
-        return _replaced_block(text, start, found.column, value)
+        end_of_line = "\r\n" if "\r\n" in text else "\n"
+        return text[:start] + _block(text[start:end], end_of_line, found.column, value) + text[end:]
     return text[:start] + _inline(value, event.style, found.in_flow) + text[end:]
 
 
@@ -111,10 +121,9 @@ def _inline(value: Plain, style: str | None, in_flow: bool) -> str:
     return strict_yaml.flow(value)
 
 
-def _replaced_block(text: str, start: int, column: int, value: Plain) -> str:
-    """Return the text with another block: its lines are those that are indented more than the key."""
-    end_of_line = "\r\n" if "\r\n" in text else "\n"
-    head, *rest = text[start:].split("\n")
+def _block(text: str, end_of_line: str, column: int, value: Plain) -> str:
+    """Return another block for that in `text`, whose lines are those that are indented more than the key."""
+    head, *rest = text.split("\n")
     count = next(
         (n for n, line in enumerate(rest) if line.strip() and len(line) - len(line.lstrip(" ")) <= column), len(rest)
     )
@@ -136,7 +145,7 @@ def _replaced_block(text: str, start: int, column: int, value: Plain) -> str:
         new = f"{kept}{comment}{block}"
     else:
         new = f"{_inline(value, chr(34), in_flow=False)}{comment}"
-    return text[:start] + new + ("\r" if end_of_line == "\r\n" and after else "") + after
+    return new + ("\r" if end_of_line == "\r\n" and after else "") + after
 
 
 def in_json(line: str, key: str, value: Plain) -> str:

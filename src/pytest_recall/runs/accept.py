@@ -8,6 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
 
+from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings import Layout
 from pytest_recall.files.disk import read_bytes
@@ -62,10 +63,11 @@ class Accepted(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """A case whose answer is accepted, with its file and what it expects from then on."""
+    """A case whose answer is accepted: as it is written now, in its file, and what it expects from then on."""
 
     trial: Trial
     file: CaseFile
+    case: Case
     value: Value
 
 
@@ -131,18 +133,19 @@ def _sorted_out(
 
     A case that expects its answer already is in neither.
     """
-    by_id = {case_id: file for file in files for case_id in file.lines}
+    failed = list(failed)
+    ids = {trial.case_id for trial in failed}
+    by_id = {case.id: (file, case) for file in files for case in file.cases(ids & file.lines.keys())}
     found: list[_Case] = []
     left: list[str] = []
     for trial in failed:
         case_id = trial.case_id
-        file = by_id.get(case_id)
-        if file is None or trial.reason in UNSCHEDULED:
+        file, case = by_id.get(case_id, (None, None))
+        if file is None or case is None or trial.reason in UNSCHEDULED:
             place = f"{trial.where}: " if trial.where else ""
             left.append(f"{place}`{case_id}` cannot be accepted by its answer: it is in no case file; edit it by hand")
             continue
         where = f"{file.name}:{file.lines[case_id]}"
-        [case] = file.cases([case_id])
         given = [one for one in trials[case_id] if one.outcome is Outcome.FAILED]
         value = by_answer(case, given)
         if isinstance(value, NotByAnswer):
@@ -157,7 +160,7 @@ def _sorted_out(
         elif case.fingerprint == trial.fingerprint and (judge := differs(case, trial)):
             left.append(f"{where}: `{case_id}` cannot be accepted by its answer: `{judge}` is one of your own; edit it")
         else:
-            found.append(_Case(trial, file, value))
+            found.append(_Case(trial, file, case, value))
     return found, left
 
 
@@ -181,7 +184,7 @@ def _problem(one: _Case, header: Header, row: Row | None, later: Mapping[str, st
     trial = one.trial
     case_id = trial.case_id
     where = f"{one.file.name}:{one.file.lines[case_id]}: `{case_id}`"
-    if one.file.cases([case_id])[0].fingerprint != trial.fingerprint:
+    if one.case.fingerprint != trial.fingerprint:
         return f"{where} was edited since {header.run}; run it again, then accept that run"
     if case_id in later:
         return f"{where} has a newer verdict, of {later[case_id]}; accept that run"
@@ -211,13 +214,10 @@ def _rewritten(found: Iterable[_Case]) -> tuple[dict[Path, tuple[str, str]], dic
     problems: list[str] = []
     for path, cases in by_file.items():
         file = cases[0].file
-        before = after = read_bytes(path).decode("utf-8")
-        for one in cases:
-            case_id = one.trial.case_id
-            try:
-                after = _with_expected(after, file, case_id, one.value)
-            except RecallError as error:
-                problems.append(f"{file.name}:{file.lines[case_id]}: `{case_id}`: expected: {error}; edit it by hand")
+        before = read_bytes(path).decode("utf-8")
+        after, why = _with_expected(before, file, {one.trial.case_id: one.value for one in cases})
+        for case_id, told in why.items():
+            problems.append(f"{file.name}:{file.lines[case_id]}: `{case_id}`: expected: {told}; edit it by hand")
         texts[path] = before, after
         if not problems:
             again = CaseFile(path, file.name, after.removeprefix("\ufeff").replace("\r\n", "\n"))
@@ -228,13 +228,14 @@ def _rewritten(found: Iterable[_Case]) -> tuple[dict[Path, tuple[str, str]], dic
     return texts, fingerprints
 
 
-def _with_expected(text: str, file: CaseFile, case_id: str, value: Value) -> str:
+def _with_expected(text: str, file: CaseFile, values: Mapping[str, Value]) -> tuple[str, dict[str, str]]:
     if file.path.suffix != ".jsonl":
-        return in_yaml(text, file.name, case_id, "expected", value)
+        return in_yaml(text, file.name, "expected", values)
     lines = text.split("\n")
-    place = file.lines[case_id] - 1
-    lines[place] = in_json(lines[place], "expected", value)
-    return "\n".join(lines)
+    for case_id, value in values.items():
+        place = file.lines[case_id] - 1
+        lines[place] = in_json(lines[place], "expected", value)
+    return "\n".join(lines), {}
 
 
 def _recordings(

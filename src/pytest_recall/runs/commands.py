@@ -14,11 +14,14 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_all
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.git import user_name
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.runs import finish
 from pytest_recall.runs.accept import Asked, accepted
 from pytest_recall.runs.context import today_in
 from pytest_recall.trials.journal import read_journal
+
+SHOWN = 40
+"""Cases and files that are named at the most; the diff has all but recordings."""
 
 ACCEPT_DETAILS = """\
 Of each case that failed in RUN, `expected` in its case file becomes what the agent answered, its row a pass in box 1
@@ -90,6 +93,6 @@ def run_accept(args: argparse.Namespace) -> int:
         return 1
     sys.stdout.write(done.diff)
     would = "would be " if args.dry_run else ""
-    print(f"{plural(len(done.cases), 'case')} {would}accepted by {by}: {', '.join(done.cases)}")
-    print(f"{'would change' if args.dry_run else 'changed'}: {', '.join(map(place.name, done.contents))}")
+    print(f"{plural(len(done.cases), 'case')} {would}accepted by {by}: {listed(done.cases, SHOWN)}")
+    print(f"{'would change' if args.dry_run else 'changed'}: {listed(map(place.name, done.contents), SHOWN)}")
     return 2 if done.left else 0
