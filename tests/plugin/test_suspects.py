@@ -28,7 +28,7 @@ HOURS = case("hours", input="When?", expected="16:00", judges=["contains"])
 SET = BARE.with_agent(AGENT).with_cases(HOURS, case("fees", input="Fees?", expected="none", judges=["contains"]))
 LAYOUTS = pytest.mark.parametrize("layout", ["rows", "events"])
 TOLD = "suspects: #12, #15 (changes since its last pass on main that touched it)"
-SKIPS = "no change is known to have touched it since its last pass on main: provider, data or chance"
+NONE = "no change is known to have touched it since its last pass on main: provider, data or chance"
 
 
 def begun(layout: str, pytester: pytest.Pytester, reply: str = "closed") -> Checkout:
@@ -103,14 +103,27 @@ def test_a_run_that_touches_nothing_leaves_every_byte(layout: str, pytester: pyt
 
 
 def test_where_no_change_is_known_to_have_touched_it(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    """That is known of a case with a recording alone."""
+    """That is said of a case with a recording, where changes are replayed at all, as the row of another case shows."""
     pytest.importorskip("httpx2")
-    checkout = asks(upstream, "httpx2_sync", "echo right").at(pytester)
-    checkout.run("eval", "--record").assert_outcomes(passed=1)
-    path = checkout.path / "eval/cases.yaml"
-    path.write_text(path.read_text().replace('"."', '"wrong"'))
-    result = checkout.run("eval", day=IN[1])
-    assert f"      {SKIPS}" in result.outlines
+    cases = [case("a", input="echo right", expected="wrong"), case("b", input="echo b", expected="b")]
+    project = asks(upstream, "httpx2_sync").with_cases(*cases)
+    checkout = project.with_state(a=row(3, 3), b=row(3, 3, touched=("12",))).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode", "nightly")
+    assert f"      {NONE}" in checkout.recall("score", "latest").outlines
     assert checkout.scorecard()["failed"][0]["suspects"] == []
     shutil.rmtree(checkout.path / "eval/cassettes")
     assert not any("touched it" in line for line in checkout.recall("score", "latest").outlines)
+
+
+@pytest.mark.parametrize(("under", "touched"), [(None, ()), ("case=ffffff", ("12",))], ids=["not-replayed", "edited"])
+def test_where_that_is_not_known_nothing_is_said(
+    under: str | None, touched: tuple[str, ...], pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    pytest.importorskip("httpx2")
+    cases = [case("a", input="echo right", expected="wrong"), case("b", input="echo b", expected="b")]
+    project = asks(upstream, "httpx2_sync").with_cases(*cases)
+    checkout = project.with_state(a=row(3, 3, passed_under=under), b=row(3, 3, touched=touched)).at(pytester)
+    result = checkout.run("eval", "--record", "--recall-mode", "nightly")
+    assert "  a (box 3 → 1)" in result.outlines
+    assert not any("touched it" in line for line in result.outlines)
+    assert checkout.scorecard()["failed"][0]["suspects"] is None

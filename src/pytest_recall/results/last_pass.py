@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from pytest_recall.results.scorecard import LastPass
 from pytest_recall.schedule.suspects import suspects
 from pytest_recall.trials.conditions import kept_answer, taped_of
 from pytest_recall.trials.journal import NAME
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Outcome, Trial
 
 _LASTPASS_BYTES = 64 * 2**20
@@ -46,19 +46,24 @@ def last_passes(place: Place, run: str, failed: Iterable[Trial]) -> dict[str, La
     return found
 
 
-def suspected(place: Place, header: Header, failed: Iterable[Trial]) -> dict[str, tuple[str, ...]]:
+def suspected(
+    place: Place, record: Record, failed: Iterable[Trial], changed: Collection[str]
+) -> dict[str, tuple[str, ...]]:
     """Return which changes have touched each case since its last pass on the main branch, by case id.
 
-    None is an answer only of a case with a recording, by which each change is seen to leave it alone; others are left
-    out.
+    That none has is said only where it is known: of a case with a recording, in a project whose changes are replayed,
+    as a row or this run shows that names what a change touched; and of none that is known to be `changed`. Others are
+    left out.
     """
+    traced = bool(record.header.affected) or any(trial.row is not None and trial.row.touched for trial in record.trials)
     library = Library(place.cassettes)
-    found = {trial.case_id: (trial, suspects(trial, header)) for trial in failed}
-    return {
-        case_id: touched
-        for case_id, (trial, touched) in found.items()
-        if touched or library.of_case(case_id, trial.scenario).exists()
-    }
+    found: dict[str, tuple[str, ...]] = {}
+    for trial in failed:
+        touched = suspects(trial, record.header)
+        recorded = traced and trial.case_id not in changed and library.of_case(trial.case_id, trial.scenario).exists()
+        if touched or recorded:
+            found[trial.case_id] = touched
+    return found
 
 
 def _passes(journal: Path, wanted: Iterable[str]) -> dict[str, str]:

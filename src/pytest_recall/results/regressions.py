@@ -31,6 +31,12 @@ class CauseLabel(StrEnum):
     UNKNOWN = "not known"
 
 
+BY_PEOPLE = frozenset(
+    {CauseLabel.CASE, CauseLabel.JUDGE, CauseLabel.MODEL, CauseLabel.PROMPT, CauseLabel.CODE, CauseLabel.CASSETTE}
+)
+"""Causes that are changes of people: where one is found, neither the provider nor chance is to blame."""
+
+
 class Cause(NamedTuple):
     """The likely cause of a regression, and what speaks for it; `also` is what else is not as it was."""
 

@@ -15,6 +15,7 @@ from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results import scorecard_text
+from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.ci import links
 from pytest_recall.schedule.boxes import fold, quarantine_of, reset
@@ -59,7 +60,10 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         return card
     from pytest_recall.results.last_pass import last_passes, suspected
 
-    return card._replace(passes=last_passes(place, header.run, regressed), suspects=suspected(place, header, regressed))
+    changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
+    return card._replace(
+        passes=last_passes(place, header.run, regressed), suspects=suspected(place, record, regressed, changed)
+    )
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
