@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.kept import after
 from tests.helpers.project import Checkout, Project, case
 from tests.helpers.scripted import asks, judged
 
@@ -26,11 +27,15 @@ AUDIT = ("judges", "audit", "latest")
 @pytest.fixture(name="checkout")
 def _checkout(pytester: pytest.Pytester) -> Checkout:
     """A project after a run with a fail by a model, one by a function, and passes."""
-    agent = "@pytest.fixture\ndef agent():\n    return lambda asked: asked if isinstance(asked, str) else 'right'\n"
-    checkout = judged(*CASES).with_agent(agent).at(pytester)
-    checkout.run("eval")
-    assert checkout.outcomes() == {"bad": "failed", "code": "failed", "good": "passed", "turns": "passed"}
-    return checkout
+
+    def made() -> Checkout:
+        agent = "@pytest.fixture\ndef agent():\n    return lambda asked: asked if isinstance(asked, str) else 'right'\n"
+        checkout = judged(*CASES).with_agent(agent).at(pytester)
+        checkout.run("eval")
+        assert checkout.outcomes() == {"bad": "failed", "code": "failed", "good": "passed", "turns": "passed"}
+        return checkout
+
+    return after(pytester, "audited", made)
 
 
 def exported(result: pytest.RunResult) -> tuple[dict[str, Any], list[dict[str, Any]]]:

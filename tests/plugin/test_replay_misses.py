@@ -12,6 +12,7 @@ from tests.helpers.talking import (
     LATE,
     SDK_WAYS,
     agent,
+    agents,
     answers,
     asking,
     asks,
@@ -69,58 +70,51 @@ def recorded_once(pytester: pytest.Pytester, gone: Upstream) -> Checkout:
 class TestWhoeverCatchesIt:
     """An SDK that tries again, an `except Exception`, a task, a thread."""
 
-    @pytest.mark.parametrize("way", [*SDK_WAYS, "legacy"])
-    def test_it_is_seen_through_the_retries_of_each_client(
-        self, pytester: pytest.Pytester, gone: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+    BODIES = {  # noqa: RUF012
+        **{way: f"return {way}('changed', max_retries=5)" for way in (*SDK_WAYS, "legacy")},
+        **{
+            name: f"{RECORDED}\n{body}"
+            for name, body in {
+                "exception": "try:\n    return openai_sync('changed')\nexcept Exception:\n    return 'none'",
+                "base": "try:\n    return openai_sync('changed')\nexcept BaseException:\n    return 'nothing happened'",
+                "finally": "try:\n    return httpx2_sync('changed')\nfinally:\n    return 'nothing happened'",
+                "another": "try:\n    return httpx2_sync('changed')\n"
+                "except BaseException:\n    raise ValueError('bad') from None",
+                "skip": "try:\n    return httpx2_sync('changed')\nexcept BaseException:\n    pytest.skip('not today')",
+            }.items()
+        },
+        "gather": "async def together():\n"
+        "    prompts = ['recorded', 'changed', 'too']\n"
+        "    texts = await asyncio.gather(*map(httpx2_async, prompts), return_exceptions=True)\n"
+        "    return str(texts)\n"
+        "return together()",
+        "group": "async def together():\n"
+        "    async with asyncio.TaskGroup() as group:\n"
+        "        group.create_task(anthropic_async('changed'))\n"
+        "    return 'never'\n"
+        "return together()",
+        "pool": "with concurrent.futures.ThreadPoolExecutor(2) as pool:\n"
+        "    done = [pool.submit(openai_sync, prompt) for prompt in ('changed', 'too')]\n"
+        "    return ' '.join(str(future.exception()) for future in done)",
+        "loop": "return asyncio.run(asyncio.wait_for(anthropic_async('changed'), 20))",
+    }
+
+    def test_it_is_seen_through_retries_what_the_agent_makes_of_it_tasks_and_threads(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = recorded_once(pytester, gone)
+        before = talking(upstream, agent(f"return {RECORDED}")).with_cases(*map(asking, self.BODIES))
+        checkout = before.at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=len(self.BODIES))
+        upstream.close()
+        talking(upstream, agents(self.BODIES)).at(pytester)
         slept, met = no_sleep(monkeypatch), no_sockets(monkeypatch)
-        error = replayed(checkout, gone, f"return {way}('changed', max_retries=5)")
-        assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {gone.url}/v1/")
-        assert "is not recorded" in error
+        checkout.run("eval", "--replay", "--recall-mode=all")
+        assert checkout.outcomes() == dict.fromkeys(self.BODIES, "error")
+        for name in self.BODIES:
+            error = trial(checkout, name).error
+            assert error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
+            assert "is not recorded" in error
         assert (slept, met) == ([], [])
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            "try:\n    return openai_sync('changed')\nexcept Exception:\n    return 'nothing happened'",
-            "try:\n    return openai_sync('changed')\nexcept BaseException:\n    return 'nothing happened'",
-            "try:\n    return httpx2_sync('changed')\nfinally:\n    return 'nothing happened'",
-            "try:\n    return httpx2_sync('changed')\nexcept BaseException:\n    raise ValueError('bad') from None",
-            "try:\n    return httpx2_sync('changed')\nexcept BaseException:\n    pytest.skip('not today')",
-        ],
-        ids=["Exception", "BaseException", "finally", "another", "skip"],
-    )
-    def test_it_is_seen_whatever_the_agent_makes_of_it(
-        self, pytester: pytest.Pytester, gone: Upstream, body: str
-    ) -> None:
-        error = replayed(recorded_once(pytester, gone), gone, f"{RECORDED}\n{body}")
-        assert error.startswith("eval/cassettes/one/a.ndjson: POST ")
-        assert "is not recorded" in error
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            "async def together():\n"
-            "    prompts = ['recorded', 'changed', 'too']\n"
-            "    texts = await asyncio.gather(*map(httpx2_async, prompts), return_exceptions=True)\n"
-            "    return str(texts)\n"
-            "return together()",
-            "async def together():\n"
-            "    async with asyncio.TaskGroup() as group:\n"
-            "        group.create_task(anthropic_async('changed'))\n"
-            "    return 'never'\n"
-            "return together()",
-            "with concurrent.futures.ThreadPoolExecutor(2) as pool:\n"
-            "    done = [pool.submit(openai_sync, prompt) for prompt in ('changed', 'too')]\n"
-            "    return ' '.join(str(future.exception()) for future in done)",
-            "return asyncio.run(asyncio.wait_for(anthropic_async('changed'), 20))",
-        ],
-        ids=["gather", "group", "pool", "loop"],
-    )
-    def test_it_is_seen_in_tasks_and_threads(self, pytester: pytest.Pytester, gone: Upstream, body: str) -> None:
-        error = replayed(recorded_once(pytester, gone), gone, body)
-        assert error.startswith("eval/cassettes/one/a.ndjson: POST ")
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     def test_it_is_seen_in_a_thread_that_nobody_asks_for_its_result(
