@@ -38,11 +38,11 @@ def close(opened: Page) -> None:
     opened.wait_for_selector("dialog", state="hidden")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """The system's Chromium. Nothing is downloaded: where there is none, these tests are skipped.
 
-    Its event loop is that of the thread as long as it is open, so that it is closed before tests of other modules.
+    Its event loop is that of the thread as long as it is open, so that it is closed before tests of other folders.
     """
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if found is None:
