@@ -127,10 +127,11 @@ def counts(checkout: Checkout) -> dict[str, int]:
     return {trial.case_id: len(trial.calls) for trial in checkout.journal().trials}
 
 
-@WORKERS
-@pytest.mark.parametrize("how", ["live", "--record", "--replay"])
+@pytest.mark.parametrize(
+    ("how", "workers"), [("live", ()), ("--record", ()), ("--replay", ()), ("--record", ("-n", "2"))]
+)
 def test_what_a_mock_answers_is_no_call(
-    pytester: pytest.Pytester, upstream: Upstream, workers: Workers, how: str
+    pytester: pytest.Pytester, upstream: Upstream, how: str, workers: Workers
 ) -> None:
     checkout = project(upstream, plain=ANSWERED, marked=MARKED + ANSWERED).at(pytester)
     options = [] if how == "live" else [how]

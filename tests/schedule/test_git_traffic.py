@@ -1,4 +1,4 @@
-"""Pull requests as they come and go: fifteen of them, over the same cases, through real git."""
+"""Pull requests as they come and go: ten of them, over the same cases, through real git."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.helpers.repository import Repository
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, row, trial
 from tests.runs.folding import journal, remember
 
-PULLS, ROWS, SLICE, NIGHTLY, LAG = 15, 100, 25, 5, 5
+PULLS, ROWS, SLICE, NIGHTLY, LAG = 10, 100, 25, 5, 5
 RULE = Quarantine(4, "ana")
 
 
