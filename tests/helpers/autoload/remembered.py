@@ -2,8 +2,8 @@
 
 A run looks through all names of fifty plugins for hooks, and again for fixtures, and parses whole modules to
 show a line of them. That was half of what a run within a test took. Only answers about the modules of pytest
-and pytest-xdist are kept, which stay as they are, and which fixtures the modules of the plugin have; what else there is
-to know of ours, of conftest files and of tests is not.
+and pytest-xdist are kept, which stay as they are, and which fixtures our plugin has. Nothing else about our
+modules is kept, and nothing about conftest files and tests.
 
 PYTEST_DONT_REWRITE: a process imports it before it imports pytest.
 """
@@ -104,14 +104,16 @@ def _statements(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _restored(original: Callable[..., None]) -> Callable[..., None]:
-    """Take out of the modules what was not there before, and look at no other: there are thousands."""
+    """Put back only the modules that came, went or were replaced: there are thousands."""
 
     def restore(self: Any) -> None:
         saved, preserve = (vars(self)[f"_{type(self).__name__}__{name}"] for name in ("saved", "preserve"))
-        preserved = {} if preserve is None else {name: sys.modules[name] for name in sys.modules if preserve(name)}
-        for name in sys.modules.keys() - saved.keys() - preserved.keys():
-            del sys.modules[name]
-        sys.modules.update({**saved, **preserved})
+        for name in sys.modules.keys() - saved.keys():
+            if preserve is None or not preserve(name):
+                del sys.modules[name]
+        for name in [name for name, module in saved.items() if sys.modules.get(name) is not module]:
+            if name not in sys.modules or preserve is None or not preserve(name):
+                sys.modules[name] = saved[name]
 
     return restore
 
