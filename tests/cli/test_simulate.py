@@ -14,6 +14,7 @@ from pytest_recall.replay.call import Call
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, files
 from tests.cli.test_score import run_of
+from tests.schedule.history_samples import small, uncounted, write
 
 SHORT = ("--days", "20", "--seeds", "2")
 
@@ -129,3 +130,61 @@ def test_without_cases_there_is_nothing_to_simulate(project: Path, inside: Recal
     (project / "eval" / "cases.yaml").write_text("", encoding="utf-8")
     done = inside(project, *SIMULATE)
     assert done == (2, "", "recall: eval: no cases; write some, or name their files with --files\n")
+
+
+# With the changes of a history
+
+
+def test_the_changes_and_the_flake_are_those_of_a_history(tagged: Path, inside: Recall) -> None:
+    write(tagged / "t.jsonl.gz", small())
+    done = inside(tagged, *SIMULATE, *SHORT, "--history", "t.jsonl.gz", "--per-day", "2")
+    assert done.code == 0
+    assert done.out.splitlines()[0].split() == ["literal", "lottery", "affected"]
+    told = dict(re.findall(r"^  .*\((--\S+)\) +\S+(?: %)?  (.+)$", done.out, re.MULTILINE))
+    assert told["--bad"] == "measured: 6 changes"
+    assert told["--breaks"] == "measured: the mean; each bad change breaks as many as it did"
+    assert told["--flaky"].startswith("measured: the mean of 77 sound cases, 0.5 % for those that always passed")
+    assert told["--usd"] == told["--recall"] == "assumed"
+    assert "for what is in the bank ($2.00 a day, kept for 7 days)" in done.out
+    assert "Changes as in 1 history: 50.0 % touch a request. Which cases one affects is drawn." in done.out
+    plain = json.loads(inside(tagged, *SIMULATE, *SHORT, "--history", "t.jsonl.gz", "--json").out)
+    assert plain["mix"] == {"changes": [6], "touching": 0.5, "counted": True}
+    assert plain["bank"] == {"per_day": 1.0, "carry_days": 7}
+    assert plain["policies"]["affected"]["usd"]["value"] > 0
+
+
+def test_what_a_history_does_not_know_is_given_or_assumed(tagged: Path, inside: Recall) -> None:
+    write(tagged / "t.jsonl", small())
+    write(tagged / "u.jsonl", uncounted())
+    both = ("--history", "t.jsonl", "--history", "u.jsonl")
+    done = inside(tagged, *SIMULATE, *SHORT, *both, "--bad", "0.5", "--breaks", "3")
+    told = dict(re.findall(r"^  .*\((--\S+)\) +\S+(?: %)?  (\w+)", done.out, re.MULTILINE))
+    assert told["--bad"] == told["--breaks"] == "given"
+    assert told["--flaky"] == "measured"
+    assert "Changes as in 2 histories, each as often: 58.3 % touch a request." in done.out
+    assert "50.0 % of the changes affect 3 cases or more; bad ones are of these, so that 50.0 % are bad." in done.out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--history", "t.jsonl", "--bad", "0.1"), "--bad: the history says it; leave out the option or --history"),
+        (("--history", "t.jsonl", "--breaks", "2"), "--breaks: the history says it; leave out the option or --history"),
+        (("--history", "t.jsonl", "--flaky", "0"), "--flaky: the history says it; leave out the option or --history"),
+        (("--per-day", "1"), "--per-day: needs --history; give both, or neither"),
+        (
+            ("--history", "t.jsonl", "--plot", "x.png"),
+            "--plot: draws the two schedules without --history; give one of them",
+        ),
+        (
+            ("--history", "none.jsonl"),
+            "none.jsonl: cannot be read (No such file or directory); check that it is there and readable",
+        ),
+    ],
+)
+def test_a_history_and_an_option_that_do_not_go_together_get_one_sentence(
+    tagged: Path, inside: Recall, given: tuple[str, ...], said: str
+) -> None:
+    write(tagged / "t.jsonl", small())
+    done = inside(tagged, *SIMULATE, *given)
+    assert (done.code, done.out, done.err) == (2, "", f"recall: {said}\n")

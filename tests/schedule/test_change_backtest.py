@@ -19,11 +19,13 @@ from pytest_recall.schedule.change_backtest import (
 )
 from pytest_recall.schedule.change_history import ChangeHistory, facts_of
 from pytest_recall.schedule.change_history_file import read_history
+from pytest_recall.schedule.change_history_text import change_lines
 from pytest_recall.trials.series import Rule
 from tests.schedule.history_samples import history_of, small, uncounted
 
 TWO_OF_THREE = Rule("fail", 2, 3)
 USUAL = {policy.name.strip(): policy for policy in usual_policies(Bank(1.0, 7), TWO_OF_THREE)}
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "schedule.md"
 FOLDER = os.environ.get("RECALL_EVAL_HISTORY")
 """The folder with the histories of two public projects."""
 
@@ -170,6 +172,21 @@ def test_all_affected_once_costs_less_than_a_dollar_a_day_and_catches_what_rando
     assert caught["all affected, once"] > 0.8
     for name in ("all affected, once", "and local ones twice"):
         assert (found[name].usd.value or 9) < 1.0
+
+
+@pytest.mark.skipif(FOLDER is None, reason="RECALL_EVAL_HISTORY does not name the folder of the two histories")
+def test_the_page_has_what_is_measured() -> None:
+    history = read_history(Path(FOLDER or "") / "copilot-chat.jsonl.gz", "copilot-chat")
+    facts = facts_of(history)
+    found = [
+        summary_of([play(history, USUAL[name], 0.04, seed) for seed in range(100)], facts.days)
+        for name in ("25 of the affected", "all affected, once", "bank, rest in a batch", "and local ones twice")
+    ]
+    shown = {" ".join(line.split()) for line in PAGE.read_text(encoding="utf-8").splitlines()}
+    lines = [" ".join(line.split()) for line in change_lines(history, facts, found, [])]
+    rows = [line for line in lines if "$" in line]
+    assert len(rows) == 4
+    assert [line for line in rows if line not in shown] == []
 
 
 @pytest.mark.skipif(FOLDER is None, reason="RECALL_EVAL_HISTORY does not name the folder of the two histories")

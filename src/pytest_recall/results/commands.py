@@ -320,7 +320,7 @@ or where it was missed. No gate is ever lowered.
 
 def add_ratchet(commands: Commands) -> None:
     """Add the command."""
-    from pytest_recall.schedule.policy_commands import count
+    from pytest_recall.schedule.policy_options import count
 
     parser = command(
         commands, "ratchet", "raise gates of rubric.yaml to what has held, and lower none", run_ratchet, RATCHET_DETAILS

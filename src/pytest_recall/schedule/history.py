@@ -180,7 +180,7 @@ class Habit(NamedTuple):
 class Setting(NamedTuple):
     """A figure that a simulation goes by, None where it is unknown, and where it is from.
 
-    `source` is `given`, `estimated` or `assumed`; `told` says more of it.
+    `source` is `given`, `measured` in a history of changes, `estimated` or `assumed`; `told` says more of it.
     """
 
     value: float | None

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_file import read_settings
@@ -14,13 +15,15 @@ from pytest_recall.cli.common import Commands, command, dollars, place_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import find_place, runs_in
 from pytest_recall.files.json_lines import as_lines
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import percent, plural
 from pytest_recall.schedule.bank import Bank
 from pytest_recall.schedule.change_backtest import known_of, play, summary_of, usual_policies
 from pytest_recall.schedule.change_export import exported, judged_run
 from pytest_recall.schedule.change_history import facts_of
 from pytest_recall.schedule.change_history_file import read_history
 from pytest_recall.schedule.change_history_text import change_lines, change_notes, changes_json
+from pytest_recall.schedule.change_mix import TAKEN, ChangeMix, mix_of, taken
+from pytest_recall.schedule.simulate import World
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import Rule
@@ -55,6 +58,23 @@ def add_history(parser: argparse.ArgumentParser) -> None:
         "--history", type=Path, metavar="FILE", help="play a history of changes instead, a .jsonl or a .jsonl.gz"
     )
     parser.add_argument("--seeds", type=_seeds, metavar="N", help="with --history: draws of the verdicts (default: 20)")
+    _add_bank(parser)
+
+
+def add_mix(parser: argparse.ArgumentParser) -> None:
+    """Add the options that take the changes of a simulation from histories."""
+    parser.add_argument(
+        "--history",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="take what changes affect and break, and the flake, from a history of changes; repeatable",
+    )
+    _add_bank(parser)
+
+
+def _add_bank(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per-day",
         type=dollars,
@@ -123,7 +143,7 @@ def play_history(args: argparse.Namespace, rule: Rule | None, rubric: Settings) 
     """Play the policies over the history that `args` name, and print what they come to."""
     history = read_history(args.history, str(args.history))
     facts = facts_of(history)
-    bank = _bank(args, rubric)
+    bank = bank_of(args, rubric)
     usd = ASSUMED_USD if args.usd is None else args.usd
     if usd < 1e-6:
         raise RecallError(f"--usd: {usd} is less than a millionth of a dollar; give what a trial costs, such as 0.04")
@@ -144,8 +164,7 @@ def play_history(args: argparse.Namespace, rule: Rule | None, rubric: Settings) 
         }
         print(json.dumps(changes_json(history, facts, found, settings), indent=2))
         return 0
-    about = f"${bank.per_day:,.2f} a day, kept for {bank.carry_days:,} days"
-    notes = list(change_notes(usd, args.usd is not None, about, confirm, seeds))
+    notes = list(change_notes(usd, args.usd is not None, _told(bank), confirm, seeds))
     print("\n".join(change_lines(history, facts, found, notes)))
     return 0
 
@@ -161,7 +180,54 @@ def rubric_of(args: argparse.Namespace) -> Settings:
     return DEFAULT_SETTINGS
 
 
-def _bank(args: argparse.Namespace, rubric: Settings) -> Bank:
+def mix_given(args: argparse.Namespace) -> ChangeMix | None:
+    """Return the mix of the histories that `args` of a simulation name, or None without any. Raises RecallError."""
+    if not args.history:
+        for name in ("per_day", "carry_days"):
+            if getattr(args, name):
+                raise RecallError(f"{OF_HISTORY[name]}: needs --history; give both, or neither")
+        return None
+    if args.plot is not None:
+        raise RecallError("--plot: draws the two schedules without --history; give one of them")
+    mix = mix_of([read_history(path, str(path)) for path in args.history])
+    for name, option in TAKEN.items():
+        if getattr(args, name) is not None and name in taken(mix):
+            raise RecallError(f"{option}: the history says it; leave out the option or --history")
+    return mix
+
+
+def mix_facts(mix: ChangeMix, bank: Bank) -> dict[str, Any]:
+    """Return what a simulation took from histories as plain JSON types."""
+    changes = [len(history) for history in mix.histories]
+    return {"bank": bank._asdict(), "mix": {"changes": changes, "touching": mix.touching, "counted": mix.counted}}
+
+
+def mix_notes(world: World, bank: Bank) -> list[str]:
+    """Return what is to be said of a simulation with the changes of histories; nothing of one without."""
+    if (mix := world.mix) is None:
+        return []
+    each = ", each as often" if len(mix.histories) > 1 else ""
+    notes = [
+        f"affected: all cases that a change affects, for what is in the bank ({_told(bank)}); what there is no money"
+        " for is not asked. Nights as in the lottery, and twice as long while the bank is full.",
+        f"Changes as in {'1 history' if len(mix.histories) == 1 else f'{len(mix.histories)} histories'}{each}:"
+        f" {percent(mix.touching)} touch a request. Which cases one affects is drawn.",
+    ]
+    most = mix.reaching(world.breaks, len(world.cases))
+    if not mix.counted:
+        notes.append(
+            f"{percent(most)} of the changes affect {plural(world.breaks, 'case')} or more; bad ones are of these, so"
+            f" that {percent(min(most, world.bad))} are bad."
+        )
+    return notes
+
+
+def _told(bank: Bank) -> str:
+    return f"${bank.per_day:,.2f} a day, kept for {plural(bank.carry_days, 'day')}"
+
+
+def bank_of(args: argparse.Namespace, rubric: Settings) -> Bank:
+    """Return the bank: the options' where they are given, else the rubric's, else the one that is assumed."""
     usual = ASSUMED_BANK if rubric.budget is None else Bank(rubric.budget.per_day, rubric.budget.carry_days)
     return Bank(args.per_day or usual.per_day, args.carry_days or usual.carry_days)
 

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
@@ -33,18 +32,31 @@ from pytest_recall.runs.context import CommandLine, Filters
 from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
+from pytest_recall.schedule.change_mix import taken
 from pytest_recall.schedule.history import PastRun, habits, in_order, past_of, past_of_lines, settled
-from pytest_recall.schedule.history_commands import add_history, check_options, journals, play_history, rubric_of
+from pytest_recall.schedule.history_commands import (
+    ASSUMED_USD,
+    add_history,
+    add_mix,
+    bank_of,
+    check_options,
+    journals,
+    mix_facts,
+    mix_given,
+    mix_notes,
+    play_history,
+    rubric_of,
+)
+from pytest_recall.schedule.policy_options import add_confirm, add_sizes, confirm_of, count, sizes_of
 from pytest_recall.schedule.simulate import (
     TWO_OF_THREE,
     Policy,
     SliceSizes,
     World,
-    confirmation,
+    affected,
     literal,
     lottery,
     simulate,
-    usual_sizes,
 )
 from pytest_recall.schedule.simulated import Figures, parts, summed_up
 from pytest_recall.schedule.sizing import Proposal, proposal, proposed_confirm
@@ -120,6 +132,10 @@ confirmation and quarantine.
 
 What an option does not give is estimated from the runs in eval/_artifacts where they have enough
 of it, and else assumed; the output says which, and of how much. Money is unknown without prices.
+
+With --history the changes are those of a history of real ones: how many cases each affects, how
+many it breaks and how flaky cases are, as far as the history knows; of several histories each has
+as many changes. A third schedule runs all affected cases, once, for what is in the bank.
 Nothing is asked of a model, and nothing is written but the picture.
 """
 
@@ -145,6 +161,7 @@ def add_simulate(commands: Commands) -> None:
         "--drift", type=_share, metavar="RATE", help="rate at which a case breaks by itself in a day, such as 1/1600"
     )
     parser.add_argument("--flaky", type=_share, metavar="SHARE", help="share of verdicts on sound cases that are wrong")
+    add_mix(parser)
     parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs")
     parser.add_argument("--late", action="store_true", help="nights run after the day's pull requests, not before")
     parser.add_argument(
@@ -199,6 +216,7 @@ def run_simulate(args: argparse.Namespace) -> int:
     if args.plot is not None and args.plot.suffix != ".png":
         raise RecallError(f"{args.plot}: the picture is a PNG; call it *.png")
     place = place_of(args)
+    mix = mix_given(args)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
     check_unique(files)
@@ -206,7 +224,9 @@ def run_simulate(args: argparse.Namespace) -> int:
     for case_id, (scenario, _) in marked_in(place).items():
         untold.setdefault(scenario or "marked tests", []).append(case_id)
     seen = habits(journals([place.artifacts.folder]))
-    settings = settled({name: getattr(args, name) for name in ASSUMED}, seen, ASSUMED)
+    assumed = ASSUMED if mix is None else {**ASSUMED, "usd": ASSUMED_USD}
+    settings = settled({name: getattr(args, name) for name in ASSUMED}, seen, assumed)
+    settings |= {} if mix is None else taken(mix)
     figures = {name: one.value for name, one in settings.items()}
     world = World(
         tags=tags,
@@ -216,14 +236,18 @@ def run_simulate(args: argparse.Namespace) -> int:
         late=args.late,
         nights_only=args.nights_only,
         quarantine=rubric.quarantine,
+        mix=mix,
         **{**figures, "breaks": int(figures["breaks"] or 1)},  # type: ignore[arg-type]
     )
     if not world.cases:
         raise RecallError(f"{place.name(place.eval_dir)}: no cases; write some, or name their files with --files")
     sizes = sizes_of(args, rubric, len(world.cases))
     confirm = confirm_of(args, rubric)
-    both = literal(rubric, world.cases), lottery(world.cases, *sizes, near_share=rubric.near_share)
-    policies = [policy._replace(confirm=confirm) for policy in both]
+    known = [literal(rubric, world.cases), lottery(world.cases, *sizes, near_share=rubric.near_share)]
+    bank = bank_of(args, rubric)
+    if mix is not None:
+        known.append(affected(world.cases, bank, sizes.nightly, sizes.stalest))
+    policies = [policy._replace(confirm=confirm) for policy in known]
     found = _simulated(policies, world, args.seeds)
     sums = [summed_up(found[policy.name]) for policy in policies]
     drawn = b""
@@ -250,10 +274,12 @@ def run_simulate(args: argparse.Namespace) -> int:
             "sizes": sizes._asdict(),
             "proposed": proposed(world, rubric, world.recall)._asdict(),
             "confirm": None if confirm is None else str(confirm),
+            **({} if mix is None else mix_facts(mix, bank)),
         }
         print(json.dumps(render.simulation_json(found, sums, settings, facts), indent=2))
     else:
-        print("\n".join(render.simulation_lines(sums, settings, _notes(world, rubric, confirm, sizes, args.seeds))))
+        notes = _notes(world, rubric, confirm, sizes, args.seeds) + mix_notes(world, bank)
+        print("\n".join(render.simulation_lines(sums, settings, notes)))
     if args.plot is not None:
         write_bytes(args.plot, drawn)
         print(f"recall: drew {args.plot}", file=sys.stderr)
@@ -427,56 +453,3 @@ def _of_cases(runs: list[PastRun], known: set[str]) -> list[PastRun]:
         for past in runs
     ]
     return [past for past in kept if past.verdicts]
-
-
-NEVER = "never"
-
-
-def add_sizes(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the sizes of the lottery; those of the boxes are the rubric's."""
-    parser.add_argument("--slice", type=count, metavar="N", help="the lottery's cases in a pull request")
-    parser.add_argument("--nightly", type=count, metavar="N", help="the lottery's cases in a night")
-    parser.add_argument(
-        "--stalest", type=_days, metavar="DAYS", help=f"a case that old comes first in the lottery's nights, or {NEVER}"
-    )
-
-
-def add_confirm(parser: argparse.ArgumentParser) -> None:
-    """Add the option for how a fail is confirmed."""
-    parser.add_argument(
-        "--confirm", type=_rule, metavar="KofN", help=f"how a fail is confirmed, or {NEVER} (default: as in the rubric)"
-    )
-
-
-def count(text: str) -> int:
-    """Return a whole number from 1 up, as an option takes it."""
-    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1,000,000")
-    return int(text)
-
-
-def _days(text: str) -> int | str:
-    return text if text == NEVER else count(text)
-
-
-def _rule(text: str) -> Rule | str:
-    if text == NEVER:
-        return text
-    try:
-        return Rule("fail", *k_of_n(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}; or `{NEVER}`") from None
-
-
-def sizes_of(args: argparse.Namespace, rubric: Settings, cases: int) -> SliceSizes:
-    """Return the sizes of the lottery over so many `cases`: the usual ones, where no option says otherwise."""
-    usual = usual_sizes(rubric, cases)
-    stalest = usual.stalest if args.stalest is None else None if args.stalest == NEVER else args.stalest
-    return SliceSizes(args.slice or usual.slice, args.nightly or usual.nightly, stalest)
-
-
-def confirm_of(args: argparse.Namespace, rubric: Settings) -> Rule | None:
-    """Return how a fail is confirmed, or None if it counts at once."""
-    if args.confirm is None:
-        return confirmation(rubric)
-    return None if args.confirm == NEVER else args.confirm

@@ -20,7 +20,9 @@ from typing import NamedTuple
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.schedule.bank import AffectedCase, Bank, affordable, balance, spread
 from pytest_recall.schedule.boxes import released, review
+from pytest_recall.schedule.change_mix import ChangeMix
 from pytest_recall.schedule.selection import Pick, night, pull_request, select
 from pytest_recall.schedule.simulated import Figures, waited
 from pytest_recall.trials.series import Rule
@@ -33,12 +35,18 @@ Slice = Callable[[Mapping[str, Row], Collection[str], date, str], Sequence[Pick]
 
 
 class Policy(NamedTuple):
-    """A schedule: what a pull request runs, what a night runs, and how a fail is confirmed, if it is."""
+    """A schedule: what a pull request runs, what a night runs, and how a fail is confirmed, if it is.
+
+    With a `bank` a pull request runs the cases that it affects, for what is in it, in place of a slice. While the bank
+    is full, so that what the day brings would be lost, a night is a `long_night`, and pays out of it what it runs more.
+    """
 
     name: str
     pull_request: Slice
     night: Slice
     confirm: Rule | None
+    bank: Bank | None = None
+    long_night: Slice | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +59,10 @@ class World:
     `recall`. A verdict on a sound case is wrong with chance `flaky`. What is found broken is mended a day later.
     Nights run before the day's pull requests, or, if `late`, after them. With `nights_only` the verdicts of pull
     requests go into no row. A trial costs `usd`, None if unknown.
+    With a `mix` of real changes a pull request affects as large a share of all cases as one of these did, drawn from
+    all; if the mix knows, it breaks as many as that one did, and `bad` and `breaks` say nothing. Else `bad` of them
+    are bad, or as many as affect `breaks` cases at least, if these are fewer: a change that affects none breaks none.
+    Cases are as flaky as those of the mix, in place of `flaky`, if it knows.
     The first `warm_up` of `days` are in no figure, and of delays neither is what breaks in the last eighth: it would
     count as found soon, or not at all.
     """
@@ -71,6 +83,7 @@ class World:
     late: bool = False
     nights_only: bool = False
     quarantine: Quarantine | None = None
+    mix: ChangeMix | None = None
 
     @cached_property
     def cases(self) -> list[str]:
@@ -89,11 +102,15 @@ class SimulatedVerdict(NamedTuple):
 
 @dataclass(eq=False)
 class Pull:
-    """A pull request: what its slice asked and what came of it, and what it breaks once it is merged."""
+    """A pull request: what its slice asked and what came of it, and what it breaks once it is merged.
+
+    `affected` are the cases whose requests it changes, or which could be so.
+    """
 
     number: int
     breaks: tuple[str, ...]
     is_merged: bool
+    affected: Collection[str] = ()
     asked: frozenset[str] = frozenset()
     told: list[SimulatedVerdict] = field(default_factory=list)
 
@@ -118,6 +135,7 @@ class Simulation:
         # The parts as (cases, and what is told of a change to them).
         self.parts = [(sorted(ids), set(ids)) for _, ids in sorted(world.tags.items())]
         self.told = [near for _, near in self.parts]
+        self.part_of = {case_id: part for part, ids in sorted(world.tags.items()) for case_id in ids}
         self.parts += [(sorted(ids), set()) for _, ids in sorted(world.untold.items())]
         self.rows: dict[str, Row] = {}
         self.broken: dict[str, tuple[float, bool]] = {}
@@ -125,7 +143,12 @@ class Simulation:
         self.ahead: list[tuple[float, int, Pull | str]] = []  # Pull requests that close, and cases that are mended.
         self.order = count()
         self.open: list[Pull] = []
-        self.runs = self.asked = self.repeated = self.demoted = self.set_apart = 0
+        self.enough = world.mix.reaching(world.breaks, len(world.cases)) if world.mix is not None else 0.0
+        self.tries = self.runs = self.asked = self.repeated = self.demoted = self.set_apart = 0
+        self.spent: dict[date, float] = {}  # By pull requests, of what is in the bank.
+        dealt = random.Random(f"{seed}:flakes")
+        flakes = world.mix.flakes if world.mix is not None else ()
+        self.flakes = {case_id: dealt.choice(flakes) for case_id in world.cases} if flakes else {}
         self.slices: list[int] = []
         self.nights: list[int] = []
         self.delays: list[float] = []
@@ -160,14 +183,25 @@ class Simulation:
 
     def ask_pull(self, pull: Pull, near: Collection[str], now: float) -> dict[str, bool]:
         """Return which cases a pull request runs, and whether each passes."""
-        picks = self.policy.pull_request(self.rows, near, day_of(now), str(pull.number))
+        if self.policy.bank is None:
+            picks = self.policy.pull_request(self.rows, near, day_of(now), str(pull.number))
+            chosen = [pick.case_id for pick in picks]
+        else:
+            chosen = self._affordable(pull, self.policy.bank, day_of(now))
         wrong = self.broken.keys() | set(pull.breaks)
-        return {pick.case_id: self._ask(pick.case_id in wrong, now) for pick in picks}
+        before = self.tries
+        found = {case_id: self._ask(case_id, case_id in wrong, now) for case_id in chosen}
+        self._spend(day_of(now), self.tries - before)
+        return found
 
     def ask_night(self, today: date, now: float) -> dict[str, bool]:
         """Return which cases a night runs, and whether each passes."""
+        bank, longer = self.policy.bank, self.policy.long_night
         picks = self.policy.night(self.rows, (), today, today.isoformat())
-        return {pick.case_id: self._ask(pick.case_id in self.broken, now) for pick in picks}
+        if bank is not None and longer is not None and balance(bank, self.spent, today) >= bank.most:
+            usual, picks = len(picks), longer(self.rows, (), today, today.isoformat())
+            self._spend(today, len(picks) - usual)
+        return {pick.case_id: self._ask(pick.case_id, pick.case_id in self.broken, now) for pick in picks}
 
     def put_right(self, pull: Pull, now: float) -> None:
         """Mend what a pull request breaks, before it is merged."""
@@ -188,6 +222,18 @@ class Simulation:
 
     def mend(self, case_id: str) -> None:
         """Make a case sound that was found broken."""
+
+    def _spend(self, today: date, tries: int) -> None:
+        self.spent[today] = self.spent.get(today, 0.0) + tries * (self.world.usd or 0.0)
+
+    def _affordable(self, pull: Pull, bank: Bank, today: date) -> list[str]:
+        """Return the affected cases that there is money for; parts of the code stand for differences of requests."""
+        usd = self.world.usd
+        room = len(pull.affected) if not usd else affordable(balance(bank, self.spent, today), usd)
+        cases = [
+            AffectedCase(case_id, self.part_of.get(case_id, ""), self.rows[case_id].lapses) for case_id in pull.affected
+        ]
+        return list(spread(cases, room, str(pull.number)).now)
 
     def _counts(self, now: float) -> bool:
         return now >= self.world.warm_up
@@ -216,14 +262,18 @@ class Simulation:
 
     def _pull(self, number: int, now: float) -> None:
         world, fate = self.world, self.fate
-        touched, near = fate.choice(self.parts)
-        is_known, other = fate.random() < world.recall, fate.random()
-        if not is_known and near:
-            near = self.told[int(other * len(self.told))]
-        lasts = math.exp(math.log(world.open_days) + fate.gauss(0, 1))
-        is_bad, is_merged = fate.random() < world.bad, fate.random() >= world.abandoned
-        breaks = tuple(fate.sample(touched, min(world.breaks, len(touched))))
-        pull = Pull(number, breaks if is_bad else (), is_merged)
+        if world.mix is None:
+            touched, near = fate.choice(self.parts)
+            is_known, other = fate.random() < world.recall, fate.random()
+            if not is_known and near:
+                near = self.told[int(other * len(self.told))]
+            lasts = math.exp(math.log(world.open_days) + fate.gauss(0, 1))
+            is_bad, is_merged = fate.random() < world.bad, fate.random() >= world.abandoned
+            breaks = tuple(fate.sample(touched, min(world.breaks, len(touched))))
+            pull = Pull(number, breaks if is_bad else (), is_merged, touched)
+        else:
+            pull, near = self._drawn(number, world.mix)
+            lasts = math.exp(math.log(world.open_days) + fate.gauss(0, 1))
         passes = self.ask_pull(pull, near, now)
         pull.asked = frozenset(passes)
         counts = self._counts(now)
@@ -249,6 +299,24 @@ class Simulation:
         self.open.append(pull)
         heapq.heappush(self.ahead, (now + lasts, next(self.order), pull))
 
+    def _drawn(self, number: int, mix: ChangeMix) -> tuple[Pull, set[str]]:
+        """Return a pull request like one of the mix, and the cases that are known to be near it."""
+        world, fate = self.world, self.fate
+        cases = world.cases
+        history = fate.choice(mix.histories)
+        reach = fate.choice(history)
+        broken = reach.broken
+        size = math.ceil(reach.affected * len(cases))
+        if not mix.counted:
+            chance = world.bad / self.enough if self.enough else 0.0
+            broken = world.breaks if fate.random() < chance and size >= world.breaks else 0
+        # What breaks a case has affected it, however small the set is.
+        size = min(max(size, broken), len(cases))
+        touched = fate.sample(cases, size)
+        is_known, other = fate.random() < world.recall, fate.sample(cases, size)
+        pull = Pull(number, tuple(touched[:broken]), fate.random() >= world.abandoned, touched)
+        return pull, set(touched if is_known else other)
+
     def _night(self, day: int, now: float) -> None:
         today = FIRST + timedelta(days=day)
         passes = self.ask_night(today, now)
@@ -261,12 +329,13 @@ class Simulation:
             if not passed:
                 self._found(case_id, now)
 
-    def _ask(self, is_broken: bool, now: float) -> bool:
+    def _ask(self, case_id: str, is_broken: bool, now: float) -> bool:
         """Return whether a case passes; a fail is asked again where the policy says so."""
         outcomes: list[Outcome] = []
         while True:
+            self.tries += 1
             self.runs += self._counts(now)
-            failed = is_broken or self.noise.random() < self.world.flaky
+            failed = is_broken or self.noise.random() < self.flakes.get(case_id, self.world.flaky)
             if self.policy.confirm is None or not (failed or outcomes):
                 return not failed
             outcomes.append(Outcome.FAILED if failed else Outcome.PASSED)
@@ -383,3 +452,18 @@ def lottery(
         lambda rows, near, today, seed: night(cases, rows, nightly, today, seed, longest),
         confirm,
     )
+
+
+def affected(
+    cases: Collection[str], bank: Bank, nightly: int | None, longest: int | None, confirm: Rule | None = TWO_OF_THREE
+) -> Policy:
+    """Return the schedule that runs all cases which a change affects, once, for what is in the bank.
+
+    What there is no money for is not asked. Nights are those of the lottery, and twice as long while the bank is full.
+    """
+
+    def lasting(size: int | None) -> Slice:
+        return lambda rows, near, today, seed: night(cases, rows, size, today, seed, longest)
+
+    longer = None if nightly is None else lasting(2 * nightly)
+    return Policy("affected", lambda rows, near, today, seed: (), lasting(nightly), confirm, bank, longer)
