@@ -177,6 +177,10 @@ def test_what_a_history_does_not_know_is_given_or_assumed(tagged: Path, inside: 
             "--plot: draws the two schedules without --history; give one of them",
         ),
         (
+            ("--history", "idle.jsonl"),
+            "idle.jsonl: no change touches source or a request; there is nothing to draw from",
+        ),
+        (
             ("--history", "none.jsonl"),
             "none.jsonl: cannot be read (No such file or directory); check that it is there and readable",
         ),
@@ -186,5 +190,6 @@ def test_a_history_and_an_option_that_do_not_go_together_get_one_sentence(
     tagged: Path, inside: Recall, given: tuple[str, ...], said: str
 ) -> None:
     write(tagged / "t.jsonl", small())
+    write(tagged / "idle.jsonl", [{"commit": "c", "date": "2026-01-01", "source": False}])
     done = inside(tagged, *SIMULATE, *given)
     assert (done.code, done.out, done.err) == (2, "", f"recall: {said}\n")

@@ -82,3 +82,19 @@ def test_the_chances_of_all_outcomes_add_up(passed: int, failed: int, after_pass
         if 0 <= total - n <= first and n <= second
     )
     assert fall_by_chance(before, after) == pytest.approx(at_most / comb(first + second, total))
+
+
+@given(*[st.integers(0, 900)] * 4)
+def test_many_trials_give_what_whole_numbers_give(
+    passed: int, failed: int, after_passed: int, after_failed: int
+) -> None:
+    before, after = (passed, failed), (after_passed, after_failed)
+    first, second, total = sum(before), sum(after), passed + after_passed
+    ways = sum(comb(second, n) * comb(first, total - n) for n in range(max(0, total - first), after_passed + 1))
+    assert fall_by_chance(before, after) == pytest.approx(ways / comb(first + second, total), rel=1e-6, abs=1e-9)
+
+
+def test_a_million_trials_take_no_time() -> None:
+    assert fall_by_chance((10**6, 0), (0, 10**6)) == 0.0
+    assert fall_by_chance((5 * 10**5, 5 * 10**5), (5 * 10**5, 5 * 10**5)) == pytest.approx(0.5, abs=0.01)
+    assert fall_by_chance((0, 10**6), (10**6, 0)) == 1.0

@@ -9,12 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule import change_history_file
-from pytest_recall.schedule.bank import AffectedCase
-from pytest_recall.schedule.change_history import as_affected, facts_of, flake_of, parse_change, suite_of
+from pytest_recall.schedule.bank import AffectedCase, Bank
+from pytest_recall.schedule.change_backtest import known_of, play, usual_policies
+from pytest_recall.schedule.change_history import (
+    FIELDS,
+    ChangeHistory,
+    as_affected,
+    facts_of,
+    flake_of,
+    mistakes,
+    parse_change,
+    suite_of,
+)
 from pytest_recall.schedule.change_history_file import read_history
+from pytest_recall.schedule.change_mix import mix_of
+from pytest_recall.trials.series import Rule
 from tests.schedule.history_samples import history_of, small, uncounted, write
 
 LINE = {"commit": "c", "date": "2026-01-01"}
@@ -42,6 +56,7 @@ def test_two_compressed_parts_are_one_history(tmp_path: Path) -> None:
         ({"commit": "c"}, "date: is missing; add it"),
         ({**LINE, "commit": ""}, "commit: must be text that is not empty, not ''"),
         ({**LINE, "date": "January"}, "date: 'January' is not a date; write one like 2026-01-31"),
+        ({**LINE, "date": "0001-01-01"}, "date: '0001-01-01' is not a date; write one like 2026-01-31"),
         ({**LINE, "date": 20260101}, "date: 20260101 is not a date; write one like 2026-01-31"),
         ({**LINE, "source": "yes"}, "source: must be true or false, not 'yes'"),
         ({**LINE, "path": []}, "path: unknown field; did you mean `paths`?"),
@@ -141,6 +156,55 @@ def test_no_more_than_twenty_lines_are_told(tmp_path: Path) -> None:
     with pytest.raises(RecallError) as caught:
         read_history(write(tmp_path / "t", [{"commit": "c"}] * 30), "t")
     assert len(caught.value.messages) == 20
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-1, 12)
+    | st.floats(allow_nan=False)
+    | st.sampled_from(["", "a", "2026-01-01"]),
+    lambda inner: st.lists(inner, max_size=5),
+    max_leaves=12,
+)
+COUNTS = st.none() | st.tuples(st.integers(0, 11), st.integers(1, 11)).map(list)
+REQUESTS = st.lists(st.sampled_from(["r", "s"]), max_size=2)
+ENTRY = st.tuples(st.integers(0, 4), REQUESTS, REQUESTS, COUNTS, COUNTS).map(list)
+LINES = st.fixed_dictionaries(
+    {"commit": st.just("c"), "date": st.dates(date(2020, 1, 1), date(2020, 3, 1)).map(str)},
+    optional={
+        "source": st.booleans(),
+        "changed": st.lists(ENTRY, max_size=3),
+        "removed": st.lists(st.integers(0, 4), max_size=1),
+        "added": st.just([[9, "new", ["r"], [1, 0]]]),
+    },
+)
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6))
+def test_whatever_a_line_has_it_is_read_or_told_by_its_field(line: dict[str, Any]) -> None:
+    try:
+        commit = parse_change(line).commit
+    except ValueError as error:
+        commit = ""
+        said = str(error)
+    assert commit == line.get("commit") if commit else said.partition(":")[0].partition(".")[0] in FIELDS
+
+
+@given(st.lists(LINES, max_size=6), st.booleans())
+def test_a_history_that_fits_together_can_be_played(lines: list[dict[str, Any]], has_cases: bool) -> None:
+    first = {**LINE, "cases": [[n, f"s - {n}", ["r"], [10, 0]] for n in range(5)]} if has_cases else {**LINE}
+    changes = [parse_change(line) for line in [first, *lines]]
+    if list(mistakes(enumerate(changes, start=1))):
+        return
+    history = ChangeHistory(tuple(changes), has_cases)
+    facts = facts_of(history)
+    assert facts.days > 0
+    for policy in known_of(history, usual_policies(Bank(0.1, 2), Rule("fail", 2, 3))):
+        found = play(history, policy, 0.04)
+        assert found.asked <= found.runs + found.batched
+        assert (found.caught is None) is (not has_cases)
+    assert len(mix_of([history]).histories[0]) == facts.played
 
 
 def test_what_a_counted_history_says() -> None:

@@ -6,7 +6,7 @@ Both go by the hypergeometric distribution (Johnson, Kemp and Kotz 2005, Univari
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb, perm
+from math import comb, exp, lgamma, perm
 
 
 def all_missed(cases: int, broken: int, drawn: int) -> float:
@@ -67,12 +67,41 @@ def fall_by_chance(before: tuple[int, int], after: tuple[int, int]) -> float:
     """
     if min(*before, *after) < 0:
         raise ValueError(f"{before} and {after} are not counts of passes and fails")
-    first, second = sum(before), sum(after)
-    passed = before[0] + after[0]
-    least = max(0, passed - first)
-    return sum(comb(second, n) * comb(first, passed - n) for n in range(least, after[0] + 1)) / comb(
-        first + second, passed
-    )
+    first, second, passed = sum(before), sum(after), before[0] + after[0]
+    least, most = max(0, passed - first), min(second, passed)
+    if first + second <= _EXACT:
+        ways = sum(comb(second, n) * comb(first, passed - n) for n in range(least, after[0] + 1))
+        return ways / comb(first + second, passed)
+
+    def chance(n: int) -> float:
+        return exp(_log_comb(second, n) + _log_comb(first, passed - n) - _log_comb(first + second, passed))
+
+    # From the end of the tail that is asked for, away from the mean, each term is smaller than the one before.
+    if after[0] * (first + second) <= passed * second:
+        term = total = chance(after[0])
+        for n in range(after[0], least, -1):
+            term *= n * (first - passed + n) / ((second - n + 1) * (passed - n + 1))
+            total += term
+            if term < total * 1e-17:
+                break
+        return min(total, 1.0)
+    if after[0] == most:
+        return 1.0
+    term = total = chance(after[0] + 1)
+    for n in range(after[0] + 1, most):
+        term *= (second - n) * (passed - n) / ((n + 1) * (first - passed + n + 1))
+        total += term
+        if term < total * 1e-17:
+            break
+    return max(1.0 - total, 0.0)
+
+
+_EXACT = 400
+"""Up to so many trials the test is computed in whole numbers."""
+
+
+def _log_comb(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def _check(cases: int, broken: int, drawn: int) -> None:

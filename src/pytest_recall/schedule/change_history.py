@@ -117,6 +117,8 @@ def broke(before: PassCounts, after: PassCounts) -> bool:
 
 # Reading
 
+MOST_TRIALS = 1_000_000
+YEARS = range(1970, 3000)
 FIELDS = ("commit", "date", "source", "tests_edited", "paths", "cases", "changed", "added", "removed", "differences")
 
 
@@ -210,7 +212,7 @@ def _counts(value: Any, where: str) -> PassCounts | None:
     if (
         not isinstance(value, list)
         or len(value) != 2
-        or not all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in value)
+        or not all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= MOST_TRIALS for one in value)
         or not sum(value)
     ):
         raise ValueError(f"{where}: must be counts of trials, [passes, fails], or null, not {_short(value)}")
@@ -219,7 +221,10 @@ def _counts(value: Any, where: str) -> PassCounts | None:
 
 def _day(value: Any) -> date:
     try:
-        return date.fromisoformat(value)
+        day = date.fromisoformat(value)
+        if day.year not in YEARS:
+            raise ValueError
+        return day
     except (TypeError, ValueError):
         raise ValueError(f"date: {_short(value)} is not a date; write one like 2026-01-31") from None
 
@@ -314,6 +319,7 @@ def facts_of(history: ChangeHistory) -> HistoryFacts:
     """Return what `history`, which has one change at least, says."""
     changes = [change for change in history.changes if change.is_played]
     touching = [(change.affected, size) for change, size in sized(history) if change.affected]
+    breadths = [min(len(affected) / size, 1.0) for affected, size in touching if size]
     counts = _every_count(history)
     days = [change.day for change in history.changes]
     falls = [one for change in history.changes for one in change.changed if one.fell]
@@ -324,7 +330,7 @@ def facts_of(history: ChangeHistory) -> HistoryFacts:
         played=len(changes),
         touching=len(touching),
         affected=sum(len(affected) for affected, _ in touching),
-        breadth=median(min(len(affected) / size, 1.0) for affected, size in touching if size) if touching else None,
+        breadth=median(breadths) if breadths else None,
         cases=size + len(last.added) - len(last.removed),
         falls=len(falls) if history.counted else None,
         outside=sum(not one.is_affected for one in falls) if history.counted else None,

@@ -190,6 +190,9 @@ def mix_given(args: argparse.Namespace) -> ChangeMix | None:
     if args.plot is not None:
         raise RecallError("--plot: draws the two schedules without --history; give one of them")
     mix = mix_of([read_history(path, str(path)) for path in args.history])
+    for path, changes in zip(args.history, mix.histories, strict=True):
+        if not changes:
+            raise RecallError(f"{path}: no change touches source or a request; there is nothing to draw from")
     for name, option in TAKEN.items():
         if getattr(args, name) is not None and name in taken(mix):
             raise RecallError(f"{option}: the history says it; leave out the option or --history")
