@@ -1,0 +1,119 @@
+"""The script that holds judged replays of made-up revisions against full runs, and what it does not let pass."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pytest_recall.schedule.changes import ReplayFinding, ReplayState
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "scripts" / "check-judged-replay.py"
+PROVEN = ReplayFinding(ReplayState.PROVEN, outcome="passed", before="passed")
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script, as a module."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    spec = importlib.util.spec_from_file_location("check_judged_replay", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "check_judged_replay", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_few_revisions_have_no_hole(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert script.main(["22", "--seed", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "0 holes in 22 revisions of seed 3" in out
+    counted = {line.split("  ")[0]: line.split()[-6:] for line in out.splitlines()}
+    assert counted["nothing"] == counted["comments"] == ["2", "0", "0", "0", "0", "0"]
+
+
+def test_a_model_that_says_something_else_in_the_full_run_is_a_hole(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said, recorded, runs = script.reply, script.Project.recorded, []
+
+    def drifting(project: Any) -> Any:
+        runs.append(project)
+        return recorded(project)
+
+    def reply(messages: Any) -> str:
+        return str(said(messages)).swapcase() if len(runs) > 1 else str(said(messages))
+
+    monkeypatch.setattr(script.Project, "recorded", drifting)
+    monkeypatch.setattr(script, "reply", reply)
+    assert script.main(["11"]) == 1
+    assert " is proven, and answered " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found", "pulled", "said"),
+    [
+        (("passed", "x"), ("passed", "x"), PROVEN, None, []),
+        (("passed", "x"), ("failed", "x"), PROVEN, ("failed", "x"), ["is proven, and was passed and is failed"]),
+        (("passed", "x"), ("passed", "y"), PROVEN, None, ["is proven, and answered 'x' and answers 'y'"]),
+        (
+            ("passed", "x"),
+            ("failed", "y"),
+            ReplayFinding(ReplayState.OTHER, outcome="passed", before="failed", trial={"answer": {"text": "z"}}),
+            ("passed", "z"),
+            [
+                "is other answer with the answer 'z', and answers 'y'",
+                "is passed in the replay, and failed in full",
+                "is passed in the pull request, and failed in full",
+            ],
+        ),
+        (
+            ("passed", "x"),
+            ("failed", "y"),
+            ReplayFinding(ReplayState.CHANGED),
+            None,
+            [
+                "is changed, and the pull request has no trial of it",
+                "was passed and is failed, and the pull request has no trial of it",
+            ],
+        ),
+        (("passed", "x"), ("passed", "x"), None, None, ["was not replayed"]),
+    ],
+)
+def test_what_a_replay_has_wrong_is_told(
+    script: ModuleType, before: Any, after: Any, found: Any, pulled: Any, said: list[str]
+) -> None:
+    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",) and one.before.prompts)
+    ran = None if pulled is None else script.Came(*pulled, 1)
+    told = script.holes(revision, script.Came(*before, 1), script.Came(*after, 1), found, PROVEN, ran)
+    assert list(told) == said
+
+
+def test_no_edit_and_a_revision_that_is_recorded_have_to_be_proven(script: ModuleType) -> None:
+    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("nothing",))
+    came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
+    assert list(script.holes(revision, came, came, changed, changed, came)) == [
+        "has no edit and is changed: a: “x” → “y”",
+        "was recorded as it is, and is changed when it is replayed: a: “x” → “y”",
+    ]
+
+
+def test_revisions_are_those_of_their_seed_and_each_edit_is_one(script: ModuleType) -> None:
+    every = list(script.revisions(200, 5))
+    assert every == list(script.revisions(200, 5))
+    assert every != list(script.revisions(200, 6))
+    assert {kind for one in every for kind in one.kinds} == set(script.EDITS)
+    assert all((one.before == one.after) is (one.kinds == ("nothing",)) for one in every if len(one.kinds) == 1)
+    assert all(compile(one.after.source, one.case_id, "exec") for one in every)
+
+
+def test_a_number_that_is_none_is_a_sentence(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        script.main(["0"])
+    assert "0 is no number of revisions; give 1 or more" in capsys.readouterr().err
