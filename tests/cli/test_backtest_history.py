@@ -81,6 +81,11 @@ def test_the_installed_command_gives_the_same_each_time(folder: Path) -> None:
     assert plain["usd_a_trial"] == {"value": 0.04, "source": "assumed"}
     assert [one["local"] for one in plain["bad"]] == [True, False]
     assert plain["policies"]["all affected, once"]["by_change"] == {"a1": 1.0, "a5": 1.0}
+    assert list(plain["policies"])[-3:] == [
+        "bank, rest in a batch",
+        "bank, rest in a batch, and local ones twice",
+        "bank, rest in a batch, and local ones twice, and wide ones stop",
+    ]
 
 
 def test_the_bank_and_the_confirmation_are_the_rubric_s_unless_they_are_given(project: Path, inside: Recall) -> None:

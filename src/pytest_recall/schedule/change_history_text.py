@@ -91,6 +91,14 @@ def _facts(facts: HistoryFacts) -> Iterator[str]:
         )
 
 
+def full_names(names: Sequence[str]) -> list[str]:
+    """Return the names of policies as they are without the table: an indented one adds to those above it."""
+    found: list[str] = []
+    for name in names:
+        found.append(f"{found[-1]}, {name.strip()}" if name.startswith(" ") and found else name)
+    return found
+
+
 def change_notes(usd: float, is_given: bool, bank: str, confirm: str, seeds: int) -> Iterator[str]:
     """Yield what the table rests on: the price of a trial, the bank, how a fail is confirmed, and the draws."""
     yield (
@@ -111,12 +119,12 @@ def changes_json(
     told = {name: value for name, value in facts._asdict().items() if name != "bad"}
     bad = None if facts.bad is None else [{**one._asdict(), "local": one.is_local} for one in facts.bad]
     policies = {
-        one.policy.strip(): {
+        policy: {
             name: value._asdict() if isinstance(value, Mean) else value
             for name, value in one._asdict().items()
             if name != "policy"
         }
-        for one in found
+        for policy, one in zip(full_names([one.policy for one in found]), found, strict=True)
     }
     return {
         "version": 1,

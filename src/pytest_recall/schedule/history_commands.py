@@ -21,7 +21,7 @@ from pytest_recall.schedule.change_backtest import known_of, play, summary_of, u
 from pytest_recall.schedule.change_export import exported, judged_run
 from pytest_recall.schedule.change_history import facts_of
 from pytest_recall.schedule.change_history_file import read_history
-from pytest_recall.schedule.change_history_text import change_lines, change_notes, changes_json
+from pytest_recall.schedule.change_history_text import change_lines, change_notes, changes_json, full_names
 from pytest_recall.schedule.change_mix import TAKEN, ChangeMix, mix_of, taken
 from pytest_recall.schedule.simulate import World
 from pytest_recall.trials.journal import read_journal
@@ -149,11 +149,12 @@ def play_history(args: argparse.Namespace, rule: Rule | None, rubric: Settings) 
         raise RecallError(f"--usd: {usd} is less than a millionth of a dollar; give what a trial costs, such as 0.04")
     seeds = args.seeds or 20
     found = []
-    for policy in known_of(history, usual_policies(bank, rule)):
+    policies = known_of(history, usual_policies(bank, rule))
+    for policy, name in zip(policies, full_names([policy.name for policy in policies]), strict=True):
         # Without counts nothing is drawn but cases, and every draw has as many.
         draws = [play(history, policy, usd, seed, rubric) for seed in range(seeds if history.counted else 1)]
         found.append(summary_of(draws, facts.days))
-        print(f"recall: {policy.name.strip()} done", file=sys.stderr, flush=True)
+        print(f"recall: {name} done", file=sys.stderr, flush=True)
     confirm = "a fail counts at once" if rule is None else f"a fail counts if {rule.needed} of {rule.tries} trials fail"
     if args.json:
         settings = {
