@@ -41,6 +41,8 @@ OPTIONS = (
     "--recall-trust-replays",
     "--recall-live",
     "--recall-dry-run",
+    "--recall-dry-run-of",
+    "--recall-dry-run-file",
 )
 
 

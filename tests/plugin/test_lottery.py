@@ -300,8 +300,8 @@ def test_check_names_paths_of_no_file(pytester: pytest.Pytester, monkeypatch: py
         ),
         (
             "slice_cases: 3\nnear: {a: b}\n",
-            "rubric.yaml:2: slice_cases: has no effect without `policy: lottery`, nor has `near`; give both, or"
-            " neither",
+            "rubric.yaml:2: slice_cases: has no effect without `policy: lottery` or `affected`, nor has `near`;"
+            " give both, or neither",
         ),
     ],
 )

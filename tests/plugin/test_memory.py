@@ -469,7 +469,7 @@ def test_a_run_with_an_agent_pays_nothing_for_it(pytester: pytest.Pytester) -> N
             "    assert not [name for name in sys.modules if name.startswith('pytest_recall.memory')]\n"
         }
     )
-    result = program.at(pytester).run_apart("eval")
+    result = program.at(pytester).run_afresh("eval")
     result.assert_outcomes(passed=2)
 
 

@@ -161,6 +161,7 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
         "judges": [{"judge": "exact", "model": None, "passed": False}],
         "answer": "broke",
         "last_pass": None,
+        "suspects": None,
     }
     assert [told["id"] for told in card["no_verdict"]] == ["crash"]
     assert card["regressions"] == ["broke"]

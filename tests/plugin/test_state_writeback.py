@@ -239,6 +239,8 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "not_chosen": {"near": 0, "not_due": 0, "over_cap": 0, "unseen": 0},
         "policy": "literal",
         "near": None,
+        "replayed": None,
+        "affected": [],
         "stale": 0,
         "observed": None,
         "partial": None,
@@ -269,6 +271,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "datasets": None,
         "quarantined": [],
         "judged_by_models": None,
+        "judged_rates": [],
         "unproven": [],
         "regraded": None,
     }

@@ -123,8 +123,8 @@ class Settings(BaseModel):
     )
     budget: DailyBudget | None = Field(
         default=None,
-        description="What the cases that changes affect may cost a day, `per_day` in US dollars; what is left of it is"
-        " kept for `carry_days`. Without it, nothing limits them.",
+        description="For `recall schedule simulate` and `backtest` alone: what the cases that changes affect may cost"
+        " a day, `per_day` in US dollars; what is left of it is kept for `carry_days`.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."

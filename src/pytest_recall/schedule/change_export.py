@@ -26,8 +26,7 @@ class JudgedRun(NamedTuple):
 
 def affected_in(header: Header) -> tuple[str, ...] | None:
     """Return the ids of the cases that the change of a run affected, or None if its journal does not have them."""
-    found: tuple[str, ...] | None = header._asdict().get("affected")
-    return found
+    return header.affected if header.replayed else None
 
 
 def judged_run(record: Record) -> JudgedRun:

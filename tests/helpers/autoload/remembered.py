@@ -52,9 +52,8 @@ def _hooks_of(module: ModuleType) -> list[str]:
 
 
 def _asked(plugin: object) -> list[str]:
-    """Return which names of a plugin can be hooks; pluggy asks pytest about all, which says no to the others."""
-    stable = isinstance(plugin, ModuleType) and _stable(plugin) is plugin
-    return _hooks_of(plugin) if stable else [name for name in dir(plugin) if name.startswith("pytest_")]
+    """Return which names of a plugin can be hooks; of one of pytest's own only those that pytest takes for hooks."""
+    return _hooks_of(plugin) if isinstance(plugin, ModuleType) and _stable(plugin) is plugin else dir(plugin)
 
 
 def _fixtures(original: Callable[..., None]) -> Callable[..., None]:
