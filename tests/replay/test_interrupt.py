@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.replay import interrupt
+from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.watch import listen
 from tests.replay.test_tape import tape_of
@@ -76,3 +78,35 @@ def test_one_that_ends_by_itself_is_left_alone(tmp_path: Path) -> None:
             other.start()
             other.join()
         time.sleep(0.6)
+
+
+def test_a_case_that_is_asked_after_a_miss_of_a_shared_thread_is_watched_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its context is there before its thread is, and at the time of the miss there is nothing that could be ended."""
+    monkeypatch.setattr(interrupt, "STILL", 1)
+    player = Player("replay")
+    case = player.lane()
+    case.tapes.append(tape_of(tmp_path))
+    player.answered(threading.current_thread())
+    given_up = threading.Event()
+
+    class Waiting:
+        thread_id = threading.get_ident()
+        error: BaseException | None = None
+
+        def is_over(self, seconds: float) -> bool:
+            return given_up.wait(seconds)
+
+        def give_up(self, error: BaseException) -> None:
+            self.error = error
+            given_up.set()
+
+    case.wait = waiting = Waiting()
+    token = CURRENT_CASE.set(case)
+    try:
+        with player.asking("agent"):
+            assert given_up.wait(20)
+    finally:
+        CURRENT_CASE.reset(token)
+    assert "which has missed a recording for another case; run it by itself" in str(waiting.error)

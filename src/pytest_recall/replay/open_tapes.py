@@ -64,7 +64,7 @@ class OpenTapes:
         self._redact = redact
         self._waits: list[Wait] = []
         self._answered: WeakSet[threading.Thread] = WeakSet()
-        self._lost = ""
+        self._lost = self._missing = ""
         self._tapes: list[Tape] = []
         self._lanes: list[CaseContext] = []
         self._phases: list[tuple[str, frozenset[int]]] = []
@@ -169,6 +169,8 @@ class OpenTapes:
             try:
                 if self._lost:
                     self._end_if_still(self._lane.wait, self._lane.tapes, self._lost)
+                elif self._missing:
+                    self._watch(self._lane, self._missing)
                 yield
             finally:
                 KIND.reset(token)
@@ -215,10 +217,14 @@ class OpenTapes:
         Which of the cases that run at once it has asked for is a guess: one of the others may wait for it in vain.
         """
         self._answered.add(thread)
+        self._missing = thread.name  # For cases that are not asked yet: they are watched when they are.
         for lane in list(self._lanes):
-            if not lane.watched:
-                lane.watched = True
-                self._end_if_still(lane.wait, lane.tapes, thread.name)
+            self._watch(lane, thread.name)
+
+    def _watch(self, lane: CaseContext, thread: str) -> None:
+        if not lane.watched and lane.wait is not None:
+            lane.watched = True
+            self._end_if_still(lane.wait, lane.tapes, thread)
 
     def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
         """Take in that a thread has ended by an exception, and return whether a miss was the cause, which is told."""
