@@ -193,7 +193,7 @@ def test_pytest_stays_in_the_plugin() -> None:
 WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {"cases", "file", "judged", "membench_run", "rows"},
-    "files": {"clock", "disk", "eval_directory", "git", "json_lines", "validation"},
+    "files": {"clock", "disk", "eval_directory", "event_loop", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
         *("ask", "audit", "calls", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 from pytest_recall.files import clock
+from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.models.rate import PROGRAMS, CallQueue, Rate, Target, expected_tokens, program_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.places import names_of, place_of
@@ -128,7 +129,5 @@ class RateLimits:
 
 
 async def _sleep(seconds: float) -> None:
-    asyncio: Any = sys.modules.get("asyncio")
-    if asyncio is None or asyncio._get_running_loop() is None:
-        asyncio = sys.modules["trio"]  # The only other loop that the clients know.
-    await asyncio.sleep(seconds)
+    # trio's is the only other loop that the clients know.
+    await (running_asyncio() or sys.modules["trio"]).sleep(seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from pytest_recall.files import clock
+from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
@@ -192,8 +192,7 @@ class PendingBatchCall:
 
     async def waited(self) -> Exchange:
         """Wait in this task, which may be cancelled. A loop that is none of asyncio's waits as its thread does."""
-        asyncio = sys.modules.get("asyncio")
-        if asyncio is None or asyncio._get_running_loop() is None:
+        if (asyncio := running_asyncio()) is None:
             return self.wait()
         try:
             response = await asyncio.wrap_future(self.future)

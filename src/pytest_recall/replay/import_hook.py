@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -19,8 +20,8 @@ def once_imported(names: Collection[str], do: Callable[[ModuleType], None]) -> U
     finder = _Finder(names, do)
     sys.meta_path.insert(0, finder)
     for name in names:
-        if (module := sys.modules.get(name)) is not None:
-            do(module)
+        if sys.modules.get(name) is not None:
+            do(importlib.import_module(name))  # waits for a thread that is importing it
     return functools.partial(sys.meta_path.remove, finder)
 
 

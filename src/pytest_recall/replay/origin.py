@@ -15,6 +15,7 @@ from functools import cache
 from types import FrameType
 from typing import Literal
 
+from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.telemetry import is_exporter
 
 Origin = Literal["session", "plugin", "import", "pair"]
@@ -104,8 +105,7 @@ def in_own_thread() -> bool:
 
     An executor, a pool and an event loop hand on what is raised.
     """
-    asyncio = sys.modules.get("asyncio")
-    if threading.current_thread() is threading.main_thread() or (asyncio and asyncio._get_running_loop() is not None):
+    if threading.current_thread() is threading.main_thread() or running_asyncio() is not None:
         return False
     return _began_in().partition(".")[0] not in _HAND_ON
 

@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
 from pytest_recall.replay.function_hook import put_beneath
@@ -222,8 +223,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
 
 async def _in_turn() -> None:
     """Let the other tasks of the loop run on, as a real call does: they may want to ask too before this one is done."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is not None and asyncio._get_running_loop() is not None:  # another library's loop knows no such sleep
+    if (asyncio := running_asyncio()) is not None:  # another library's loop knows no such sleep
         await asyncio.sleep(0)
 
 

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Exchange, Failure, Headers
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
@@ -386,11 +387,6 @@ class _WaitError(BaseException):
         self.held = held
 
 
-def _in_a_loop() -> bool:
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
-
-
 def _failed(step: CallStep | None, error: Exception) -> None:
     # After its end a recorder does not listen any more: a status that is raised as an error is none.
     if step is not None and step.recorder is not None:
@@ -464,7 +460,7 @@ class Standin:
         answer = _WAITED.get()
         if answer:
             step = CallStep(served=answer.pop())
-        elif answer is None and _in_a_loop():
+        elif answer is None and running_asyncio() is not None:
             with directly("by a client that would have kept its event loop waiting"):
                 step = self._player.ask(asked)
         else:

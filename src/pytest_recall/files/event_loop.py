@@ -1,0 +1,16 @@
+"""Tell whether this thread runs an event loop of asyncio, without importing asyncio."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def running_asyncio() -> Any:
+    """Return the module asyncio where a loop of it runs in this thread, else None.
+
+    While another thread imports asyncio, `sys.modules` already has the module, and the function is not in it yet. No
+    loop can run before that import is complete.
+    """
+    get_running_loop = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
+    return None if get_running_loop is None or get_running_loop() is None else sys.modules["asyncio"]
