@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 
 import pytest
+
 from pytest_recall.files.event_loop import running_asyncio
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.replay.call import Call
-from pytest_recall.results.regressions import CauseLabel, cause
+from pytest_recall.results.regressions import Cause, CauseLabel, cause, narrowed
 from pytest_recall.trials.trial import Outcome, Trial
 from tests.helpers.samples import days, row, trial
 
@@ -146,3 +146,29 @@ def test_a_model_is_known_by_its_name_where_no_call_was_seen() -> None:
     found = cause(failed(model="large-2"), row(3, passed_under=WAS, last_model="small-1"))
     assert (found.label, found.evidence) == (CauseLabel.MODEL, "last tested with small-1, now with large-2")
     assert cause(failed(model="large-2"), row(3, passed_under=WAS)).label is CauseLabel.AGENT
+
+
+@pytest.mark.parametrize(
+    ("touched", "alike", "label", "evidence"),
+    [
+        (("12",), (), CauseLabel.CODE, "case is as at the last pass; #12 altered what it makes of replies, or asks"),
+        ((), (1,), CauseLabel.OUTSIDE, "its trial failed"),
+        ((), (2,), CauseLabel.OUTSIDE, "all 2 trials failed"),
+        ((), (3,), CauseLabel.PROVIDER, "all 3 trials failed"),
+        ((), (1, 1, 2), CauseLabel.PROVIDER, "all 4 trials of 3 such cases failed"),
+    ],
+)
+def test_what_no_change_has_touched_is_not_the_code(
+    touched: tuple[str, ...], alike: tuple[int, ...], label: CauseLabel, evidence: str
+) -> None:
+    found = narrowed(Cause(CauseLabel.AGENT, "case is as at the last pass", ("also",)), touched, alike)
+    assert (found.label, found.also) == (label, ("also",))
+    assert found.evidence.startswith(evidence)
+
+
+def test_what_the_conditions_say_stands() -> None:
+    for label in CauseLabel:
+        found = Cause(label, "why")
+        for touched in ((), ("12",)):
+            same = label not in (CauseLabel.AGENT, CauseLabel.UNKNOWN) or (label is CauseLabel.UNKNOWN and touched)
+            assert (narrowed(found, touched, (1,)) == found) == bool(same)

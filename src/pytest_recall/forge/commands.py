@@ -149,7 +149,9 @@ def issue(args: argparse.Namespace) -> int:
         troubles=tuple(
             troubles(record, card, read_settings(place.rubric, place.name(place.rubric)).no_verdict_allowed)
         ),
-        suspects={case_id: suspects_line(card, case_id) for case_id in card.suspects},
+        suspects={
+            one.trial.case_id: suspects_line(card, one) for one in card.results if one.trial.case_id in card.suspects
+        },
     )
     sheet = post.Posting(args.name, scorecard_text.markdown(record, card), job.commit, job.url)
     news = "".join(

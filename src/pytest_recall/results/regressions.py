@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from pytest_recall.schedule.suspects import named
 from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
@@ -28,9 +29,13 @@ class CauseLabel(StrEnum):
     RETRIED = "upstream trouble, overcome"
     CODE = "the agent's code"
     AGENT = "the agent's code, or the model behind its name"
+    PROVIDER = "the provider or the data"
+    OUTSIDE = "the provider, the data or chance"
     UNKNOWN = "not known"
 
 
+TRIES = 3
+"""Trials that have all to fail before chance is left out: a case that passes half of its trials does so in one of 8."""
 BY_PEOPLE = frozenset(
     {CauseLabel.CASE, CauseLabel.JUDGE, CauseLabel.MODEL, CauseLabel.PROMPT, CauseLabel.CODE, CauseLabel.CASSETTE}
 )
@@ -66,6 +71,26 @@ def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
         return _nothing_found(facts)
     (label, evidence), *rest = found
     return Cause(label, evidence, tuple(f"{other}: {told}" for other, told in rest))
+
+
+def narrowed(found: Cause, touched: Sequence[str], alike: Sequence[int]) -> Cause:
+    """Return a cause with what is known of the changes since the last pass, where the conditions left it open.
+
+    `touched` are the changes that altered what the case asks, or makes of equal replies: none shows that its code is
+    not to blame. `alike` has the trials, all of them failed, of each case that fell in this run untouched; where one
+    passed, chance is found before.
+    """
+    if found.label not in (CauseLabel.AGENT, CauseLabel.UNKNOWN):
+        return found
+    if touched:
+        # The prompt before the first reply is as it was: what is other comes after it.
+        told = f"; {named(touched)} altered what it makes of replies, or asks after them"
+        return found if found.label is CauseLabel.UNKNOWN else Cause(CauseLabel.CODE, found.evidence + told, found.also)
+    trials = sum(alike)
+    told = "its trial failed" if trials == 1 else f"all {trials} trials"
+    if trials > 1:
+        told += f" of {len(alike)} such cases failed" if len(alike) > 1 else " failed"
+    return Cause(CauseLabel.PROVIDER if trials >= TRIES else CauseLabel.OUTSIDE, told, found.also)
 
 
 def _upstream(facts: _Facts) -> str:

@@ -12,17 +12,19 @@ from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, LastPass, Scorecard
 from pytest_recall.schedule.suspects import MOST, named
 
+_SAID = (CauseLabel.UNKNOWN, CauseLabel.PROVIDER, CauseLabel.OUTSIDE)
+"""Causes that say no more than that no change is known to have touched the case."""
 _PLAIN = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 _MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
 
 
 def lines(card: Scorecard, result: CaseResult) -> Iterator[str]:
     """Yield what is known of a regression beside its note, for a terminal."""
-    if result.cause is not None and result.cause.label is not CauseLabel.UNKNOWN:
+    if result.cause is not None and result.cause.label not in _SAID:
         yield f"likely cause: {result.cause.label}: {result.cause.evidence}"
         for other in result.cause.also:
             yield f"also: {other}"
-    if touched := suspects_line(card, result.trial.case_id):
+    if touched := suspects_line(card, result):
         yield touched
     told = "; ".join(_judged(result))
     if told:
@@ -36,11 +38,11 @@ def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iter
     """Yield a regression as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
     trial = result.trial
     yield f"- **{code(trial.case_id)}** ({move}){place(trial.where, links)}: {cell(trial.note)}"
-    if result.cause is not None and result.cause.label is not CauseLabel.UNKNOWN:
+    if result.cause is not None and result.cause.label not in _SAID:
         yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.evidence)}"
         if result.cause.also:
             yield f"  - also: {cell('; '.join(result.cause.also))}"
-    if touched := suspects_line(card, trial.case_id):
+    if touched := suspects_line(card, result):
         yield f"  - {cell(touched)}"
     told = "; ".join(_judged(result))
     if told:
@@ -51,13 +53,16 @@ def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iter
         yield f"  - {cell(_since(known))}: {_shown(pieces, _MARKED)}"
 
 
-def suspects_line(card: Scorecard, case_id: str) -> str:
+def suspects_line(card: Scorecard, result: CaseResult) -> str:
     """Return which changes may have broken a case, or that none has touched it; empty where that is not known."""
-    touched = card.suspects.get(case_id)
+    touched = card.suspects.get(result.trial.case_id)
     if touched is None:
         return ""
     if not touched:
-        return "no change is known to have touched it since its last pass on main: provider, data or chance"
+        told = "no change is known to have touched it since its last pass on main: "
+        if result.cause is None or result.cause.label is not CauseLabel.PROVIDER:
+            return told + "provider, data or chance"
+        return f"{told}provider or data, as {result.cause.evidence}"
     if len(touched) == 1:
         return f"suspect: {named(touched)} (the change since its last pass on main that touched it)"
     newest = f"the newest {MOST} changes" if len(touched) == MOST else "changes"

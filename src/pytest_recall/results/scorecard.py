@@ -13,7 +13,7 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import one_line
 from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.metrics.intervals import unseen_share
-from pytest_recall.results.regressions import Cause, cause
+from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
@@ -143,6 +143,21 @@ class Scorecard(NamedTuple):
         for result in self.with_outcome(Outcome.FAILED):
             found[result.failure].append(result)
         return {kind: results for kind, results in found.items() if results}
+
+    def with_suspects(self, suspects: Mapping[str, tuple[str, ...]], trials: Iterable[Trial]) -> Scorecard:
+        """Return the scorecard with the `suspects` of what has regressed, and with what they say of its cause.
+
+        `trials` are all of the run.
+        """
+        failed = Counter(trial.case_id for trial in trials if trial.outcome is Outcome.FAILED)
+        alike = [failed[case_id] for case_id, touched in suspects.items() if not touched]
+        results = tuple(
+            one._replace(cause=narrowed(one.cause, suspects[one.trial.case_id], alike))
+            if one.cause is not None and one.trial.case_id in suspects
+            else one
+            for one in self.results
+        )
+        return self._replace(results=results, suspects=suspects)
 
     def last_verdicts(self, header: Header) -> LastVerdicts | None:
         """Return how all cases stand after the run; None for a run of a version that did not count them.

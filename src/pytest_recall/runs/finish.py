@@ -61,9 +61,8 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     from pytest_recall.results.last_pass import last_passes, suspected
 
     changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
-    return card._replace(
-        passes=last_passes(place, header.run, regressed), suspects=suspected(place, record, regressed, changed)
-    )
+    card = card.with_suspects(suspected(place, record, regressed, changed), record.trials)
+    return card._replace(passes=last_passes(place, header.run, regressed))
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:

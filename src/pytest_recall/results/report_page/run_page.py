@@ -166,7 +166,7 @@ def of_kind(report: Report, kind: FailureKind) -> list[CaseEntry]:
 def _failed(report: Report, entry: CaseEntry, links: str) -> dict[str, Any]:
     assert entry.result is not None
     trial = entry.result.trial
-    touched = suspects_line(report.card, entry.case_id)
+    touched = suspects_line(report.card, entry.result)
     return {
         "entry": entry,
         "move": moved(report.record.header, entry.result),
