@@ -355,3 +355,23 @@ def test_quarantine_has_an_end_and_then_a_fail_counts_again() -> None:
     old = apart._replace(until=None)
     assert released(old, TODAY + days(63)) == old
     assert released(old, TODAY + days(64)).quarantined is None
+
+
+@pytest.mark.parametrize(
+    ("touched", "pr", "reason", "kept"),
+    [
+        ((), "12", "affected", True),
+        ((), "12", "judged again", True),
+        (("11",), "12", "due", True),
+        ((), "12", "due", False),
+        (("11",), None, "due", False),
+    ],
+)
+@pytest.mark.parametrize("due", [0, 5])
+def test_a_pass_in_a_pull_request_that_touches_a_case_leaves_what_it_passed_under(
+    touched: tuple[str, ...], pr: str | None, reason: str, kept: bool, due: int
+) -> None:
+    before = row(3, due, passed_under="case=1")._replace(touched=touched)
+    after = review(before, trial("a", PASSED, pr=pr, reason=reason, under="case=2"), TODAY)
+    assert after is not None
+    assert after.passed_under == ("case=1" if kept else "case=2")

@@ -15,8 +15,7 @@ from pytest_recall.plugin import baselines, memories, portion
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
-from pytest_recall.schedule.boxes import DATASET, PROFILE
-from pytest_recall.schedule.selection import REJUDGED
+from pytest_recall.schedule.boxes import DATASET, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Result, Wait, run_case
 from pytest_recall.trials.series import rule_of

@@ -29,6 +29,7 @@ class CauseLabel(StrEnum):
     RETRIED = "upstream trouble, overcome"
     CODE = "the agent's code"
     AGENT = "the agent's code, or the model behind its name"
+    CHANGE = "a change that touched it"
     PROVIDER = "the provider or the data"
     OUTSIDE = "the provider, the data or chance"
     UNKNOWN = "not known"
@@ -73,24 +74,23 @@ def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
     return Cause(label, evidence, tuple(f"{other}: {told}" for other, told in rest))
 
 
-def narrowed(found: Cause, touched: Sequence[str], alike: Sequence[int]) -> Cause:
+def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int) -> Cause:
     """Return a cause with what is known of the changes since the last pass, where the conditions left it open.
 
-    `touched` are the changes that altered what the case asks, or makes of equal replies: none shows that its code is
-    not to blame. `alike` has the trials, all of them failed, of each case that fell in this run untouched; where one
-    passed, chance is found before.
+    `touched` are the changes that altered what the case asks, how it is judged, or what it makes of equal replies: none
+    shows that its code is not to blame. `failed` counts its trials in this run, all of which failed; where one passed,
+    chance has been found before.
     """
-    if found.label not in (CauseLabel.AGENT, CauseLabel.UNKNOWN):
-        return found
-    if touched:
-        # The prompt before the first reply is as it was: what is other comes after it.
-        told = f"; {named(touched)} altered what it makes of replies, or asks after them"
-        return found if found.label is CauseLabel.UNKNOWN else Cause(CauseLabel.CODE, found.evidence + told, found.also)
-    trials = sum(alike)
-    told = "its trial failed" if trials == 1 else f"all {trials} trials"
-    if trials > 1:
-        told += f" of {len(alike)} such cases failed" if len(alike) > 1 else " failed"
-    return Cause(CauseLabel.PROVIDER if trials >= TRIES else CauseLabel.OUTSIDE, told, found.also)
+    if found.label is CauseLabel.AGENT and touched:
+        # What is asked before the first reply is as it was. A judge of one's own may have asked something else.
+        judged = any(call.kind == "judge" for call in trial.calls)
+        told = f"{named(touched)} altered what it makes of replies, or asks after them"
+        label = CauseLabel.CHANGE if judged else CauseLabel.CODE
+        return Cause(label, f"{told}{', or how it is judged' if judged else ''}; {found.evidence}", found.also)
+    if found.label in (CauseLabel.AGENT, CauseLabel.UNKNOWN) and not touched:
+        label = CauseLabel.PROVIDER if failed >= TRIES else CauseLabel.OUTSIDE
+        return Cause(label, f"all {failed} trials failed" if failed > 1 else "its trial failed", found.also)
+    return found
 
 
 def _upstream(facts: _Facts) -> str:

@@ -150,14 +150,13 @@ class Scorecard(NamedTuple):
         `trials` are all of the run.
         """
         failed = Counter(trial.case_id for trial in trials if trial.outcome is Outcome.FAILED)
-        alike = [failed[case_id] for case_id, touched in suspects.items() if not touched]
-        results = tuple(
-            one._replace(cause=narrowed(one.cause, suspects[one.trial.case_id], alike))
-            if one.cause is not None and one.trial.case_id in suspects
-            else one
-            for one in self.results
-        )
-        return self._replace(results=results, suspects=suspects)
+        results = []
+        for one in self.results:
+            if one.cause is not None and (touched := suspects.get(one.trial.case_id)) is not None:
+                found = narrowed(one.cause, one.trial, touched, failed[one.trial.case_id])
+                one = one._replace(cause=found)
+            results.append(one)
+        return self._replace(results=tuple(results), suspects=suspects)
 
     def last_verdicts(self, header: Header) -> LastVerdicts | None:
         """Return how all cases stand after the run; None for a run of a version that did not count them.

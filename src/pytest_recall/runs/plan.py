@@ -17,9 +17,9 @@ from pytest_recall.files.eval_directory import Place, today_yaml
 from pytest_recall.runs.context import Context, Filters, NearSources
 from pytest_recall.runs.near import NOTHING, Near, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
-from pytest_recall.schedule.boxes import released, reset, swapped
+from pytest_recall.schedule.boxes import AFFECTED, REJUDGED, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
-from pytest_recall.schedule.selection import AFFECTED, REJUDGED, Pick, Remainder, Unanswered, choose, remainder
+from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row

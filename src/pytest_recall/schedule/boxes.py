@@ -18,6 +18,8 @@ DATASET, PROFILE = "dataset", "profile"
 """The reasons of a question of a dataset, and of a profile's persona."""
 UNSCHEDULED = (DATASET, PROFILE)
 """Reasons of what is asked in each run over its file, in no other, and has no row."""
+AFFECTED, REJUDGED = "affected", "judged again"
+"""The reasons of a case that a change touches: it asks something else, or its judges do."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 REDEEMING = 5
@@ -63,7 +65,7 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
             return _taken_back(moved)
         redeemed = moved.lapses and moved.pass_streak % REDEEMING == 0
         return moved._replace(lapses=moved.lapses - 1) if redeemed else moved
-    under = trial.under or None
+    under = _passed_under(row, trial)
     return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model, passed_under=under)
 
 
@@ -80,7 +82,7 @@ def _taken_back(row: Row) -> Row:
 
 def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -> Row:
     due = today + timedelta(days=INTERVALS[box])
-    fresh = Row(box, streak, today, due, trial.pr, trial.model, passed_under=trial.under or None)
+    fresh = Row(box, streak, today, due, trial.pr, trial.model, passed_under=_passed_under(row, trial))
     if row is None:
         return fresh
     return fresh._replace(
@@ -92,6 +94,17 @@ def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -
         touched=row.touched,
         accepted=row.accepted,
     )
+
+
+def _passed_under(row: Row | None, trial: Trial) -> str | None:
+    """Return what the last pass was given under, after a pass.
+
+    Of a pass in a pull request that touches the case, or after others that did, it is that of the pass before: the
+    suspects are counted from there, and the pass may have been luck.
+    """
+    if row is not None and row.passed_under and trial.pr and (row.touched or trial.reason in (AFFECTED, REJUDGED)):
+        return row.passed_under
+    return trial.under or None
 
 
 def fold(

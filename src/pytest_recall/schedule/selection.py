@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.boxes import UNSCHEDULED
+from pytest_recall.schedule.boxes import AFFECTED, REJUDGED, UNSCHEDULED
 from pytest_recall.trials.trial import Row, Trial
 
 if TYPE_CHECKING:
@@ -168,7 +168,6 @@ def shuffle_key(seed: str, case_id: str) -> bytes:
 
 
 RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
-AFFECTED, REJUDGED = "affected", "judged again"
 
 
 def ticket(seed: str, case_id: str, age: int) -> float:
