@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -60,6 +61,17 @@ def run(command: Sequence[str], folder: Path, codes: Iterable[int] = (0,)) -> Sa
     # Linux counts in kilobytes, macOS in bytes.
     peak = usage.ru_maxrss / (1024 * 1024 if sys.platform == "darwin" else 1024)
     return Sample(wall, usage.ru_utime + usage.ru_stime, peak, text)
+
+
+@contextmanager
+def environment_with(**more: str) -> Iterator[None]:
+    """Run commands with more variables."""
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name in more:
+            del os.environ[name]
 
 
 def probe(script: Path, *arguments: object) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from measure import Sample, alternate, best, noise, run, tell
+from measure import Sample, alternate, best, environment_with, noise, run, tell
 from report import Line
 from suites import INSIDE, TODAY, expect, forget, pytest_command, recall_suite
 
@@ -46,7 +44,7 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
     def at_once(**environment: str) -> Sample:
         forget(suite)
         options = (f"--recall-concurrency={AT_ONCE}", "--recall-mode=all", f"--recall-date={TODAY}")
-        with _set(environment):
+        with environment_with(**environment):
             sample = run(pytest_command("eval", *options, plugins=("recall",)), suite)
         expect(sample.output, f"{CASES} passed")
         return sample
@@ -85,13 +83,3 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
         against="plain pytest",
         limit=MEGABYTES,
     )
-
-
-@contextmanager
-def _set(environment: dict[str, str]) -> Iterator[None]:
-    os.environ.update(environment)
-    try:
-        yield
-    finally:
-        for name in environment:
-            del os.environ[name]

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import collect
+import judged
 import membench
 import overlap
 import pruning
@@ -35,7 +36,7 @@ import replay
 Measure = Callable[[Path, bool], Iterator[Line]]
 THEMES: dict[str, tuple[str, Measure]] = {
     theme.NAME: (theme.ABOUT, theme.lines)
-    for theme in (collect, state, pruning, yaml_load, startup, replay, overlap, metrics, membench, horizon)
+    for theme in (collect, state, pruning, yaml_load, startup, replay, judged, overlap, metrics, membench, horizon)
 }
 NOTES = (
     "Every pytest runs with `-q -p no:cacheprovider`, and all other installed plugins are blocked by name on both"

@@ -76,6 +76,17 @@ def recall_suite(folder: Path, count: int, suffix: str = ".yaml") -> Path:
     return folder
 
 
+def judged_suite(folder: Path, count: int) -> Path:
+    """Make a folder of `count` cases with an exact judge and the judge `graded`, run by what a change affects."""
+    path = folder / "eval" / "cases.jsonl"
+    path.parent.mkdir(parents=True)
+    rows = ({**row, "judges": ["exact", "graded"]} for row in case_rows(count))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    (folder / "pytest.ini").write_text(_INI, encoding="utf-8")
+    (folder / "eval" / "rubric.yaml").write_text("owner: us\npolicy: affected\nslice_cases: 1\n", encoding="utf-8")
+    return folder
+
+
 def bare_suite(folder: Path, count: int) -> Path:
     """Make a folder in which the barest collector runs the same cases."""
     write_cases(folder / "eval" / "cases.yaml", count)
