@@ -12,11 +12,15 @@ the cases of one project, which is run by the installed package in fresh process
 
 - as it was, in full, and recorded;
 - as revised, by a judged replay, in which nothing may reach the model, and in a pull request with its findings;
-- as revised, in full, and recorded, which is the truth, and replayed once more.
+- as revised, in full, and recorded, which is the truth, and replayed once more;
+- as it was, by a judged replay of what was recorded as revised: the change taken back.
 
 A hole is a verdict or an answer of a replay that is not the one of the full run, a fail that the pull request did not
-find, an edit of nothing that is not proven, or a revision that was recorded and is not proven. Exit code 1 says that
-there is one, with what it takes to see it again; 2 that a run did not come to its end.
+find, an edit of nothing that is not proven, or a revision that was recorded and is not proven. These are the rules by
+which RTSCheck finds faults in tools that select tests (Zhu and others, ICSE 2019), with two more of them: what is
+proven is so when the change is taken back, and what is not is not; a new case is asked, and one that has gone is not
+looked for. Exit code 1 says that there is a hole, with what it takes to see it again; 2 that a run did not come to its
+end.
 """
 
 from __future__ import annotations
@@ -468,16 +472,22 @@ def holes(
     found: ReplayFinding | None,
     again: ReplayFinding | None,
     pulled: Came | None,
+    back: ReplayFinding | None,
 ) -> Iterator[str]:
     """Yield what a judged replay, and the pull request with its findings, have wrong of a revision.
 
-    `before` and `after` are its full runs, `found` and `again` its replays from the recordings of each, and `pulled`
-    what the pull request has in its journal, if anything.
+    `before` and `after` are its full runs, `found` and `again` its replays from the recordings of each, `pulled` what
+    the pull request has in its journal, if anything, and `back` the replay of what was from what is recorded now.
     """
-    if found is None or again is None:
+    if found is None or again is None or back is None:
         yield "was not replayed"
         return
     verdict = after.outcome != "error"
+    # Of a run that ended in an error nothing is recorded; and under another scenario the recording is another one.
+    same = revision.before.scenario == revision.after.scenario
+    if same and verdict and before.outcome != "error" and (found.state, back.state).count(ReplayState.PROVEN) == 1:
+        changed = back if found.state is ReplayState.PROVEN else found
+        yield f"is {found.state}, and {back.state} when the change is taken back: {changed.reason}"
     if found.state is ReplayState.PROVEN:
         if after.outcome != before.outcome:
             yield f"is proven, and was {before.outcome} and is {after.outcome}"
@@ -532,17 +542,27 @@ class Counts:
 def check(every: Sequence[Revision], folder: Path, url: str, counts: Counts) -> None:
     """Run a round of revisions, and take in what they came to. Raises BrokenError."""
     project = Project(folder, url)
-    project.write({one.case_id: one.before for one in every})
+    was_there = {one.case_id: one.before for one in every} | {"old": every[0].before}
+    is_there = {one.case_id: one.after for one in every} | {"new": every[0].after}
+    project.write(was_there)
     before = project.recorded()
-    project.write({one.case_id: one.after for one in every})
+    project.write(is_there)
     found = project.replayed().found
     pulled = project.pulled()
     after = project.recorded()
     again = project.replayed().found
+    project.write(was_there)
+    back = project.replayed().found
+    new = found.get("new")
+    if new is None or new.state is not ReplayState.NOT_RECORDED or "new" not in pulled:
+        counts.holes.append(f"the case new is new: {new}, {pulled.get('new')}")
+    if gone := [name for name, there in (("old", found), ("new", back)) if name in there]:
+        counts.holes.append(f"cases that have gone were looked for: {', '.join(gone)}")
     for one in every:
-        was, now = before[one.case_id], after[one.case_id]
-        counts.take(one, was, now, found.get(one.case_id))
-        for hole in holes(one, was, now, found.get(one.case_id), again.get(one.case_id), pulled.get(one.case_id)):
+        was, now, case_id = before[one.case_id], after[one.case_id], one.case_id
+        counts.take(one, was, now, found.get(case_id))
+        others = (found.get(case_id), again.get(case_id), pulled.get(case_id), back.get(case_id))
+        for hole in holes(one, was, now, *others):
             counts.holes.append(f"{one.case_id} ({', '.join(one.kinds)}) {hole}\n{told(one)}")
 
 

@@ -91,17 +91,26 @@ def test_what_a_replay_has_wrong_is_told(
 ) -> None:
     revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",) and one.before.prompts)
     ran = None if pulled is None else script.Came(*pulled, 1)
-    told = script.holes(revision, script.Came(*before, 1), script.Came(*after, 1), found, PROVEN, ran)
+    told = script.holes(revision, script.Came(*before, 1), script.Came(*after, 1), found, PROVEN, ran, found)
     assert list(told) == said
 
 
 def test_no_edit_and_a_revision_that_is_recorded_have_to_be_proven(script: ModuleType) -> None:
     revision = next(one for one in script.revisions(50, 1) if one.kinds == ("nothing",))
     came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
-    assert list(script.holes(revision, came, came, changed, changed, came)) == [
+    assert list(script.holes(revision, came, came, changed, changed, came, changed)) == [
         "has no edit and is changed: a: “x” → “y”",
         "was recorded as it is, and is changed when it is replayed: a: “x” → “y”",
     ]
+
+
+def test_what_is_proven_is_so_when_the_change_is_taken_back(script: ModuleType) -> None:
+    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",))
+    came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
+    said = "is proven, and changed when the change is taken back: a: “x” → “y”"
+    assert list(script.holes(revision, came, came, PROVEN, PROVEN, came, changed)) == [said]
+    error = script.Came("error", None, 1)
+    assert list(script.holes(revision, error, error, PROVEN, PROVEN, error, changed)) == []
 
 
 def test_revisions_are_those_of_their_seed_and_each_edit_is_one(script: ModuleType) -> None:
