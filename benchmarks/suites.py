@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measure import MeasureError
 
-from pytest_recall.schedule.state_file import HEADER
+from pytest_recall.schedule.state_head import HEADER
 
 INSIDE = Path(__file__).parent / "inside"
 TODAY = "2026-03-02"

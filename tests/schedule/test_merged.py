@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.schedule.merge_file import merge_texts
-from pytest_recall.schedule.state_file import HEADER, parse_state
+from pytest_recall.schedule.state_file import parse_state
+from pytest_recall.schedule.state_head import HEADER
 from tests.helpers.samples import TODAY, days, row
 from tests.schedule.state_samples import many, problem, written
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.state_file import HEADER, parse_state
+from pytest_recall.schedule.state_file import parse_state
+from pytest_recall.schedule.state_head import HEADER
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import row, unhurried
 from tests.schedule.state_samples import STATE_NAME as NAME

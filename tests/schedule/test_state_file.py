@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.selection import Unanswered
-from pytest_recall.schedule.state_file import HEADER, parse_state, read_state, write_state
+from pytest_recall.schedule.state_file import parse_state, read_state, write_state
+from pytest_recall.schedule.state_head import HEADER
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import case_ids, dates, days, row, rows, unhurried
 from tests.schedule.state_samples import STATE_NAME as NAME

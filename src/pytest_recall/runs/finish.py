@@ -18,8 +18,10 @@ from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.ci import links
+from pytest_recall.schedule.account import account_after
+from pytest_recall.schedule.bank import Bank
 from pytest_recall.schedule.boxes import fold, quarantine_of, reset
-from pytest_recall.schedule.events import events_of
+from pytest_recall.schedule.events import events_of, with_account
 from pytest_recall.schedule.selection import unanswered_after, with_changes
 from pytest_recall.schedule.state import check_layout, current, event_files, read_events, stem, write_events
 from pytest_recall.schedule.state_file import digest, write_state
@@ -118,7 +120,8 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     with locked(place.lock):
         recover(place)
         record = record or read_journal(run)
-        layout = read_settings(place.rubric, place.name(place.rubric)).state
+        rubric = read_settings(place.rubric, place.name(place.rubric))
+        layout = rubric.state
         folded = _folded(run)
         if layout == "events" and (written := _written(place, record)) > (folded or 0):
             folded = written  # It died before it could mark the run.
@@ -143,11 +146,15 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         rows.update(with_touches(rows, touches))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
+        account = account_after(state.account, header, record.trials, grading, first=folded is None)
+        if rubric.budget is not None:
+            account = account.pruned(Bank(rubric.budget.per_day, rubric.budget.carry_days), today)
         if layout == "events":
             events = events_of(header, trials, len(record.trials), first=folded is None)
-            if events.verdicts or events.reset or events.unanswered or events.affected:
+            events = with_account(events, header, record.trials, first=folded is None)
+            if events.says_anything:
                 write_events(place.events, events)
-        elif (text := state.updated(changed, unanswered=waiting)) != state.text:
+        elif (text := state.updated(changed, unanswered=waiting, account=account)) != state.text:
             intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)

@@ -18,7 +18,7 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import committed
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.events import Apart, Event, Events, fold_events, fold_unanswered, in_order
+from pytest_recall.schedule.events import Apart, Event, Events, fold_account, fold_events, fold_unanswered, in_order
 from pytest_recall.schedule.merge import continued
 from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
 from pytest_recall.trials.journal import read_journal
@@ -92,8 +92,9 @@ def parse_events(text: str, name: str) -> Events:
         ) from None
 
 
-_TOLD = ("note", "reason", "under", "cleared", "accepted", "lapses")
-_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected")
+_TOLD = ("note", "reason", "under", "cleared", "accepted", "lapses", "answers")
+_OF_ACCOUNT = ("payer", "spent", "unpriced", "deferred_by", "deferred")
+_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected", *_OF_ACCOUNT)
 
 
 def _event(plain: Mapping[str, Any], head: Mapping[str, Any]) -> Event:
@@ -140,6 +141,8 @@ def events_text(events: Events) -> str:
         "owner": events.quarantine and events.quarantine.owner,
         "change": events.change or None,
         "affected": events.affected or None,
+        **{name: getattr(events, name) or None for name in _OF_ACCOUNT},
+        "spent": events.spent,
     }
     common = {"pr": pr, "model": events.model}
     lines = [{key: value for key, value in head.items() if value is not None}]
@@ -186,7 +189,8 @@ def with_events(state: State, events: Mapping[str, Events]) -> State:
     """Return the state after `events`, by name."""
     if not events:
         return state
-    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events))
+    account = fold_account(state.account, events)
+    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events), account)
 
 
 def unfolded(place: Place, state: State) -> dict[str, Events]:
@@ -272,7 +276,9 @@ def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded
     done = {*state.folded, *old}
     if write:
         waiting = fold_unanswered(state.unanswered, old)
-        text = state.updated(changed, folded=sorted(_remembered(done, set(files))), unanswered=waiting)
+        account = fold_account(state.account, old)
+        names = sorted(_remembered(done, set(files)))
+        text = state.updated(changed, folded=names, unanswered=waiting, account=account)
         if text != state.text:
             write_state(place.state, text)
         delete(path for name, path in files.items() if name in done)
@@ -302,7 +308,7 @@ def move(place: Place, pairs: Iterable[tuple[str, str]], *, write: bool) -> None
     state, ids = _state(place), dict(pairs)
     _check(place, state, ids)
     rows = {new: continued(state.rows[old], state.rows.get(new)) for old, new in ids.items()}
-    _write(place, state, state.updated(rows, removed=ids.keys()), write)
+    _write(place, state, state.updated(rows, removed=ids.keys(), account=state.account.moved(ids)), write)
 
 
 def forget(place: Place, ids: Iterable[str], *, write: bool) -> None:
@@ -310,7 +316,8 @@ def forget(place: Place, ids: Iterable[str], *, write: bool) -> None:
     state, gone = _state(place), set(ids)
     _check(place, state, gone)
     waiting = {case_id: one for case_id, one in state.unanswered.items() if case_id not in gone}
-    _write(place, state, state.updated({}, removed=gone, unanswered=waiting), write)
+    account = state.account.without(gone)
+    _write(place, state, state.updated({}, removed=gone, unanswered=waiting, account=account), write)
 
 
 def told_by_newest_run(place: Place) -> list[tuple[str, str]]:

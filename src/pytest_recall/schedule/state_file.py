@@ -21,130 +21,28 @@ from typing import Any
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
+from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.boxes import LAST_BOX
 from pytest_recall.schedule.selection import Unanswered
+from pytest_recall.schedule.state_head import (
+    HEADER,
+    KEYS,
+    PLAIN,
+    VERSION,
+    WORDS,
+    account_in,
+    check_version,
+    count_of,
+    date_of,
+    folded_in,
+    quoted,
+    unanswered_in,
+    with_written,
+    without_written,
+)
 from pytest_recall.trials.trial import Row
 
-VERSION = 1
-HEADER = f"""\
-# What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
-# `recall status` prints a summary. A case that is gone keeps its row until you delete it.
-version: {VERSION}
-cases:
-"""
-KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
-"""The keys of a state file that this version knows; all others are left alone."""
-PLAIN = r"[A-Za-z][\w./@+-]*"
-"""Text that every reader of YAML takes for itself, but for a few words."""
-WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-"""Those words, in lower case."""
-
-_SAFE = re.compile(PLAIN)
-# What a run writes above the rows; all else that stands there is left alone.
-_WRITTEN = re.compile(r"^(?:rows|unanswered|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
 _ROWS = re.compile(r"^rows: ([0-9]{1,9})\n", re.MULTILINE)
-
-
-def without_written(head: str) -> str:
-    """Return the text above the rows without what runs write there: comments, and keys of other versions."""
-    return _WRITTEN.sub("", head)
-
-
-def said_alone(head: str) -> int | None:
-    """Return how many rows the text above them says that there are, if it says nothing else; None if it does."""
-    said = _ROWS.search(head)
-    return int(said[1]) if said is not None and head.replace(said[0], "", 1) == HEADER else None
-
-
-def check_version(value: Any, text: str, name: str) -> None:
-    if not isinstance(value, dict) or "version" not in value:
-        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
-    version = value["version"]
-    if type(version) is not int or version != VERSION:
-        line = strict_yaml.lines(text, name)[("version",)]
-        raise RecallError(
-            f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
-        )
-
-
-def folded_in(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
-    """Return the names of the event files that are in the state."""
-    names = value.get("folded") or []
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        line = strict_yaml.lines(text, name)[("folded",)]
-        raise RecallError(f"{name}:{line}: folded: must be a list of names; restore the file from git")
-    return tuple(names)
-
-
-def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, Unanswered]:
-    """Return the cases that came to no verdict when they were asked last."""
-    given = value.get("unanswered") or {}
-    try:
-        return {
-            case_id: Unanswered(date_of(one["last_asked"], "last_asked"), count_of(one["days"], "days"))
-            for case_id, one in sorted(given.items())
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        line = strict_yaml.lines(text, name)[("unanswered",)]
-        raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
-
-
-def check_count(said: object, count: int, name: str) -> None:
-    """Raise RecallError if there are fewer rows than the file says; more are those of two branches that git joined."""
-    if said is None:
-        return
-    if type(said) is not int or said < 0:
-        raise RecallError(f"{name}: rows: must be a count, not {said!r}; restore the file from git")
-    if count < said:
-        raise RecallError(
-            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; restore the file from git, or, if"
-            f" you deleted rows, write `rows: {count}`"
-        )
-
-
-def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:
-    """Return the text above the rows with what runs write there."""
-    rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
-    lines = "".join(
-        f"  {quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}}}\n"
-        for case_id, one in sorted(unanswered.items())
-    )
-    names = "".join(f"  - {quoted(one)}\n" for one in folded)
-    return "".join(
-        (
-            f"{rest}rows: {count}\n",
-            f"unanswered:\n{lines}" if lines else "",
-            f"folded:\n{names}" if names else "",
-            "cases:\n",
-        )
-    )
-
-
-def quoted(text: str) -> str:
-    """Return `text` bare where every reader takes it for this text, else in double quotes."""
-    if _SAFE.fullmatch(text) and text.lower() not in WORDS:
-        return text
-    return strict_yaml.flow(text)
-
-
-def unquoted(text: str) -> str:
-    return json.loads(text) if text[0] == '"' else text
-
-
-def count_of(value: object, key: str) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{key}: must be a count, not {value!r}")
-    return value
-
-
-def date_of(value: object, key: str) -> date:
-    try:
-        return date.fromisoformat(str(value))
-    except ValueError:
-        raise ValueError(f"{key}: {value!r} is not a date like 2026-01-31") from None
-
-
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(
     {
@@ -174,6 +72,28 @@ _ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
 _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
+def _said_alone(head: str) -> int | None:
+    """Return how many rows the text above them says that there are, if it says nothing else; None if it does."""
+    said = _ROWS.search(head)
+    return int(said[1]) if said is not None and head.replace(said[0], "", 1) == HEADER else None
+
+
+def _check_count(said: object, count: int, name: str) -> None:
+    """Raise RecallError if there are fewer rows than the file says; more are those of two branches that git joined."""
+    if said is None:
+        return
+    if type(said) is not int or said < 0:
+        raise RecallError(f"{name}: rows: must be a count, not {said!r}; restore the file from git")
+    if count < said:
+        raise RecallError(
+            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; restore the file from git, or, if"
+            f" you deleted rows, write `rows: {count}`"
+        )
+
+
+_NOTHING = Account()
+
+
 class State:
     """The rows of one state file, by case id, what came to no verdict, and the text that they were read from.
 
@@ -192,8 +112,10 @@ class State:
         comments: bool = False,
         folded: tuple[str, ...] = (),
         unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
+        account: Account = _NOTHING,
     ) -> None:
         self.rows = rows
+        self.account = account
         self.text = text
         self.folded = folded
         self.unanswered = unanswered
@@ -218,14 +140,16 @@ class State:
         removed: Collection[str] = (),
         folded: Iterable[str] | None = None,
         unanswered: Mapping[str, Unanswered] | None = None,
+        account: Account | None = None,
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
-        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, and `unanswered`
-        that of the cases without a verdict. The text says how many rows it has.
+        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, `unanswered`
+        that of the cases without a verdict, and `account` that of what is known of a budget. The text says how many
+        rows it has.
         """
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
-        same = unanswered is None or unanswered == self.unanswered
+        same = (unanswered is None or unanswered == self.unanswered) and account in (None, self.account)
         if not news and not removed and same and (folded is None or tuple(folded) == self.folded):
             return self.text
         ids = list(self.rows)
@@ -236,6 +160,7 @@ class State:
             count,
             self.unanswered if unanswered is None else unanswered,
             self.folded if folded is None else folded,
+            self.account if account is None else account,
         )
         spliced = self._sorted_shape and bool(ids) and not removed
         # Comments between rows only survive splicing; without any, a large change is faster written as a whole.
@@ -243,14 +168,15 @@ class State:
             return head + self._spliced(news, ids)[len(self.head) :]
         return head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows) if case_id not in removed)
 
-    def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered]) -> State:
-        """Return the state whose text is `updated` with these rows and cases without a verdict."""
-        text = self.updated(changed, unanswered=unanswered)
+    def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered], account: Account) -> State:
+        """Return the state whose text is `updated` with these rows, cases without a verdict, and account."""
+        text = self.updated(changed, unanswered=unanswered, account=account)
         if text == self.text:
             return self
         rows = dict(sorted({**self.rows, **changed}.items()))
         head = text[: text.index("\ncases:\n") + len("\ncases:\n")]
-        return State(rows, text, head=head, comments=self._comments, folded=self.folded, unanswered=unanswered)
+        folded, comments = self.folded, self._comments
+        return State(rows, text, head=head, comments=comments, folded=folded, unanswered=unanswered, account=account)
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
         pieces: list[str] = []
@@ -330,23 +256,39 @@ def parse_state(text: str, name: str) -> State:
     head = text[:start]
     folded: tuple[str, ...] = ()
     unanswered: dict[str, Unanswered] = {}
-    said = said_alone(head)
+    account = Account()
+    said = _said_alone(head)
     if said is not None:
-        check_count(said, len(rows), name)
+        _check_count(said, len(rows), name)
     elif head != HEADER:
         value = strict_yaml.load(head, name)
         check_version(value, head, name)
         folded = folded_in(value, head, name)
-        unanswered = unanswered_in(value, head, name)
-        check_count(value.get("rows"), len(rows), name)
+        unanswered, account = unanswered_in(value, head, name), account_in(value, head, name)
+        _check_count(value.get("rows"), len(rows), name)
     ids = list(rows)
     ours = given == text and ids == sorted(ids)
-    return State(rows, given, head=head, sorted_shape=ours, comments=over > 0, folded=folded, unanswered=unanswered)
+    return State(
+        rows,
+        given,
+        head=head,
+        sorted_shape=ours,
+        comments=over > 0,
+        folded=folded,
+        unanswered=unanswered,
+        account=account,
+    )
 
 
 def _as_ours(keys: list[str]) -> bool:
     """Whether keys are quoted as we quote them: just where another reader would take one for something else."""
-    return WORDS.isdisjoint(map(str.lower, keys)) and all(quoted(unquoted(key)) == key for key in keys if key[0] == '"')
+    return WORDS.isdisjoint(map(str.lower, keys)) and all(
+        quoted(_unquoted(key)) == key for key in keys if key[0] == '"'
+    )
+
+
+def _unquoted(text: str) -> str:
+    return json.loads(text) if text[0] == '"' else text
 
 
 def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
@@ -364,12 +306,12 @@ def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
         if tail[-1:] == '"' and (at := tail.rfind(_UNDER)) >= 0:
             under, tail = tail[at + len(_UNDER) : -1], tail[:at]
             if "\\" in under or '"' in under:
-                under = unquoted(f'"{under}"')
+                under = _unquoted(f'"{under}"')
         if tail not in tails:
             tails[tail] = _tail(tail)
         if streak not in streaks:
             streaks[streak] = int(streak)
-        case_id = unquoted(key) if key[0] == '"' else key
+        case_id = _unquoted(key) if key[0] == '"' else key
         fields, touched, accepted = tails[tail]
         days = dates[tested], dates[due]
         rows[case_id] = make((int(box), streaks[streak], *days, *fields, under, touched, accepted))
@@ -386,8 +328,8 @@ def _tail(text: str) -> tuple[tuple[Any, ...], tuple[str, ...], str | None]:
     if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
         raise ValueError("a field twice")
     days = (day and date.fromisoformat(day) for day in (quarantined, until))
-    fields = (*(t and unquoted(t) for t in texts), int(lapses or 0), *days, owner and unquoted(owner), extra)
-    return fields, tuple(map(unquoted, _EACH.findall(touched or ""))), accepted and unquoted(accepted)
+    fields = (*(t and _unquoted(t) for t in texts), int(lapses or 0), *days, owner and _unquoted(owner), extra)
+    return fields, tuple(map(_unquoted, _EACH.findall(touched or ""))), accepted and _unquoted(accepted)
 
 
 def write_state(path: Path, text: str) -> None:
@@ -444,10 +386,11 @@ def _parse_yaml(text: str, name: str) -> State:
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
     others = "".join(f"{quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in KEYS)
     folded, unanswered = folded_in(value, text, name), unanswered_in(value, text, name)
-    check_count(value.get("rows"), len(rows), name)
+    _check_count(value.get("rows"), len(rows), name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
-    head = with_written(head, len(rows), unanswered, folded)
-    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered)
+    account = account_in(value, text, name)
+    head = with_written(head, len(rows), unanswered, folded, account)
+    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered, account=account)
 
 
 def _row(fields: Any) -> Row:

@@ -36,6 +36,11 @@ class Header(NamedTuple):
     and `branch` are git's; empty where there is no repository, or none of a name. `source_kind` says what was asked:
     the `cases` of an eval set, or the questions of a `dataset`. `affected` are the cases whose requests, judging or
     replayed answer the change has altered, and `replayed` what the replay of all cases found, a line each.
+
+    Of a run that is held to a budget which rolls over, `budgeted` says what is in the bank and how far it goes, a line
+    each, and `per_case` what an affected case is estimated to cost in US dollars, None where that is not known.
+    `deferred` are the affected cases that were not asked, each with why, and `waiting` the chosen ones that another
+    change had left unasked, each with that change.
     """
 
     run: str
@@ -93,6 +98,10 @@ class Header(NamedTuple):
     source_kind: str = "cases"
     affected: tuple[str, ...] = ()
     replayed: tuple[str, ...] = ()
+    budgeted: tuple[str, ...] = ()
+    per_case: float | None = None
+    deferred: tuple[tuple[str, str], ...] = ()
+    waiting: tuple[tuple[str, str], ...] = ()
 
 
 class Told(NamedTuple):

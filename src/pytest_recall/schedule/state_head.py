@@ -1,0 +1,153 @@
+"""Read and write what stands above the rows of `recall.yaml`, so that other keys and comments stay as they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from pytest_recall.files import strict_yaml
+from pytest_recall.files.errors import RecallError
+from pytest_recall.schedule.account import Account, RunSpend
+from pytest_recall.schedule.selection import Unanswered
+
+VERSION = 1
+HEADER = f"""\
+# What pytest-recall knows of each eval case. Written by runs; commit it, do not edit it.
+# `recall status` prints a summary. A case that is gone keeps its row until you delete it.
+version: {VERSION}
+cases:
+"""
+KEYS = frozenset({"version", "rows", "unanswered", "spent", "deferred", "folded", "cases"})
+"""The keys of a state file that this version knows; all others are left alone."""
+PLAIN = r"[A-Za-z][\w./@+-]*"
+"""Text that every reader of YAML takes for itself, but for a few words."""
+WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+"""Those words, in lower case."""
+
+_SAFE = re.compile(PLAIN)
+# What a run writes above the rows; all else that stands there is left alone.
+_WRITTEN = re.compile(r"^(?:rows|unanswered|spent|deferred|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
+
+
+def without_written(head: str) -> str:
+    """Return the text above the rows without what runs write there: comments, and keys of other versions."""
+    return _WRITTEN.sub("", head)
+
+
+def check_version(value: Any, text: str, name: str) -> None:
+    if not isinstance(value, dict) or "version" not in value:
+        raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
+    version = value["version"]
+    if type(version) is not int or version != VERSION:
+        line = strict_yaml.lines(text, name)[("version",)]
+        raise RecallError(
+            f"{name}:{line}: version {version!r} is unknown, this pytest-recall reads {VERSION}; upgrade it"
+        )
+
+
+def folded_in(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
+    """Return the names of the event files that are in the state."""
+    names = value.get("folded") or []
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        line = strict_yaml.lines(text, name)[("folded",)]
+        raise RecallError(f"{name}:{line}: folded: must be a list of names; restore the file from git")
+    return tuple(names)
+
+
+def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, Unanswered]:
+    """Return the cases that came to no verdict when they were asked last."""
+    given = value.get("unanswered") or {}
+    try:
+        return {
+            case_id: Unanswered(date_of(one["last_asked"], "last_asked"), count_of(one["days"], "days"))
+            for case_id, one in sorted(given.items())
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        line = strict_yaml.lines(text, name)[("unanswered",)]
+        raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
+
+
+def account_in(value: Mapping[str, Any], text: str, name: str) -> Account:
+    """Return what runs have spent of a budget, and the cases that they have left unasked."""
+    spent, deferred = value.get("spent") or {}, value.get("deferred") or {}
+    key = "spent"
+    try:
+        runs = {str(run): _run_spend(one) for run, one in sorted(spent.items())}
+        key = "deferred"
+        cases = {str(case_id): _names(names) for case_id, names in sorted(deferred.items())}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        line = strict_yaml.lines(text, name)[(key,)]
+        raise RecallError(f"{name}:{line}: {key}: {why}; restore the file from git") from None
+    return Account(runs, cases)
+
+
+def _run_spend(given: Mapping[str, Any]) -> RunSpend:
+    usd = given["usd"]
+    if type(usd) not in (int, float) or not 0 <= usd < 1e9:
+        raise ValueError(f"usd: must be an amount of US dollars, not {usd!r}")
+    return RunSpend(date_of(given["date"], "date"), float(usd), count_of(given.get("unpriced", 0), "unpriced"))
+
+
+def _names(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list) or not given or not all(type(one) in (str, int) for one in given):
+        raise ValueError("must map ids to lists of pull requests, commits or runs")
+    return tuple(map(str, given))
+
+
+def _account_text(account: Account) -> str:
+    """Return the lines of an account: two for each run and each case, so that an edit changes no others."""
+    spent = "".join(
+        f"  {quoted(run)}:\n    {{date: {one.day}, usd: {one.usd:.6f}"
+        f"{f', unpriced: {one.unpriced}' if one.unpriced else ''}}}\n"
+        for run, one in sorted(account.spent.items())
+    )
+    deferred = "".join(
+        f"  {quoted(case_id)}:\n    [{', '.join(map(strict_yaml.flow, names))}]\n"
+        for case_id, names in sorted(account.deferred.items())
+    )
+    return (f"spent:\n{spent}" if spent else "") + (f"deferred:\n{deferred}" if deferred else "")
+
+
+def with_written(
+    head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str], account: Account
+) -> str:
+    """Return the text above the rows with what runs write there."""
+    rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
+    lines = "".join(
+        f"  {quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}}}\n"
+        for case_id, one in sorted(unanswered.items())
+    )
+    names = "".join(f"  - {quoted(one)}\n" for one in folded)
+    return "".join(
+        (
+            f"{rest}rows: {count}\n",
+            f"unanswered:\n{lines}" if lines else "",
+            _account_text(account),
+            f"folded:\n{names}" if names else "",
+            "cases:\n",
+        )
+    )
+
+
+def quoted(text: str) -> str:
+    """Return `text` bare where every reader takes it for this text, else in double quotes."""
+    if _SAFE.fullmatch(text) and text.lower() not in WORDS:
+        return text
+    return strict_yaml.flow(text)
+
+
+def count_of(value: object, key: str) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{key}: must be a count, not {value!r}")
+    return value
+
+
+def date_of(value: object, key: str) -> date:
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"{key}: {value!r} is not a date like 2026-01-31") from None
