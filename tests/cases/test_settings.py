@@ -150,7 +150,7 @@ def test_a_budget_that_rolls_over_keeps_a_week_unless_it_says_otherwise() -> Non
         ({"per_day": 1, "carry_days": 0}, "budget.carry_days: input should be greater than or equal to 1; got 0"),
         ({"per_day": 1, "carry_days": 367}, "budget.carry_days: input should be less than or equal to 366; got 367"),
         ({"per_day": 1, "carry_days": 2.5}, "budget.carry_days: must be a whole number, not 2.5"),
-        ({"per_day": 1, "days": 7}, "budget.days: unknown field; known: carry_days, per_day"),
+        ({"per_day": 1, "days": 7}, "budget.days: unknown field; known: carry_days, per_day, stop"),
         (1.0, "budget: must be a mapping, not 1.0"),
     ],
 )

@@ -123,8 +123,8 @@ class Settings(BaseModel):
     )
     budget: DailyBudget | None = Field(
         default=None,
-        description="For `recall schedule simulate` and `backtest` alone: what the cases that changes affect may cost"
-        " a day, `per_day` in US dollars; what is left of it is kept for `carry_days`.",
+        description="With `affected`: what the cases that changes affect may cost a day, `per_day` in US dollars; what"
+        " is left of it is kept for `carry_days`. Cases for which there is no money are deferred to the next night.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."

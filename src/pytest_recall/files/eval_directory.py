@@ -170,16 +170,20 @@ def _order(name: str) -> tuple[str, int]:
     return f"{day}T{clock}", int(count) if count.isdigit() else 1
 
 
-def today_yaml(fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]]) -> str:
-    """Return the text of today.yaml: what a run was asked to do, one line per chosen case."""
+def today_yaml(
+    fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]], deferred: Iterable[Mapping[str, Any]] = ()
+) -> str:
+    """Return the text of today.yaml: what a run was asked to do, one line per chosen case and per deferred one."""
     # Imported here: every pytest session asks where its artifacts would be.
     from pytest_recall.files import strict_yaml
 
     head = "".join(f"{key}: {strict_yaml.flow(value)}\n" for key, value in fields.items())
     rows = "".join(f"  - {strict_yaml.flow(case)}\n" for case in cases)
+    left = "".join(f"  - {strict_yaml.flow(case)}\n" for case in deferred)
     return (
         "# The slice of the newest run, and why each case is in it. Written by pytest-recall.\n"
         + head
+        + (f"deferred:\n{left}" if left else "")
         + ("cases:\n" + rows if rows else "cases: []\n")
     )
 

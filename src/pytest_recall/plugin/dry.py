@@ -6,15 +6,18 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_recall.files.disk import write_bytes
-from pytest_recall.files.errors import MissError
+from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.models.prices import call_of
 from pytest_recall.plugin.replay_first import ELSEWHERE
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
+from pytest_recall.runs.held import allotted
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.execution import Result, ask, judge_answer
@@ -58,6 +61,21 @@ def settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: R
 
 
 def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
+    """Return what the replay of a case came to, with what its recording has cost where it may be asked again."""
+    found, tape = _came_to(item, call), item.stash.get(TAPE, None)
+    if found.state is ReplayState.PROVEN or tape is None or tape.cassette is None:
+        return found
+    prices = item.config.stash[RUN].plan.rubric.prices
+    try:
+        exchanges = [tape.cassette.exchange(place) for place in tape.cassette.calls]
+    except RecallError:
+        return found
+    costs = [call_of(exchange, exchange.kind, "replayed", prices).cost for exchange in exchanges]
+    known = [cost for cost in costs if cost is not None]
+    return found._replace(usd=fsum(known) if len(known) == len(costs) else None)
+
+
+def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     manager, plan = item.config.stash[CASSETTES], item.config.stash[RUN].plan
     tape = item.stash.get(TAPE, None)
     case = getattr(item, "case", None)
@@ -152,5 +170,7 @@ class DryRun:
         told = self.changes(plan)
         yield f"{told.told}; nothing was sent or written to the state"
         yield from told.lines()
+        if self._path is None and (allotment := allotted(plan, told)) is not None:
+            yield from allotment.lines()
         name = f"{plan.place.name(plan.place.artifacts.folder)}/{NAME}" if self._path is None else self._path.name
         yield f"{name}: written, for --recall-near file:PATH"

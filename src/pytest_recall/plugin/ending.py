@@ -91,8 +91,10 @@ class Ending:
         folder = run.journal.folder
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
-        header = run.plan.header(folder.name, "")
         asked = {one.case_id for one in run.trials if not one.arm}
+        if run.gate is not None:
+            run.gate.finish(asked)
+        header = run.plan.header(folder.name, "")
         left = {case_id for case_id, _ in header.picks if case_id not in asked}
         why = unasked(left, run.found.deselected, self._why(session))
         gates: tuple[Standing, ...] = ()

@@ -20,6 +20,8 @@ def lines(run: Run) -> Iterator[str | None]:
     yield run.header_line()
     if plan.changes is not None:
         yield f"recall: judged replay: {plan.changes.told}"
+        for line in () if plan.allotment is None else plan.allotment.lines():
+            yield f"recall: {line}"
     elif plan.rubric.policy == "affected" and plan.mode == "pr" and plan.rest is None and not run.dry:
         yield _not_replayed(run)
     if plan.near.told and plan.files:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_recall.plugin.dry import DryRun
-    from pytest_recall.plugin.limits import Breaker
+    from pytest_recall.plugin.limits import Breaker, RegressionGate
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.reporting import Ticker
     from pytest_recall.trials.record import Record
@@ -174,6 +174,7 @@ class Run:
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
         self.breaker: Breaker | None = None
+        self.gate: RegressionGate | None = None
         self.dry: DryRun | None = None
         self._watched = False
         self._ticker: Ticker | None = None
@@ -404,6 +405,8 @@ class Run:
             if not trial.arm:
                 self.failures.take(trial, report)
             self._append(trial, where, getattr(report, "recall_dry", ""))
+            if self.gate is not None and not trial.arm:
+                self.gate.take(self.trials[-1], self.trials)
         elif report.failed and report.when == CRASHED:
             self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
 

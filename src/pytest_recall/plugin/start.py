@@ -137,6 +137,10 @@ def wake(
             wanted = wanted_of(config).passing.keys()
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
+        if changes is not None:
+            from pytest_recall.runs.held import held_to_budget
+
+            plan = held_to_budget(plan)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
@@ -186,6 +190,12 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     )
     if asked.dry:
         manager.let_nothing_out()
+    budget, whole = plan.rubric.budget, plan.rest is None and plan.shard is None
+    if budget is not None and budget.stop == "first" and plan.changes is not None and whole:
+        from pytest_recall.plugin.limits import RegressionGate
+
+        run.gate = RegressionGate(run, asked.run)
+        run.config.pluginmanager.register(run.gate, "recall-regression")
     if asked.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate
 

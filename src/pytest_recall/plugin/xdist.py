@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_recall.plugin.session import Run
     from pytest_recall.schedule.changes import Changes
+    from pytest_recall.schedule.selection import Deferrals
 
 
 def brief(node: Any) -> None:
@@ -57,6 +58,7 @@ def brief(node: Any) -> None:
             "changes": None
             if plan.changes is None
             else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).found.items()},
+            "left_to": plan.left_to._replace(deferred=sorted(plan.left_to.deferred)),
             "rows": rows,
             "baselines": plan.baselines,
             "recording": run.recording,
@@ -103,6 +105,7 @@ def follow(config: pytest.Config) -> None:
         cases=frozenset(pick.case_id for pick in picks),
         picks=picks,
         near=Near(frozenset(sent["near"])),
+        left_to=_left_to(*sent["left_to"]),
         changes=None if sent["changes"] is None else _changes(sent["changes"]),
         baselines=tuple(sent["baselines"]),
         shard=sent["shard"] and Shard(*sent["shard"]),
@@ -118,6 +121,12 @@ def _changes(sent: Mapping[str, Any]) -> Changes:
     from pytest_recall.schedule.changes import Changes, ReplayFinding
 
     return Changes({case_id: ReplayFinding.from_json(one) for case_id, one in sent.items()})
+
+
+def _left_to(deferred: list[str], waiting: Mapping[str, list[str]], alone: bool) -> Deferrals:
+    from pytest_recall.schedule.selection import Deferrals
+
+    return Deferrals(frozenset(deferred), {case_id: tuple(names) for case_id, names in waiting.items()}, alone)
 
 
 def debrief(node: Any, run: Run) -> None:

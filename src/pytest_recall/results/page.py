@@ -135,6 +135,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.moved(header),
         sentences.swap(header),
         *sentences.replayed(header),
+        *sentences.budgeted(header),
         sentences.near(header),
         sentences.stale(header),
     )

@@ -218,6 +218,8 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "near": header.near or None,
         "replayed": list(header.replayed) or None,
         "affected": list(header.affected),
+        "budget": list(header.budgeted) or None,
+        "deferred": [{"id": case_id, "reason": f"deferred: {why}"} for case_id, why in header.deferred],
         "next_due": header.next_due,
         "headline": headline(header, card),
         "counts": card.counts,

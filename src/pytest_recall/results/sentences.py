@@ -96,7 +96,8 @@ def _not_due(header: Header) -> str:
 def _beyond_the_size(header: Header) -> str:
     counts = ((header.left_near, "near"), (header.over_cap, "due"), (header.unseen, "new"))
     parts = [f"{count} {reason}" for count, reason in counts if count]
-    told = [f"{', '.join(parts)} beyond the size"] if parts else []
+    told = [f"{len(header.deferred)} deferred"] if header.deferred else []
+    told += [f"{', '.join(parts)} beyond the size"] if parts else []
     if header.not_due:
         # The calendar is what a night goes by that has no size; a slice of a size draws.
         told.append(_not_due(header) if header.mode == "nightly" else f"{header.not_due} not drawn")
@@ -106,6 +107,11 @@ def _beyond_the_size(header: Header) -> str:
 def replayed(header: Header) -> list[str]:
     """Return what the replay of all cases found, a line each; nothing without one."""
     return [f"judged replay: {header.replayed[0]}", *header.replayed[1:]] if header.replayed else []
+
+
+def budgeted(header: Header) -> list[str]:
+    """Return how far a budget that rolls over has gone, and what was left for the sake of it; nothing without one."""
+    return list(header.budgeted)
 
 
 def near(header: Header) -> str:

@@ -17,14 +17,24 @@ from pytest_recall.files.eval_directory import Place, today_yaml
 from pytest_recall.runs.context import Context, Filters, NearSources
 from pytest_recall.runs.near import NOTHING, Near, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
+from pytest_recall.schedule.account import NOTHING_SPENT, Account
 from pytest_recall.schedule.boxes import AFFECTED, REJUDGED, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
-from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
+from pytest_recall.schedule.selection import (
+    NONE_DEFERRED,
+    Deferrals,
+    Pick,
+    Remainder,
+    Unanswered,
+    choose,
+    remainder,
+)
 from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
+    from pytest_recall.schedule.allotment import Allotment
     from pytest_recall.schedule.changes import Changes
 
 
@@ -84,8 +94,9 @@ class Plan:
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
     `batch` whether calls go through batch APIs; `near` the cases that the change touches, and `changes` what a
-    replay of all of them found, where one was made. Of a `shard` the picks are its part of `whole`, the slice that
-    all shards choose; a run that goes on picks what its `rest` has left.
+    replay of all of them found, where one was made. `account` is what is known of a budget that rolls over,
+    `allotment` how far it goes in this run, and `left_to` the cases that runs leave to one another. Of a `shard` the
+    picks are its part of `whole`, the slice that all shards choose; a run that goes on picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
 
     A plan does not change: what is learned later, such as by collection, gives another one.
@@ -109,6 +120,9 @@ class Plan:
     batch: bool = False
     near: Near = NOTHING
     changes: Changes | None = None
+    account: Account = NOTHING_SPENT
+    allotment: Allotment | None = None
+    left_to: Deferrals = NONE_DEFERRED
     shard: Shard | None = None
     whole: tuple[Pick, ...] = ()
     rest: Rest | None = None
@@ -156,7 +170,8 @@ class Plan:
         """What was not chosen."""
         longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
         retests = self.rubric.policy != "literal" or self.mode != "nightly"
-        return remainder(self.cases, self.whole, self.rows, self.context.date, self.near.ids, longest, retests=retests)
+        cases = self.cases - self.left_to.deferred
+        return remainder(cases, self.whole, self.rows, self.context.date, self.near.ids, longest, retests=retests)
 
     @property
     def observed(self) -> list[Pick]:
@@ -176,6 +191,7 @@ class Plan:
             context.seed,
             self.unanswered,
             self.changes if mode == context.mode else None,
+            self.left_to if mode == context.mode else NONE_DEFERRED,
         )
 
     @property
@@ -294,6 +310,10 @@ class Plan:
             branch=self.branch,
             affected=() if self.changes is None else self.changes.touched,
             replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
+            budgeted=() if self.allotment is None else tuple(self.allotment.lines()),
+            per_case=None if self.allotment is None else self.allotment.per_case,
+            deferred=() if self.allotment is None else tuple(sorted(self.allotment.deferred.items())),
+            waiting=tuple((one.case_id, by) for one in self.picks for by in self.left_to.waiting.get(one.case_id, ())),
         )
 
     @property
@@ -318,12 +338,15 @@ class Plan:
             "chosen": len(self.picks),
             "of": len(self.cases),
         }
-        return today_yaml(fields, (self._told(pick) for pick in self.picks))
+        left = {} if self.allotment is None else self.allotment.deferred
+        deferred = (self._told(Pick(case_id, f"deferred: {why}")) for case_id, why in sorted(left.items()))
+        return today_yaml(fields, map(self._told, self.picks), deferred)
 
     def _told(self, pick: Pick) -> dict[str, Any]:
         row = self.rows.get(pick.case_id)
         told: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
-        if self.changes is not None and pick.reason in (AFFECTED, REJUDGED):
+        known = self.changes is not None and pick.case_id in self.changes.found
+        if self.changes is not None and known and pick.reason.startswith((AFFECTED, REJUDGED, "deferred")):
             told["why"] = self.changes.found[pick.case_id].reason
         return told if row is None else {**told, "box": row.box, "next_due": row.next_due.isoformat()}
 
@@ -394,6 +417,8 @@ def make_plan(
         wanted=wanted,
         rows=rows,
         unanswered=state.unanswered,
+        account=state.account,
+        left_to=Deferrals(waiting=state.account.deferred),
         digest=state.digest,
         files=files,
         declared=frozenset(case_id for file in files.values() for case_id in file.lines),

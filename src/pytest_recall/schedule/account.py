@@ -8,7 +8,7 @@ from math import fsum, isfinite
 from typing import NamedTuple
 
 from pytest_recall.schedule.bank import Bank, balance
-from pytest_recall.schedule.selection import AFFECTED, REJUDGED
+from pytest_recall.schedule.boxes import AFFECTED, REJUDGED
 from pytest_recall.schedule.suspects import change_of
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Trial
@@ -100,6 +100,9 @@ class Account(NamedTuple):
         for case_id, names in self.deferred.items():
             deferred = _united(deferred, {ids.get(case_id, case_id): names})
         return self._replace(deferred=deferred)
+
+
+NOTHING_SPENT = Account()
 
 
 def merged(base: Account, ours: Account, theirs: Account) -> Account:

@@ -61,6 +61,7 @@ class ReplayFinding(NamedTuple):
     differences of several cases have one `key`. `outcome` is that of the replay, and `before` the one on record, each
     empty where there is none. `note` is why it failed. `trial` is the replay's own, as plain JSON, where it came to
     something else than is on record. `passing` says what differs by itself in its requests, as its base does as well.
+    `usd` is what the recorded calls of an affected case cost at list price, None where that is not known.
     """
 
     state: ReplayState
@@ -73,6 +74,7 @@ class ReplayFinding(NamedTuple):
     note: str = ""
     trial: Mapping[str, Any] | None = None
     passing: tuple[str, ...] = ()
+    usd: float | None = None
 
     @property
     def breaks(self) -> bool:
@@ -95,7 +97,8 @@ class ReplayFinding(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty fields are left out."""
-        return {name: value for name, value in self._asdict().items() if value not in ("", 0, (), None)}
+        free = {} if self.usd is None else {"usd": self.usd}  # What costs nothing has a price.
+        return {name: value for name, value in self._asdict().items() if value not in ("", 0, (), None)} | free
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ReplayFinding:
@@ -161,9 +164,11 @@ def of_series(findings: Iterable[ReplayFinding], trials: int) -> ReplayFinding:
     worst = min(every, key=lambda one: _ORDER.index(one.state))
     if worst.state is ReplayState.PROVEN or trials == 1:
         return worst
+    worst = worst._replace(usd=None if worst.usd is None else worst.usd * trials)
     if worst.state in (ReplayState.OTHER, ReplayState.UNJUDGED):
         # What one trial of several comes to decides nothing, and the others may come to something else as well.
-        return ReplayFinding(ReplayState.CHANGED, lines=(f"one of its {trials} trials: {worst.state}",), key="series")
+        told = (f"one of its {trials} trials: {worst.state}",)
+        return ReplayFinding(ReplayState.CHANGED, lines=told, key="series", usd=worst.usd)
     return worst
 
 

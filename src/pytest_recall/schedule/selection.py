@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.boxes import AFFECTED, REJUDGED, UNSCHEDULED
+from pytest_recall.schedule.suspects import named
 from pytest_recall.trials.trial import Row, Trial
 
 if TYPE_CHECKING:
@@ -168,6 +169,8 @@ def shuffle_key(seed: str, case_id: str) -> bytes:
 
 
 RETEST, NEAR, DUE, NEW, IN_TURN, STALE = "box 1", "near", "due", "new", "in turn", "stale"
+DEFERRED_BY = "deferred by"
+"""Begins the reason of a case that another run has left for this one, before the name of its change."""
 
 
 def ticket(seed: str, case_id: str, age: int) -> float:
@@ -340,6 +343,24 @@ def merged_unanswered(
     return found
 
 
+class Deferrals(NamedTuple):
+    """The cases that this run leaves to another one, and those `waiting` that others left, each with their changes.
+
+    Where these are to be asked `alone`, no other case is.
+    """
+
+    deferred: frozenset[str] = frozenset()
+    waiting: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    alone: bool = False
+
+    def reason(self, case_id: str) -> str:
+        """Return why a case runs that another run has left."""
+        return f"{DEFERRED_BY} {named(self.waiting[case_id])}"
+
+
+NONE_DEFERRED = Deferrals()
+
+
 def choose(
     cases: Iterable[str],
     rows: Mapping[str, Row],
@@ -350,11 +371,13 @@ def choose(
     seed: str,
     unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
     changes: Changes | None = None,
+    left: Deferrals = NONE_DEFERRED,
 ) -> list[Pick]:
     """Return today's slice of `cases`, of which those in `near` are touched by the change.
 
     Of a pull request whose cases were replayed `changes` says what that found: all that are affected are taken, however
-    many, and only what is left of the size is drawn.
+    many, but for those that are `left` to another run, and only what is left of the size is drawn. A night takes what
+    other runs have left first.
 
     What came to no verdict on several days, as `unanswered` says, rests for some days, unless the change touches it,
     and then has a share of the slice at the most: else it would stay the longest overdue for ever.
@@ -365,7 +388,14 @@ def choose(
         return select(pool, rows, rubric, mode, today, seed)
     affected: list[Pick] = []
     judged: list[Pick] = []
+    if left.alone:
+        return [Pick(case_id, left.reason(case_id)) for case_id in sorted(pool & left.waiting.keys())]
+    if mode == "nightly" and rubric.policy != "literal":
+        affected = [Pick(case_id, left.reason(case_id)) for case_id in sorted(pool & left.waiting.keys())]
+        affected = affected[: rubric.nightly_cases]
+        pool -= {pick.case_id for pick in affected}
     if changes is not None and mode == "pr":
+        pool -= left.deferred
         affected = [Pick(case_id, AFFECTED) for case_id in sorted(pool & changes.affected)]
         # What is only judged again costs a call of a judge, and has no place of the slice.
         judged = [Pick(case_id, REJUDGED) for case_id in sorted(pool & changes.rejudged)]
@@ -377,7 +407,8 @@ def choose(
         room = Room.of(rubric, mode)
         held = select(again, rows, rubric, mode, today, seed, room.share(SHARE)) if again else []
         return select(pool - resting, rows, rubric, mode, today, seed, room.less(held)) + held
-    size = rubric.nightly_cases if mode == "nightly" else max(rubric.slice_cases - len(affected), 0)
+    whole = rubric.nightly_cases if mode == "nightly" else rubric.slice_cases
+    size = None if whole is None else max(whole - len(affected), 0)
     share = None if size is None else min(max(size // SHARE, 1), size)
 
     def drawn(ids: Iterable[str], size: int | None) -> list[Pick]:

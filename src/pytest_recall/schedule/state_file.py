@@ -21,7 +21,7 @@ from typing import Any
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.account import Account
+from pytest_recall.schedule.account import NOTHING_SPENT, Account
 from pytest_recall.schedule.boxes import LAST_BOX
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_head import (
@@ -91,9 +91,6 @@ def _check_count(said: object, count: int, name: str) -> None:
         )
 
 
-_NOTHING = Account()
-
-
 class State:
     """The rows of one state file, by case id, what came to no verdict, and the text that they were read from.
 
@@ -112,7 +109,7 @@ class State:
         comments: bool = False,
         folded: tuple[str, ...] = (),
         unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
-        account: Account = _NOTHING,
+        account: Account = NOTHING_SPENT,
     ) -> None:
         self.rows = rows
         self.account = account
