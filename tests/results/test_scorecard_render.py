@@ -201,6 +201,8 @@ def test_json_of_a_whole_run() -> None:
         "near": None,
         "replayed": None,
         "affected": [],
+        "budget": None,
+        "deferred": [],
         "next_due": "2026-03-12",
         "counts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1, "not run": 1},
         "headline": "1 regression, 1 known failure, 1 error, 1 passed, 1 skipped, 1 not run",

@@ -150,6 +150,7 @@ FINDINGS = st.builds(
     outcome=st.sampled_from(["", "passed", "failed"]),
     before=st.sampled_from(["", "passed", "failed"]),
     trial=st.sampled_from([None, Trial("x", Outcome.PASSED, answer=ANSWER).to_json()]),
+    usd=st.none() | st.floats(0, 1e6),
 )
 CASES = st.dictionaries(st.text(min_size=1, max_size=4), FINDINGS, max_size=6)
 

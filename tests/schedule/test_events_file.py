@@ -53,6 +53,7 @@ runs = st.builds(
     st.lists(some_text, max_size=3).map(tuple),
     texts,
     st.lists(some_text, max_size=3).map(tuple),
+    spent=st.none() | st.floats(0, 1e6),
 )
 
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import StrEnum
+from math import inf
 from typing import Any, NamedTuple
 
 from pytest_recall.files.coerce import typed
@@ -106,6 +107,8 @@ class ReplayFinding(NamedTuple):
         trial = plain.get("trial")
         if trial is not None:
             Trial.from_json(trial)
+        if not 0 <= (plain.get("usd") or 0) < inf:
+            raise ValueError(f"usd: {plain['usd']!r} is not an amount")
         return cls(state=ReplayState(plain["state"]), trial=trial, **typed(cls, plain))
 
 

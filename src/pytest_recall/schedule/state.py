@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,8 @@ def parse_events(text: str, name: str) -> Events:
                 since, until = (day and date.fromisoformat(day) for day in days)
                 apart.append(Apart(plain["case"], since, until, plain.get("owner")))
         number = 1
+        if not 0 <= (head.get("spent") or 0) < inf:
+            raise ValueError(f"spent: {head['spent']!r} is not an amount of US dollars")
         lapses = head.get("quarantine_lapses")
         return Events(
             **typed(Events, {key: value for key, value in head.items() if key in _HEAD}),
