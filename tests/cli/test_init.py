@@ -29,6 +29,7 @@ def test_what_it_writes_passes(tmp_path: Path) -> None:
     done = run_evals(tmp_path)
     assert done.code == 0, done.out
     assert "4 passed" in done.out
+    recall(tmp_path, "state", "fold", "--keep-days", "0")
     rows = yaml.safe_load((tmp_path / "eval" / "recall.yaml").read_text(encoding="utf-8"))["cases"]
     assert {row["box"] for row in rows.values()} == {1}
     assert recall(tmp_path, "check").out == "4 cases in 1 file, 2 scenarios, 3 dimensions: all in order\n"
@@ -36,12 +37,13 @@ def test_what_it_writes_passes(tmp_path: Path) -> None:
     assert "4 passed" in run_evals(tmp_path).out
     assert "4 of 4 cases (4 in turn)" in run_evals(tmp_path).out
     # Its comment says how to have the boxes alone.
+    recall(tmp_path, "state", "fold", "--keep-days", "0")
     rubric = (tmp_path / "eval" / "rubric.yaml").read_text(encoding="utf-8")
     lines = rubric.splitlines(keepends=True)
     begin, end = (
         next(at for at, line in enumerate(lines) if line.startswith(name)) for name in ("policy:", "confirm:")
     )
-    assert end - begin == 4
+    assert end - begin == 6
     (tmp_path / "eval" / "rubric.yaml").write_text(
         "".join([*lines[:begin], "policy: literal\n", *lines[end + 1 :]]), encoding="utf-8"
     )
@@ -61,7 +63,7 @@ def test_the_workflow_is_ten_lines(tmp_path: Path, inside: Recall) -> None:
     assert len(text.splitlines()) == 10
     job = yaml.safe_load(text)["jobs"]["eval"]
     assert job["uses"] == f"./{WORKFLOWS[1]}"
-    assert job["with"] == {"directory": "checks", "state": "nightly"}
+    assert job["with"] == {"directory": "checks", "state": "always"}
 
 
 def test_sizes_are_proposed_for_the_cases_that_there_are(tmp_path: Path, inside: Recall) -> None:
@@ -75,7 +77,16 @@ def test_sizes_are_proposed_for_the_cases_that_there_are(tmp_path: Path, inside:
     (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\nmax_due_cases: 9\n", encoding="utf-8")
     done = inside(tmp_path, "init", "--github")
     assert "eval/rubric.yaml was not changed. Recommended for its 800 cases:" in done.out
-    for line in ("policy: lottery", "slice_cases: 25", "nightly_cases: 58", "max_verdict_age: 14", "confirm: 2of3"):
+    budget = "budget: {per_day: 1, carry_days: 7}"
+    for line in (
+        "policy: affected",
+        budget,
+        "state: events",
+        "slice_cases: 25",
+        "nightly_cases: 58",
+        "max_verdict_age: 14",
+        "confirm: 2of3",
+    ):
         assert f"\n  {line} " in done.out
     assert "in place of `max_due_cases`, which have no effect then" in done.out
     # A set without a rubric gets one with these sizes.
@@ -186,7 +197,7 @@ def test_another_directory(tmp_path: Path) -> None:
     assert done.code == 0
     assert sorted(files(tmp_path)) == sorted(name.replace("eval/", "evals/agent/", 1) for name in WRITTEN)
     assert "`pytest -p recall evals/agent` runs it" in done.out
-    assert "{directory: evals/agent, state: nightly}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
+    assert "{directory: evals/agent, state: always}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     assert recall(tmp_path, "check", "--dir", "evals/agent").code == 0
 
 

@@ -147,14 +147,16 @@ def _recommend(folder: Path, cases: list[Case]) -> None:
         return
     print(f"\n{path.as_posix()} was not changed. Recommended for its {plural(len(cases), 'case')}:\n")
     for line in lines:
-        print(f"  {line.text:<20}  # {line.why}")
+        print(f"  {line.text:<37}  # {line.why}")
     idle = [name for name in LITERAL if name in given]
     if idle:
         print(f"\nin place of {', '.join(f'`{name}`' for name in idle)}, which have no effect then.")
     print(
-        "`recall schedule simulate` says what either comes to. The boxes alone: `policy: literal`, and in the workflow"
+        "`recall schedule simulate` says what they come to. `policy: lottery` draws a fixed number of cases; the boxes"
     )
-    print("`state: always`.")
+    print(
+        "alone: `policy: literal`. With any of them the workflow's `state: always` keeps what pull requests have run."
+    )
 
 
 def _check_cases(folder: Path) -> None:

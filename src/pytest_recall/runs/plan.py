@@ -313,7 +313,7 @@ class Plan:
             budgeted=() if self.allotment is None else tuple(self.allotment.lines()),
             per_case=None if self.allotment is None else self.allotment.per_case,
             deferred=() if self.allotment is None else tuple(sorted(self.allotment.deferred.items())),
-            waiting=tuple((one.case_id, by) for one in self.picks for by in self.left_to.waiting.get(one.case_id, ())),
+            waiting=tuple((one.case_id, by) for one in self.whole for by in self.left_to.waiting.get(one.case_id, ())),
         )
 
     @property

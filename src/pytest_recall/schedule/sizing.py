@@ -13,6 +13,8 @@ ENOUGH = 0.9
 LEAST, MOST = 25, 100
 """The smallest and the largest slice that is proposed; a larger one is for the team to decide on."""
 LEAST_NIGHT = 10
+BUDGET = "{per_day: 1, carry_days: 7}"
+"""What affected cases may cost, as `docs/schedule.md` has measured it: 20 trials a day, and a week's worth for one."""
 WRONG = 0.006
 """The share of confirmed fails of sound cases that is let be: of 800, of which a night asks 58, 0.35 a day go back."""
 
@@ -93,12 +95,20 @@ def settings(sizes: Proposal, cases: int) -> list[RecommendedLine]:
     known = f" of {cases:,}" if cases > sizes.slice else ""
     return [
         RecommendedLine(
-            "policy", "lottery", "a pull request runs a fixed number of cases, those first that its change touches"
+            "policy", "affected", "a pull request runs all cases that a replay finds affected by its change"
         ),
-        RecommendedLine("slice_cases", str(sizes.slice), f"cases{known} in a pull request"),
+        RecommendedLine(
+            "budget", BUDGET, "US dollars a day for these, and how many days the rest is kept; the others are deferred"
+        ),
+        RecommendedLine(
+            "slice_cases", str(sizes.slice), f"cases{known} in a pull request, drawn ones where fewer are affected"
+        ),
         RecommendedLine("nightly_cases", str(sizes.nightly), f"cases{known} in a night"),
         RecommendedLine(
             "max_verdict_age", str(sizes.stalest), "days; a night runs what is older first, and has room for it"
+        ),
+        RecommendedLine(
+            "state", "events", "each run adds a file, so that branches which keep their state do not conflict"
         ),
         RecommendedLine(
             "confirm", "2of3", "a fail is asked again, so that a verdict that is now and then wrong turns nothing red"
@@ -122,8 +132,9 @@ def block(sizes: Proposal, cases: int, tags: Mapping[str, Collection[str]]) -> s
     told = [f"{line.text:<{width}}  # {line.why}" for line in lines]
     return "\n".join(
         [
-            "# What runs; `recall schedule simulate` says what it comes to. For the boxes alone, as first published,",
-            "# write `policy: literal` in place of these five lines, and `state: always` under `with:` of the job.",
+            "# What runs; `recall schedule simulate` says what it comes to. `policy: lottery` draws a fixed number of",
+            "# cases instead, by tags if `near` names their paths. For the boxes alone, as first published, write",
+            "# `policy: literal` in place of these seven lines.",
             *told,
             *near(tags),
         ]
