@@ -211,7 +211,16 @@ WORLD = {
     },
     "replay": {
         *("budget", "call_recorder", "cassette_file", "cassette_library", "clients.httpx_family", "clients.native"),
-        *("clients.vcr_stubs", "encodings", "formats.lore", "formats.vcrpy", "import_hook", "interrupt", "origin"),
+        *(
+            "clients.vcr_import",
+            "clients.vcr_stubs",
+            "encodings",
+            "formats.lore",
+            "formats.vcrpy",
+            "import_hook",
+            "interrupt",
+            "origin",
+        ),
         *("open_tapes", "player", "shared_calls", "tape", "unowned", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},

@@ -462,14 +462,15 @@ def test_a_collection_that_fails_is_one_sentence(pytester: pytest.Pytester) -> N
     assert said.startswith("recall: marked tests are not known, since pytest cannot collect them (")
 
 
-def test_repetitions_of_rows_are_refused_too(pytester: pytest.Pytester) -> None:
-    repeat = """
+@pytest.mark.parametrize("name", ["repeat", "pytest_repeat"])
+def test_repetitions_of_rows_are_refused_too(pytester: pytest.Pytester, name: str) -> None:
+    repeat = f"""
 def pytest_addoption(parser):
     parser.addoption("--count", type=int, default=1)
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(object(), "repeat")
+    config.pluginmanager.register(object(), "{name}")
 """
     checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": repeat}).at(pytester)
     result = checkout.run("eval", "--count=2")

@@ -59,6 +59,18 @@ class TestKinds:
 class TestTapes:
     """Which tape a call belongs to."""
 
+    def test_a_thread_of_a_wider_fixture_is_none_of_the_case_that_sets_it_up(self, tmp_path: Path) -> None:
+        player, done = Player("record"), threading.Event()
+        threads = [threading.Thread(target=done.wait) for _ in range(2)]
+        case = tape_of(tmp_path, mode="record")
+        with player.playing(case):
+            with player.playing(tape_of(tmp_path, mode="record")):
+                threads[0].start()
+            threads[1].start()
+            assert [thread.ident in case.earlier for thread in threads] == [True, False]
+            assert threading.get_ident() not in case.earlier
+            done.set()
+
     def test_the_one_that_was_opened_last(self, tmp_path: Path) -> None:
         player = Player("replay")
         wide, narrow = tape_of(tmp_path, call("a")), tape_of(tmp_path, call("a"))

@@ -14,6 +14,7 @@ from pytest_recall.replay.shared_calls import best, is_shared
     ("method", "url"),
     [
         ("GET", "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"),
+        ("GET", "http://127.0.0.1:8000/mirror/cl100k_base.tiktoken"),
         ("GET", "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"),
         ("HEAD", "https://huggingface.co/org/model/resolve/main/tokenizer.json"),
         ("GET", "http://127.0.0.1:8000/.well-known/oauth-authorization-server?x=1"),

@@ -191,6 +191,12 @@ class TestKeeping:
             f"case: a call to {URL} ended after its test, and was not recorded; let the test wait for it"
         ]
 
+    def test_the_last_call_of_a_thread_from_before_the_test_is_left_out(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        tape.close()
+        tape.keep(call("a")._replace(background=True), record=True)
+        assert (tape.kept(), tape.problems) == ([], [])
+
     def test_a_draft_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
         (tmp_path / "draft.ndjson").mkdir()

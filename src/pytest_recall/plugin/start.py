@@ -35,7 +35,8 @@ def start(config: pytest.Config) -> None:
     paths = list(files.case_files(config))
     datasets = list(files.dataset_files(config))
     asked = recording(config)
-    if (paths or datasets) and config.pluginmanager.hasplugin("repeat") and config.getoption("count", 1) > 1:
+    repeats = any(map(config.pluginmanager.hasplugin, ("repeat", "pytest_repeat")))  # by its entry point, or by `-p`
+    if (paths or datasets) and repeats and config.getoption("count", 1) > 1:
         raise pytest.UsageError(
             "--count: pytest-repeat does not repeat cases; leave it out, and write `trials` into a case to ask it"
             " several times, or `confirm: 2of3` into the rubric to have a fail asked again"

@@ -145,11 +145,19 @@ class OpenTapes:
             self._opened(lane or self._lane).append(tape)
 
     def pop(self, tape: Tape) -> None:
-        """Close `tape`; those below it are open again."""
+        """Close `tape`; those below it are open again.
+
+        Threads that began meanwhile are of what was opened above, such as a fixture of a wider scope, which is set up
+        for the case that comes first.
+        """
         with self._lock:
             for tapes in (self._tapes, *(lane.tapes for lane in self._lanes)):
                 if tape in tapes:
                     tapes.remove(tape)
+                    if tapes and tape.mode != "off":
+                        begun = frozenset(sys._current_frames()) - tape.earlier - {threading.get_ident()}
+                        for below in tapes:
+                            below.earlier |= begun
 
     def clear(self) -> list[Tape]:
         """Close all tapes that are open, and return them."""

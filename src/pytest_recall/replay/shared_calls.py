@@ -28,6 +28,7 @@ _FETCHED = (
     "*://openrouter.ai/api/v1/models*",
     "*://raw.githubusercontent.com/*",
     "*://www.googleapis.com/discovery/*",
+    "*.tiktoken",
     "*/$discovery/rest",
     "*/.well-known/*",
     "*/api/tags",

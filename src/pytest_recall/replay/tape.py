@@ -187,10 +187,11 @@ class Tape:
         clean = clean._replace(request=request, key=key_of(request, self.known_rules))
         with self._lock:
             if self._closed:
-                self.problems.append(
-                    f"{self.name}: a call to {clean.request.url} ended after its test, and was not recorded;"
-                    " let the test wait for it"
-                )
+                if not clean.background:
+                    self.problems.append(
+                        f"{self.name}: a call to {clean.request.url} ended after its test, and was not recorded;"
+                        " let the test wait for it"
+                    )
                 return
             try:
                 if self._draft is None:

@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +155,34 @@ def test_without_vcrpy_nothing_happens() -> None:
 
 def test_a_run_that_neither_records_nor_replays_is_left_alone() -> None:
     assert install_others(Player("off")) == []
+
+
+def test_a_first_call_imports_no_client_that_is_recorded_without_vcrpy(tmp_path: Path) -> None:
+    """A thread that looks for it in `sys.modules` would find it half imported."""
+    for name in ("urllib3", "httpx"):
+        pytest.importorskip(name)
+    cassette = tmp_path / "old.yaml"
+    cassette.write_text(
+        "interactions:\n"
+        "- request: {body: null, headers: {}, method: GET, uri: 'http://127.0.0.1:9/old'}\n"
+        "  response: {body: {string: kept}, headers: {}, status: {code: 200, message: OK}}\n"
+        "version: 1\n"
+    )
+    in_a_new_process(
+        "from pytest_recall.files.errors import MissError\n"
+        "undo = watch.install(Player('replay'))\n"
+        "import urllib.request\n"
+        "try:\n"
+        "    urllib.request.urlopen('http://127.0.0.1:9/')\n"
+        "except MissError:\n"
+        "    pass\n"
+        "assert 'vcr.patch' in sys.modules\n"
+        "assert not {'httpx', 'httpx2'} & {*sys.modules}\n"
+        "import vcr, vcr.cassette\n"
+        "changed = vcr.cassette.CassetteContextDecorator.__enter__.__code__\n"
+        f"with vcr.use_cassette({str(cassette)!r}, record_mode='none'):\n"
+        "    import httpx\n"
+        "    assert httpx.get('http://127.0.0.1:9/old').text == 'kept'\n"
+        "assert vcr.cassette.CassetteContextDecorator.__enter__.__code__ is not changed\n"
+        "for back in reversed(undo): back()\n"
+    )

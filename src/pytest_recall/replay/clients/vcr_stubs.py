@@ -31,7 +31,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import ContextVar
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ from weakref import WeakKeyDictionary
 from pytest_recall.files.errors import MissError
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallStep
+from pytest_recall.replay.clients.vcr_import import PartialImport, find_methods
 from pytest_recall.replay.exchange import Exchange, Failure, Headers
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 from pytest_recall.replay.function_hook import defined, put_beneath
@@ -101,14 +102,6 @@ ENTRIES: Mapping[str, tuple[str, str]] = {
     "tornado.curl_httpclient": ("CurlAsyncHTTPClient", "fetch_impl"),
 }
 """Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
-_REAL: Mapping[str, tuple[str, str, str]] = {
-    "_AiohttpClientSessionRequest": ("aiohttp.client", "ClientSession", "_request"),
-    "_HttpxHttpTransport_handle_request": ("httpx", "HTTPTransport", "handle_request"),
-    "_HttpxAsyncHttpTransport_handle_async_request": ("httpx", "AsyncHTTPTransport", "handle_async_request"),
-    "_Httpx2HttpTransport_handle_request": ("httpx2", "HTTPTransport", "handle_request"),
-    "_Httpx2AsyncHttpTransport_handle_async_request": ("httpx2", "AsyncHTTPTransport", "handle_async_request"),
-}
-"""Names under which vcrpy keeps methods as they are when it is imported, which may be those of a mock."""
 Undo = Callable[[], None]
 
 _STDLIB = ("HTTPConnection", "HTTPSConnection")
@@ -142,6 +135,7 @@ class _Stubs:
         self._undo = ExitStack()
         self._entries = ExitStack()
         self._lock = threading.Lock()
+        self._partial: PartialImport | None = None
         self._state = "waiting"
         self._real: dict[str, Any] = {}
         self._stubs: dict[str, Any] = {}
@@ -151,7 +145,8 @@ class _Stubs:
     def load(self, _: ModuleType | None = None) -> None:
         """Put the stubs in place, unless they are."""
         # No lock is held meanwhile: threads may wait for one another's imports.
-        patch = importlib.import_module("vcr.patch")
+        with self._without_others():
+            patch = importlib.import_module("vcr.patch")
         builder_class = getattr(patch, "CassettePatcherBuilder", None)
         if builder_class is None:
             return  # It is just being imported, and `vcr` comes after it.
@@ -160,6 +155,15 @@ class _Stubs:
                 self._state = "on"
                 self._entries.close()
                 self._apply(patch, sys.modules["vcr.stubs"], builder_class(self._cassette))
+
+    def _without_others(self) -> AbstractContextManager[None]:
+        """Return a block in which vcrpy is imported without clients that the stubs are not used for."""
+        with self._lock:
+            if self._partial is None:
+                self._partial = PartialImport()
+                # Not taken away before the end: an import of another thread would pass by the finder after it.
+                self._undo.callback(self._partial.install())
+        return self._partial.here()
 
     def wait_for_a_call(self, module: Any) -> None:
         """Let the first call of a library load the stubs."""
@@ -192,10 +196,7 @@ class _Stubs:
         # The stubs put back the real classes while they connect, for all threads at once, so that
         # calls of other threads went by unseen. We leave in place what code of a library looks up.
         self._replace(patch, "force_reset", nullcontext)
-        for name, (module, class_name, method) in _REAL.items():
-            owner = getattr(sys.modules.get(module), class_name, None)
-            if hasattr(patch, name) and owner is not None:
-                setattr(patch, name, defined(owner, method) or getattr(patch, name))
+        find_methods(patch)
         self._put_in_place(builder)
         for stub, ours in builder._class_to_cassette_subclass.items():
             ours.getresponse = _watched(ours.getresponse)
