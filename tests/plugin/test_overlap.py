@@ -337,3 +337,17 @@ def test_the_loop_is_there_before_the_threads_if_an_agent_needs_it(
     checkout.run("eval", "--recall-concurrency=3").assert_outcomes(passed=3)
     log = (checkout.path / "eval" / "asked.txt").read_text(encoding="utf-8")
     assert log.split() == begun
+
+
+def test_what_all_cases_need_is_imported_before_they_run_at_once(pytester: pytest.Pytester) -> None:
+    """The list of prices imports httpx2, which an agent's SDK would find half imported."""
+    pytest.importorskip("genai_prices")
+    agent = """
+import sys
+
+@pytest.fixture
+def agent():
+    return lambda question: f"{'genai_prices' in sys.modules}"
+"""
+    checkout = ECHOING.with_agent(agent).with_cases(*(case(name, judges=[{"contains": "True"}]) for name in "abc"))
+    checkout.at(pytester).run_afresh("eval", "--recall-concurrency=3").assert_outcomes(passed=3)

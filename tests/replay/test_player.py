@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
-from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.exchange import Failure, Request
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of
@@ -149,6 +149,13 @@ class TestTaps:
         assert exchange.failure is None
         assert exchange.response is not None
         assert exchange.response.complete
+
+    def test_who_has_cancelled_a_call_is_not_recorded(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record")
+        recorder = CallRecorder(tape, ask("a"), "agent", record=True)
+        recorder.failed("CancelledError", "Cancelled via cancel scope 7f08ce88cae0 by <Task pending name='Task-113'>")
+        tape.close()
+        assert [exchange.failure for exchange in tape.kept()] == [Failure("CancelledError", "")]
 
     def test_the_order_is_that_in_which_calls_begin(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")

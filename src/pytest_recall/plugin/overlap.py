@@ -22,6 +22,7 @@ import pytest
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
+from pytest_recall.models import prices
 from pytest_recall.plugin import options
 from pytest_recall.plugin.ahead import GLOBAL, NeedsAlone, PreparedItem, needs_alone, put_back, set_up, tear_down
 from pytest_recall.plugin.case_item import CaseItem
@@ -94,6 +95,7 @@ def begin(session: pytest.Session, run: Run) -> None:
     first = next((item for item in session.items if isinstance(item, CaseItem)), None)
     if first is None or obstacle(session.config) is not None:
         return
+    prices.available()  # It imports httpx2, which cases that run meanwhile could find half imported.
     session.config.pluginmanager.register(Overlap(session, run), "recall-overlap")
 
 

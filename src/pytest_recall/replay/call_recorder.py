@@ -12,7 +12,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call
-from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
+from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.tape import TEARDOWN, Tape
 from pytest_recall.replay.wire_formats import usage_of
 
@@ -77,8 +77,8 @@ class CallRecorder:
         self._end(None, complete=any(event in tail for event in _LAST_EVENTS))
 
     def failed(self, kind: str, message: str) -> None:
-        """The call ended with the exception named `kind`."""
-        self._end(Failure(kind, message), complete=True)
+        """The call ended with the exception named `kind`. Who cancelled it is another task in each process."""
+        self._end(Failure(kind, "" if kind == CANCELLED else message), complete=True)
 
     def _left(self) -> None:
         """The tape closes: who does not read on, and has not closed the response either, has seen enough."""
