@@ -120,6 +120,23 @@ def test_no_name_is_looked_up(looked_up: list[str], player: Player, server: sock
     assert looked_up == ["localhost"]
 
 
+@pytest.mark.parametrize("function", ["gethostbyname", "gethostbyname_ex"])
+def test_no_name_is_looked_up_by_itself(player: Player, function: str) -> None:
+    with pytest.raises(MissError, match=r"a connection to api\.example would open"):
+        getattr(socket, function)("api.example")
+    assert getattr(socket, function)("127.0.0.1")
+    assert player.strays != []
+
+
+@pytest.mark.parametrize("player", ["metrics.example:443"], indirect=True)
+def test_the_name_of_an_ignored_host_is_looked_up(looked_up: list[str], player: Player) -> None:
+    assert player.ignores("metrics.example", None)
+    assert not player.ignores("metrics.example", 80)
+    assert not player.ignores("metrics", None)
+    assert socket.getaddrinfo("metrics.example", None)
+    assert (looked_up, player.strays) == (["metrics.example"], [])
+
+
 @pytest.mark.parametrize("player", ["metrics.example"], indirect=True)
 def test_an_ignored_host_is_looked_up_and_connected_to(
     looked_up: list[str], player: Player, server: socket.socket

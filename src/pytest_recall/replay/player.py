@@ -214,8 +214,11 @@ class Player(OpenTapes):
         return "live" if LIVE.get() and way == "cassette" else way
 
     def ignores(self, host: str, port: int | None) -> bool:
-        """Whether a host is one of those whose calls are let through, by `ignore_hosts`."""
-        return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names_of(host))
+        """Whether calls to a host are let through, by `ignore_hosts`; at any port where none is known."""
+        names = names_of(host)
+        if port is None and any(one.startswith(f"{name}:") for one in self._ignored for name in names):
+            return True
+        return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
     def leaves_aside(self, host: str, port: int | None) -> bool:
         """Whether a connection that would open in a replay, by a client that is not known, belongs to no case."""

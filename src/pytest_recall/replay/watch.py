@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any
@@ -36,23 +36,31 @@ def guard(player: Player) -> list[Undo]:
     is imported fails as if there was no network, which it has to expect.
     """
     ignored: set[str] = set()
-    resolve = socket.getaddrinfo
 
-    def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
-        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        if not isinstance(name, str) or _is_known(name):
-            return resolve(host, port, *args, **kwargs)
-        if not player.may_connect(name, port) and (whose := origin()) not in ("plugin", "pair"):
-            if whose == "import":
-                raise socket.gaierror(socket.EAI_NONAME, IMPORTED)
-            if player.leaves_aside(name, port):
-                raise socket.gaierror(socket.EAI_NONAME, BACKGROUND)
-            error = player.refuse_socket(f"{name}:{port}")
-            raise socket.gaierror(socket.EAI_NONAME, str(error)) if _hears_nothing(player, error) else error
-        found = resolve(host, port, *args, **kwargs)
-        if player.ignores(name, port):
-            ignored.update(str(place[0]) for *_, place in found)
-        return found
+    def may_look_up(name: str, port: Any) -> None:
+        if player.may_connect(name, port) or (whose := origin()) in ("plugin", "pair"):
+            return
+        if whose == "import":
+            raise socket.gaierror(socket.EAI_NONAME, IMPORTED)
+        if player.leaves_aside(name, port):
+            raise socket.gaierror(socket.EAI_NONAME, BACKGROUND)
+        error = player.refuse_socket(name if port is None else f"{name}:{port}")
+        raise socket.gaierror(socket.EAI_NONAME, str(error)) if _hears_nothing(player, error) else error
+
+    def looking_up(resolve: Callable[..., Any], addresses: Callable[[Any], Iterable[str]]) -> Callable[..., Any]:
+        @functools.wraps(resolve)
+        def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
+            name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
+            if not isinstance(name, str) or _is_known(name):
+                return resolve(host, *args, **kwargs)
+            port = kwargs.get("port", args[0] if args else None)
+            may_look_up(name, port)
+            found = resolve(host, *args, **kwargs)
+            if player.ignores(name, port):
+                ignored.update(addresses(found))
+            return found
+
+        return look_up
 
     def check(sock: socket.socket, address: Any) -> None:
         if sock.family not in (socket.AF_INET, socket.AF_INET6) or str(address[0]) in ignored:
@@ -70,8 +78,20 @@ def guard(player: Player) -> list[Undo]:
         error = player.refuse_socket(f"{address[0]}:{address[1]}")
         raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _hears_nothing(player, error) else error
 
-    socket.getaddrinfo = look_up
-    return [functools.partial(setattr, socket, "getaddrinfo", resolve), *_before_connecting(check)]
+    undo: list[Undo] = []
+    for function, addresses in _LOOK_UPS.items():
+        resolve = getattr(socket, function)
+        undo.append(functools.partial(setattr, socket, function, resolve))
+        setattr(socket, function, looking_up(resolve, addresses))
+    return [*undo, *_before_connecting(check)]
+
+
+_LOOK_UPS: Mapping[str, Callable[[Any], Iterable[str]]] = {
+    "getaddrinfo": lambda found: (str(place[0]) for *_, place in found),
+    "gethostbyname": lambda found: (found,),
+    "gethostbyname_ex": lambda found: found[2],
+}
+"""The functions that ask a server of names, with the addresses in what they return."""
 
 
 def _hears_nothing(player: Player, error: BaseException) -> bool:
