@@ -33,8 +33,9 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
+from pytest_recall.schedule.policies import Policy, confirmation, literal, lottery, usual_sizes
 from pytest_recall.schedule.schedule_text import table
-from pytest_recall.schedule.simulate import Policy, World, confirmation, literal, lottery, simulate, usual_sizes
+from pytest_recall.schedule.simulate import World, simulate
 from pytest_recall.schedule.simulated import Figures, summed_up
 from pytest_recall.schedule.state import KEEP_DAYS
 

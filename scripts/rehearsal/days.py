@@ -9,7 +9,8 @@ from operator import attrgetter
 
 from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.boxes import fold, quarantine_of
-from pytest_recall.schedule.simulate import Policy, Pull, SimulatedVerdict, Simulation, World, day_of
+from pytest_recall.schedule.policies import Policy
+from pytest_recall.schedule.simulate import Pull, SimulatedVerdict, Simulation, World, day_of
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row
@@ -199,7 +200,7 @@ def _branch(pull: Pull) -> str:
 
 def _passes(record: Record | None) -> dict[str, bool]:
     trials = {} if record is None else graded(record.trials)
-    return {case_id: trial.outcome is Outcome.PASSED for case_id, trial in trials.items()}
+    return {case_id: trial.outcome is Outcome.PASSED or trial.is_doubted for case_id, trial in trials.items()}
 
 
 def _differing(some: Mapping[str, object], others: Mapping[str, object]) -> list[str]:

@@ -97,6 +97,9 @@ def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside:
     done = inside(tagged, *SIMULATE, *SHORT, "--confirm", "never", "--stalest", "never", "--late")
     assert "nights after the day's pull requests; a fail counts at once." in done.out
     assert "; 9 in a night.\n" in done.out
+    done = inside(tagged, *SIMULATE, *SHORT, "--confirm", "evidence", "--half", "0.5")
+    assert "a fail counts at evidence 70, and is asked again up to 3 times" in done.out
+    assert "In 50.0 % of regressions a case passes half as often, in the others never.\n" in done.out
 
 
 def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) -> None:
@@ -116,7 +119,8 @@ def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) 
         (("--pulls", "0"), "'0' is not above 0 and up to 1000"),
         (("--open-days", "nan"), "'nan' is not a time in days, above 0 and up to 365"),
         (("--seeds", "0"), "'0' is not a number from 1 to 1,000,000"),
-        (("--confirm", "3of2"), "at most 100; or `never`"),
+        (("--confirm", "3of2"), "at most 100; or `evidence`, or `evidence:70`; or `never`"),
+        (("--confirm", "evidence:4"), "write `evidence:70`: a number from 5 to 10,000; or `never`"),
     ],
 )
 def test_wrong_values_are_refused(project: Path, inside: Recall, wrong: tuple[str, ...], said: str) -> None:

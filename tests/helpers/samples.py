@@ -141,6 +141,9 @@ def rows(draw: st.DrawFn) -> Row:
         draw(maybe_text),
         tuple(draw(st.lists(changes, max_size=8, unique=True))),
         draw(maybe_text),
+        draw(st.just(1.0) | st.integers(101, 10**6).map(lambda hundredths: hundredths / 100)),
+        failed := draw(st.integers(0, 3)),
+        failed + draw(st.integers(0, 99)),
     )
 
 
@@ -219,6 +222,7 @@ trials = st.builds(
     calls=st.lists(calls, max_size=3).map(tuple),
     counts_for_schedule=st.booleans(),
     repeat=st.just(1),
+    weighed=st.none(),
     rule=st.just(""),
     arm=st.just(""),
     measures=st.none() | st.dictionaries(texts, st.none() | st.floats(0, 1), max_size=3),

@@ -7,6 +7,8 @@ from datetime import date
 
 import pytest
 
+from pytest_recall.schedule.events import fold_events
+from pytest_recall.schedule.state import read_events
 from tests.helpers.project import BARE, IN, WORKERS, Project, case, failing, row
 from tests.helpers.talking import asking, finished, talking
 from tests.helpers.upstream import Upstream
@@ -136,6 +138,54 @@ class TestConfirm:
         assert len(checkout.asked()) == 1 + 2 + 3 + 3
         lapses = {name: found.lapses for name, found in checkout.state().items()}
         assert lapses == {"good": 0, "twice": 1, "once": 0, "thrice": 1}
+
+    @WORKERS
+    def test_the_evidence_of_a_case_confirms_its_fail_or_is_kept_for_the_next_run(
+        self, pytester: pytest.Pytester, workers: Workers
+    ) -> None:
+        known = {name: row(3, 3) for name in ("good", "twice", "doubt")}
+        known |= {"flaky": row(3, 3, failed=4, tried=20), "late": row(3, 3, evidence=2.61, failed=1, tried=40)}
+        known["bad"] = row(1, 0, failure_note="no", failed=2, tried=9)
+        letters = {"good": "p", "twice": "ff", "doubt": "fppp", "flaky": "fpp", "late": "f", "bad": "f", "new": "fppp"}
+        cases = [spelled(name, text) for name, text in letters.items()]
+        checkout = project(*cases, rubric="confirm: evidence\n").with_state(**known).at(pytester)
+        result = checkout.run("eval", *workers)
+        result.assert_outcomes(passed=2, failed=3, xfailed=2)
+        assert sorted(checkout.asked()) == sorted(
+            f"{name} {text}" for name, text in letters.items() for _ in range(len(text))
+        )
+        assert checkout.boxes() == {"good": 4, "twice": 1, "doubt": 3, "flaky": 4, "late": 1, "bad": 1}
+        state = checkout.state()
+        assert {name: (found.evidence, found.failed, found.tried) for name, found in state.items()} == {
+            "good": (1, 0, 1),
+            "twice": (1, 2, 2),
+            "doubt": (2.24, 1, 4),
+            "flaky": (1, 5, 23),
+            "late": (1, 2, 41),
+            "bad": (1, 2, 9),
+        }
+        assert state["doubt"] == known["doubt"]._replace(evidence=2.24, failed=1, tried=4)
+        result.stdout.fnmatch_lines(
+            [
+                "*not confirmed, so that no box moved (2): *doubt, evidence 2.24 of 70*",
+                "flake, failed of tried (5): twice 2 of 2, *flaky 5 of 23*",
+            ]
+        )
+        card = checkout.scorecard()
+        assert card["flake"]["good"] == {"failed": 0, "tried": 1}
+        assert [one["standing"] for one in card["failed"] if one["id"] == "doubt"] == ["not confirmed"]
+
+    def test_evidence_goes_into_event_files_as_well(self, pytester: pytest.Pytester) -> None:
+        made = project(spelled("doubt", "fppp"), rubric="confirm: evidence:70\nstate: events\n")
+        checkout = made.with_state(doubt=row(3, 3)).at(pytester)
+        result = checkout.run("eval")
+        result.assert_outcomes(xfailed=1)
+        assert result.ret == pytest.ExitCode.OK
+        assert checkout.state()["doubt"].evidence == 1, "the event file has it"
+        (path,) = (checkout.path / "eval" / "events").iterdir()
+        events = read_events(path, path.name)
+        (after,) = fold_events(checkout.state(), {"run": events}).values()
+        assert after == row(3, 3, evidence=2.24, failed=1, tried=4)
 
     def test_a_crash_is_not_asked_again_and_confirms_nothing(self, pytester: pytest.Pytester) -> None:
         checkout = project(spelled("a", "e"), spelled("b", "fee"), rubric="confirm: 2of3\n").at(pytester)

@@ -266,6 +266,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "moved": [],
         "model_swapped": 0,
         "several_trials": [],
+        "flake": {},
         "by_tries": [],
         "baselines": None,
         "datasets": None,

@@ -223,6 +223,7 @@ def test_json_of_a_whole_run() -> None:
         "moved": [],
         "model_swapped": 2,
         "several_trials": [],
+        "flake": {},
         "by_tries": [],
         "quarantined": [],
         "sources": {"live": 3},

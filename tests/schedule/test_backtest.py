@@ -13,8 +13,8 @@ from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.backtest import AS_IT_WAS, as_it_was, backtest, check_enough, rows_before
 from pytest_recall.schedule.history import PastRun
+from pytest_recall.schedule.policies import Policy, literal, lottery
 from pytest_recall.schedule.selection import Pick
-from pytest_recall.schedule.simulate import Policy, literal, lottery
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, header, row, trial, unhurried

@@ -13,7 +13,8 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.bank import Bank
 from pytest_recall.schedule.change_history_file import read_history
 from pytest_recall.schedule.change_mix import ALWAYS_PASSED, ChangeMix, Reach, mix_of, taken
-from pytest_recall.schedule.simulate import Simulation, World, affected, lottery, simulate, usual_sizes
+from pytest_recall.schedule.policies import affected, lottery, usual_sizes
+from pytest_recall.schedule.simulate import Simulation, World, simulate
 from pytest_recall.schedule.simulated import SimulationSummary, summed_up
 from tests.schedule.history_samples import history_of, small, uncounted
 

@@ -38,6 +38,10 @@ verdicts = st.builds(
     st.lists(some_text, max_size=3).map(tuple),
     texts,
     st.none() | st.integers(1, 9),
+    st.lists(some_text, max_size=3).map(tuple),
+    st.text("pf", max_size=4),
+    st.integers(0, 99),
+    texts,
 )
 runs = st.builds(
     Events,

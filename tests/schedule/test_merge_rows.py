@@ -33,6 +33,16 @@ def merged(base: Row | None, ours: Row, theirs: Row) -> Row:
     return found
 
 
+def test_a_fail_that_is_not_confirmed_is_merged_with_any_verdict_of_the_other_side() -> None:
+    base = row(2, 2, evidence=2.0, failed=1, tried=10)
+    doubted = base._replace(evidence=10.0, failed=2, tried=14)
+    passed = after(base, *(step(TODAY + days(later), True) for later in (0, 7, 21)))._replace(evidence=1.0, tried=13)
+    assert merged(base, doubted, passed) == passed._replace(evidence=10.0, failed=2, tried=17)
+    assert merged(base, doubted, doubted._replace(tried=15)) == base._replace(evidence=50.0, failed=3, tried=19)
+    failed = after(base, step(TODAY, False))._replace(evidence=1.0, failed=3, tried=12)
+    assert merged(base, doubted, failed) == failed._replace(failed=4, tried=16)
+
+
 # What holds of any merge
 
 

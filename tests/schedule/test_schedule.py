@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, fold, released, reset, review, swapped
 from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
+from pytest_recall.trials.weighed import WeighedTrials
 from tests.helpers.samples import (
     ERROR,
     FAILED,
@@ -141,6 +142,24 @@ def test_a_note_is_one_line_of_bounded_length() -> None:
 def test_a_fail_without_a_note_is_noted_all_the_same(verdicts: tuple[Verdict, ...]) -> None:
     after = seen(None, trial(outcome=FAILED, verdicts=verdicts))
     assert (after.failure_note, after.failing) == ("failed", True)
+
+
+def test_a_fail_that_is_not_confirmed_moves_no_box_and_is_not_forgotten() -> None:
+    before = row(4, 4, due=TODAY)
+    doubted = trial("a", FAILED, weighed=WeighedTrials((False, True, True, True), 70, "not confirmed"))
+    assert review(before, doubted, TODAY) == before._replace(evidence=2.24, failed=1, tried=4)
+    assert review(None, doubted, TODAY) is None
+    assert review(before, doubted._replace(counts_for_schedule=False), TODAY) == before
+
+
+def test_a_fail_that_is_confirmed_leaves_nothing_to_confirm() -> None:
+    confirmed = trial("a", FAILED, weighed=WeighedTrials((False, False), 70))
+    after = review(row(4, 4, evidence=3.0, tried=9), confirmed, TODAY)
+    assert after is not None
+    assert (after.box, after.evidence, after.failed, after.tried) == (1, 1, 2, 11)
+    again = review(after, confirmed, TODAY)
+    assert again is not None
+    assert (again.failed, again.tried) == (2, 11), "how often it fails while it is broken is no flake"
 
 
 def test_pass_clears_the_note() -> None:

@@ -12,20 +12,9 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.schedule.simulate import (
-    FIRST,
-    Policy,
-    Pull,
-    SimulatedVerdict,
-    Simulation,
-    SliceSizes,
-    World,
-    confirmation,
-    literal,
-    lottery,
-    simulate,
-    usual_sizes,
-)
+from pytest_recall.schedule.policies import Policy, SliceSizes, confirmation, literal, lottery, usual_sizes
+from pytest_recall.schedule.simulate import FIRST, Pull, SimulatedVerdict, Simulation, World, simulate
+from pytest_recall.trials.detector import EvidenceRule
 from pytest_recall.trials.series import Rule
 
 TAGS = {f"part-{part}": [f"{part}-{number}" for number in range(8)] for part in range(4)}
@@ -191,3 +180,17 @@ def test_the_usual_sizes_and_the_confirmation_are_the_rubric_s() -> None:
     assert usual_sizes(drawn, 800) == SliceSizes(9, 4, 30)
     assert confirmation(DEFAULT_SETTINGS) is None
     assert confirmation(Settings(owner="x", confirm="2of3")) == Rule("fail", 2, 3)
+    assert confirmation(Settings(owner="x", confirm="evidence")) == EvidenceRule(70)
+
+
+def test_evidence_is_kept_from_run_to_run_and_finds_what_passes_half_as_often() -> None:
+    world = replace(QUIET, days=120, drift=1 / 400, flaky=0.01, half=1.0)
+    simulation = Simulation(_lottery(world, nightly=16)._replace(confirm=EvidenceRule(70)), world, 0)
+    found = simulation.run()
+    assert found.delays
+    assert sum(row.failed for row in simulation.rows.values()) > 0
+    assert sum(row.tried for row in simulation.rows.values()) > 120 * 16
+    always = simulate(_lottery(world, nightly=16)._replace(confirm=EvidenceRule(70)), replace(world, half=0.0))
+    assert found.delay is not None
+    assert always.delay is not None
+    assert found.delay > always.delay

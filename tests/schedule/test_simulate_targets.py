@@ -17,8 +17,9 @@ import pytest
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.schedule.policies import TWO_OF_THREE, Policy, literal, lottery, usual_sizes
 from pytest_recall.schedule.schedule_text import table
-from pytest_recall.schedule.simulate import TWO_OF_THREE, Policy, World, literal, lottery, simulate, usual_sizes
+from pytest_recall.schedule.simulate import World, simulate
 from pytest_recall.schedule.simulated import Figures, SimulationSummary, summed_up
 from pytest_recall.schedule.sizing import proposal, proposed_confirm
 from pytest_recall.trials.series import Rule

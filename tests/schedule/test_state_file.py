@@ -49,6 +49,9 @@ nasty_rows = st.builds(
     st.none() | nasty,
     st.sampled_from(["", ", team: anna", ", seen: 3", ', why: "a, b}"', ", seen: 3, at: 2026-01-31, on: true"]),
     st.none() | nasty | st.just("case=0a1b2c system=1f2e3d+77ab12 model=openai:gpt-5"),
+    evidence=st.sampled_from([1.0, 1.01, 20.4, 10.0, 10**6]),
+    failed=st.integers(0, 10**6),
+    tried=st.integers(0, 10**6),
 )
 states = st.dictionaries(ids, nasty_rows | rows(), max_size=8)
 

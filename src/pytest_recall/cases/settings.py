@@ -19,13 +19,13 @@ from pytest_recall.cases.settings_fields import (
     Allowed,
     Appeals,
     Bound,
+    Confirm,
     Count,
     Criterion,
     CriterionName,
     DailyBudget,
     HeaderNames,
     KnownVerdict,
-    KofN,
     Pattern,
     RateLimit,
     Score,
@@ -136,9 +136,11 @@ class Settings(BaseModel):
         default={},
         description="What may be asked in a minute, by provider, program or `host[:port]`; calls wait for their turn.",
     )
-    confirm: KofN | None = Field(
+    confirm: Confirm | None = Field(
         default=None,
-        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; without it, at once.",
+        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:70`: it is"
+        " asked again up to three times, and counts once all that is known of the case makes it 70 times as likely that"
+        " it passes 40 % as often as before; `evidence` is the same with 70. Without it, a fail counts at once.",
     )
     outage_limit: Some | None = Field(
         default=5,

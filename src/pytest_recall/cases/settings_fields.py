@@ -47,13 +47,37 @@ WrittenNames = Annotated[
 ]
 
 
-def _share(text: str) -> str:
-    k_of_n(text)
+EVIDENCE = 70
+"""The evidence at which a case has regressed, where the rubric does not say."""
+LEAST_EVIDENCE, MOST_EVIDENCE = 5, 10_000
+"""What a rubric may ask for."""
+
+_EVIDENCE = re.compile(r"evidence(?::([1-9][0-9]{0,5}))?")
+
+
+def evidence_needed(text: str) -> int | None:
+    """Return the number of `evidence:70`, or None for `2of3`. Raises ValueError for what is neither."""
+    if (match := _EVIDENCE.fullmatch(text)) is None:
+        try:
+            k_of_n(text)
+        except ValueError as error:
+            raise ValueError(f"{error}; or `evidence`, or `evidence:{EVIDENCE}`") from None
+        return None
+    needed = int(match[1] or EVIDENCE)
+    if not LEAST_EVIDENCE <= needed <= MOST_EVIDENCE:
+        raise ValueError(f"write `evidence:{EVIDENCE}`: a number from {LEAST_EVIDENCE} to {MOST_EVIDENCE:,}")
+    return needed
+
+
+def _confirms(text: str) -> str:
+    evidence_needed(text)
     return text
 
 
-KofN = Annotated[
-    str, AfterValidator(_share), Field(json_schema_extra={"pattern": "^[1-9][0-9]{0,2}of[1-9][0-9]{0,2}$"})
+Confirm = Annotated[
+    str,
+    AfterValidator(_confirms),
+    Field(json_schema_extra={"pattern": "^([1-9][0-9]{0,2}of[1-9][0-9]{0,2}|evidence(:[1-9][0-9]{0,4})?)$"}),
 ]
 
 

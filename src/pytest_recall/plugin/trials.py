@@ -105,7 +105,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         from pytest_recall.plugin import reporting
 
         row = run.plan.rows.get(case_id)
-        regression = row is not None and not row.failing and row.quarantined is None and not trial.unproven
+        rule = getattr(item, "rule", None)
+        counts = not trial.unproven and (rule is None or not rule.doubt([*item.stash[OUTCOMES], outcome]))
+        regression = row is not None and not row.failing and row.quarantined is None and counts
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.told(item, call, report)
@@ -454,6 +456,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.outcome = "failed"
         report.recall_error = False
         report.longrepr = f"{fails[-1]}\n  {told}" if fails else told
+        item.stash[UNPROVEN] = item.stash.get(UNPROVEN, "") or item.rule.doubt(outcomes)
         if not item.arm:
             set_apart(item, report)
     elif verdict is Outcome.ERROR and UNASKED in item.stash:

@@ -19,7 +19,7 @@ from pytest_recall.metrics.paired import mean_interval
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, Record
-from pytest_recall.trials.series import Rule, graded, series
+from pytest_recall.trials.series import graded, parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
 
 
@@ -81,12 +81,12 @@ def pair_up(base: Record, head: Record, wanted: Set[str], include_changed: bool)
     left: dict[str, list[str]] = {"no_verdict": [], "changed": [], "unproven": []}
     told = graded(base.trials), graded(head.trials)
     believed = tuple([_believed(trial) for trial in record.trials] for record in (base, head))
-    first, second = map(graded, believed)
+    first, second = ({case_id: _believed(trial) for case_id, trial in graded(some).items()} for some in believed)
     every = tuple(map(series, believed))
     for case_id in sorted(first.keys() & second.keys() & wanted):
         pair = Pair(first[case_id], second[case_id], _tried(*(trials[case_id] for trials in every)))
         if not (pair.base.outcome.is_verdict and pair.head.outcome.is_verdict):
-            would = all(trials[case_id].outcome.is_verdict for trials in told)
+            would = all(trials[case_id].outcome.is_verdict and not trials[case_id].is_doubted for trials in told)
             left["unproven" if would else "no_verdict"].append(case_id)
         elif not include_changed and _is_changed(pair):
             left["changed"].append(case_id)
@@ -121,7 +121,7 @@ def _tried(base: list[Trial], head: list[Trial]) -> tuple[int, int, int] | None:
 
 def _is_repeated(trials: list[Trial]) -> bool:
     # A fail that is asked again ends as soon as it is decided: how often it passed depends on that.
-    return bool(trials[-1].rule) and Rule.parse(trials[-1].rule).ends == "pass"
+    return bool(trials[-1].rule) and parse_rule(trials[-1].rule).ends == "pass"
 
 
 def _passes(trials: list[Trial]) -> list[bool]:

@@ -128,6 +128,8 @@ def notes(header: Header, card: Scorecard) -> list[str]:
     told = (
         sentences.tries(card),
         sentences.torn(card),
+        sentences.doubted(card),
+        sentences.flaky(card),
         sentences.quarantine(header),
         sentences.unproven(card),
         sentences.replays(card),

@@ -17,7 +17,7 @@ from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
-from pytest_recall.trials.series import Repeats, RepeatSummary, Rule, graded, repeats, series, summarize_repeats
+from pytest_recall.trials.series import Repeats, RepeatSummary, graded, parse_rule, repeats, series, summarize_repeats
 from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
@@ -35,13 +35,21 @@ if TYPE_CHECKING:
 NOT_RUN = "not run"
 
 
+class Flake(NamedTuple):
+    """How many trials of a case `failed`, of all `tried` while it was not known to fail."""
+
+    failed: int
+    tried: int
+
+
 class CaseResult(NamedTuple):
     """What a case came to in a run: its grading trial, and its box before and after.
 
     `before` and `after` are None where the schedule does not know the case, or nothing
     moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
     no one, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
-    several times.
+    several times. `flake` is how many of how many trials on record failed, with those of this run: of all in which the
+    case was not known to fail.
     """
 
     trial: Trial
@@ -51,6 +59,7 @@ class CaseResult(NamedTuple):
     regression: bool
     repeats: Repeats | None = None
     cause: Cause | None = None
+    flake: Flake | None = None
 
     @property
     def apart(self) -> bool:
@@ -67,6 +76,8 @@ class CaseResult(NamedTuple):
         """What the case is, if it failed: by its last verdict before, and by whether this one counts."""
         if self.apart:
             return FailureKind.QUARANTINED
+        if self.trial.is_doubted:
+            return FailureKind.UNCONFIRMED
         if self.trial.unproven:
             return FailureKind.UNCOUNTED
         if self.trial.reason in UNSCHEDULED:
@@ -83,6 +94,7 @@ class FailureKind(StrEnum):
     NEW = "new failure"
     KNOWN = "known failure"
     UNSCHEDULED = "failed"
+    UNCONFIRMED = "not confirmed"
     QUARANTINED = "in quarantine"
     UNCOUNTED = "not counted"
 
@@ -179,6 +191,12 @@ class Scorecard(NamedTuple):
         return freshness(header, {one.trial.case_id: one.trial for one in self.results}, len(self.not_run))
 
     @property
+    def flaky(self) -> dict[str, Flake]:
+        """The cases of which a trial on record failed, by id, those that fail most often first."""
+        found = {one.trial.case_id: one.flake for one in self.results if one.flake is not None and one.flake.failed}
+        return dict(sorted(found.items(), key=lambda item: (-item[1].failed / item[1].tried, item[0])))
+
+    @property
     def by_tries(self) -> list[RepeatSummary]:
         """The cases that are always asked as often, together, for each number of trials.
 
@@ -187,7 +205,7 @@ class Scorecard(NamedTuple):
         """
         found: dict[int, list[Repeats]] = {}
         for result in self.results:
-            rule = Rule.parse(result.trial.rule) if result.trial.rule else None
+            rule = parse_rule(result.trial.rule) if result.trial.rule else None
             if result.repeats is not None and rule is not None and rule.ends == "pass":
                 found.setdefault(rule.tries, []).append(result.repeats)
         return [summarize_repeats(found[tries], tries) for tries in sorted(found)]
@@ -325,6 +343,7 @@ def _result(
         regression=regression,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
         cause=cause(trial, row, outcomes) if regression and row is not None else None,
+        flake=Flake(after.failed, after.tried) if after is not None and after.tried else None,
     )
 
 

@@ -240,6 +240,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         ],
         "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
         "several_trials": [_repeats(r) for r in card.results if r.repeats is not None],
+        "flake": {r.trial.case_id: r.flake._asdict() for r in card.results if r.flake is not None},
         "by_tries": [summary._asdict() for summary in card.by_tries],
         "quarantined": list(header.quarantined),
         "gates": [gates_text.gates_json(standing) for standing in card.gates],

@@ -302,13 +302,26 @@ def swap(header: Header) -> str:
 
 def unproven(card: Scorecard) -> str:
     """Return which verdicts count for nothing because of who gave them, or nothing."""
-    found = [result.trial for result in card.results if result.trial.unproven]
+    found = [result.trial for result in card.results if result.trial.unproven and not result.trial.is_doubted]
     fails = sum(trial.outcome is Outcome.FAILED for trial in found)
     told = [f"{plural(fails, 'failure')} not counted"] if fails else []
     if passes := len(found) - fails:
         told.append(f"{passes:,} {'pass moves' if passes == 1 else 'passes move'} no box")
     reasons = dict.fromkeys(reason for trial in found for reason in trial.unproven.split("; "))
     return f"{', '.join(told)}: {listed(reasons, 3)}" if told else ""
+
+
+def doubted(card: Scorecard) -> str:
+    """Return which fails are not confirmed by the evidence of their case, or nothing."""
+    found = [result.trial for result in card.results if result.trial.is_doubted]
+    told = (f"{trial.case_id}, {trial.unproven.removeprefix('not confirmed: ')}" for trial in found)
+    return f"not confirmed, so that no box moved ({len(found)}): {'; '.join(told)}" if found else ""
+
+
+def flaky(card: Scorecard) -> str:
+    """Return how often cases failed while they were sound, as far as that is known, or nothing."""
+    told = [f"{case_id} {flake.failed:,} of {flake.tried:,}" for case_id, flake in card.flaky.items()]
+    return f"flake, failed of tried ({len(told)}): {listed(told)}" if told else ""
 
 
 def quarantine(header: Header) -> str:

@@ -9,7 +9,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.models.batch import batched
 from pytest_recall.trials.cost import Bill, spend_of
 from pytest_recall.trials.cost_text import UNKNOWN, price
-from pytest_recall.trials.series import Rule, graded, series
+from pytest_recall.trials.series import graded, parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
 
 FEW = 3
@@ -55,7 +55,7 @@ def progress(trials: Sequence[Trial], expected: Collection[str], seconds: float)
 
 def _decided(trials: Sequence[Trial]) -> bool:
     rule = trials[-1].rule
-    return not rule or Rule.parse(rule).decided([trial.outcome for trial in trials]) is not None
+    return not rule or parse_rule(rule).decided([trial.outcome for trial in trials]) is not None
 
 
 def line(progress: Progress, waiting: int = 0, batches: int = 0) -> str:

@@ -15,7 +15,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.results.scorecard import has_failed
 from pytest_recall.schedule.boxes import UNSCHEDULED
 from pytest_recall.trials.record import Header, Record
-from pytest_recall.trials.series import Rule, series
+from pytest_recall.trials.series import parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
 
 Asked = tuple[str, str]
@@ -114,7 +114,7 @@ def rest_of(record: Record) -> Rest:
         for case_id, trials in series(record.trials, arm).items():
             last = trials[-1]
             outcomes = [trial.outcome for trial in trials]
-            verdict = Rule.parse(last.rule).decided(outcomes) if last.rule else last.outcome
+            verdict = parse_rule(last.rule).decided(outcomes) if last.rule else last.outcome
             if verdict is None:
                 begun[case_id, arm] = tuple(outcomes), last.fingerprint
             elif verdict.is_verdict or (verdict is Outcome.SKIPPED and last.reason in UNSCHEDULED):

@@ -16,7 +16,7 @@ from pytest_recall.files.validation import MAX_PROBLEMS, explain
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule.boxes import review
 from pytest_recall.schedule.history import Backtest, PastRun, VerdictLine, regressions, turned_red
-from pytest_recall.schedule.simulate import Policy
+from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulated import waited
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Outcome, Row, Trial

@@ -7,9 +7,11 @@ from datetime import date, timedelta
 
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
 from pytest_recall.files.errors import one_line
+from pytest_recall.trials.detector import CaseEvidence
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import BOXES, Outcome, Row, Trial
+from pytest_recall.trials.weighed import WeighedTrials
 
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""
@@ -35,6 +37,8 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     that is older than the row's, of a run that was applied late, is no news, and neither is
     one on a replayed answer. A question of a dataset is on no schedule.
 
+    A fail that is not confirmed moves no box; the row keeps what it says.
+
     A fail out of a higher box is a lapse, and `REDEEMING` passes in a row take one back. A case that lapses time
     and again flips a coin: from the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`, or
     its days are over; then it is counted like any other again. (Anki calls such a card a leech.)
@@ -44,11 +48,16 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     if row is not None and row.last_tested > today:
         return row
     row = row and released(row, today)
+    if row is not None and trial.weighed is not None:
+        row = weighed(row, trial.weighed)
+    if trial.is_doubted:
+        return row
     if trial.outcome is Outcome.FAILED:
         failed = _placed(1, 0, row, trial, today)._replace(
             failure_note=one_line(trial.note) or "failed",
             failure_pr=trial.pr,
             passed_under=None if row is None else row.passed_under,
+            evidence=1.0,
         )
         if row is None or row.box == 1:
             return failed
@@ -58,7 +67,8 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
         until = today + timedelta(days=quarantine.days)
         return failed._replace(quarantined=today, until=until, owner=quarantine.owner)
     if row is None:
-        return _placed(1, 1, row, trial, today)
+        fresh = _placed(1, 1, row, trial, today)
+        return fresh if trial.weighed is None else weighed(fresh, trial.weighed)
     if row.box == 1 or row.is_due(today):
         moved = _placed(min(row.box + 1, LAST_BOX), row.pass_streak + 1, row, trial, today)
         if moved.quarantined and moved.box >= SETTLED_BOX:
@@ -67,6 +77,14 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
         return moved._replace(lapses=moved.lapses - 1) if redeemed else moved
     under = _passed_under(row, trial)
     return row._replace(last_tested=today, last_pr=trial.pr, last_model=trial.model, passed_under=under)
+
+
+def weighed(row: Row, trials: WeighedTrials) -> Row:
+    """Return the row with what these trials say; those of a case that is known to fail say nothing of its own rate."""
+    if row.failing:
+        return row
+    known = CaseEvidence.of(row).after(trials.passes, trials.needed)
+    return row._replace(**known._asdict())
 
 
 def released(row: Row, today: date) -> Row:
@@ -93,6 +111,9 @@ def _placed(box: int, streak: int, row: Row | None, trial: Trial, today: date) -
         extra=row.extra,
         touched=row.touched,
         accepted=row.accepted,
+        evidence=row.evidence,
+        failed=row.failed,
+        tried=row.tried,
     )
 
 

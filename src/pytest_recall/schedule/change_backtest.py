@@ -26,7 +26,8 @@ from pytest_recall.schedule.change_history import (
     sized,
 )
 from pytest_recall.schedule.selection import select
-from pytest_recall.trials.series import Rule
+from pytest_recall.trials.detector import NOTHING, CaseEvidence, EvidenceRule
+from pytest_recall.trials.series import AnyRule
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
 BATCH_PRICE = 0.5
@@ -97,23 +98,32 @@ class _Known:
         self.passed_at: PassCounts | None = None  # The counts at its last pass.
 
 
-def ruled(rule: Rule | None) -> Callable[[], Confirmation]:
+def ruled(rule: AnyRule | None) -> Callable[[], Confirmation]:
     """Return what decides by `rule`: a pass counts at once, and a fail is asked again; None if a fail counts at once.
 
-    A case that is failing has no verdict to lose, and its fail is not asked again.
+    A case that is failing has no verdict to lose, and its fail is not asked again. One that is not confirmed leaves the
+    case as it was.
     """
 
-    def decide(index: int, is_failing: bool, ask: Callable[[], bool]) -> bool:
-        if ask():
-            return True
-        if rule is None or is_failing:
-            return False
-        outcomes = [Outcome.FAILED]
-        while (verdict := rule.decided(outcomes)) is None:
-            outcomes.append(Outcome.PASSED if ask() else Outcome.FAILED)
-        return verdict is Outcome.PASSED
+    def made() -> Confirmation:
+        known: dict[int, CaseEvidence] = {}
 
-    return lambda: decide
+        def decide(index: int, is_failing: bool, ask: Callable[[], bool]) -> bool:
+            outcomes = [Outcome.PASSED if ask() else Outcome.FAILED]
+            if rule is None or is_failing:
+                return outcomes[0] is Outcome.PASSED
+            own = rule._replace(known=known.get(index, NOTHING)) if isinstance(rule, EvidenceRule) else rule
+            while (verdict := own.decided(outcomes)) is None:
+                outcomes.append(Outcome.PASSED if ask() else Outcome.FAILED)
+            is_lost = verdict is Outcome.FAILED and not own.doubt(outcomes)
+            if isinstance(own, EvidenceRule):
+                after = own.after(outcomes)
+                known[index] = after._replace(evidence=1.0) if is_lost else after
+            return not is_lost
+
+        return decide
+
+    return made
 
 
 def play(
@@ -296,7 +306,7 @@ class _Player:
                 self.rows[str(index)] = row
 
 
-def usual_policies(bank: Bank, rule: Rule | None) -> list[ChangePolicy]:
+def usual_policies(bank: Bank, rule: AnyRule | None) -> list[ChangePolicy]:
     """Return the policies that are compared, each with what decides a verdict by `rule`."""
     confirm = ruled(rule)
     in_batch = ChangePolicy("bank, rest in a batch", "affected", confirm, bank=bank, batch=True)

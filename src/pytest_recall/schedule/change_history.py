@@ -373,14 +373,17 @@ def _every_count(history: ChangeHistory) -> dict[int, list[PassCounts]]:
     return found
 
 
-def flake_of(history: ChangeHistory) -> Mapping[int, float]:
-    """Return how often each sound case fails, 0..1, by the last counts of the history."""
+def flake_of(history: ChangeHistory, least: float = SOUND) -> Mapping[int, float]:
+    """Return how often each case fails that passed in `least` of its trials, 0..1, by the last counts of the history.
+
+    Without a `least` these are the sound ones.
+    """
     last: dict[int, PassCounts] = {}
     for change in history.changes:
         told = [*change.listed, *change.added]
         last |= {one.number: one.counts for one in told if one.counts is not None}
         last |= {one.number: one.counts[1] for one in change.changed if one.counts[1] is not None}
-    return {index: 1 - rate(counts) for index, counts in last.items() if is_sound(counts)}
+    return {index: 1 - rate(counts) for index, counts in last.items() if sum(counts) and rate(counts) >= least}
 
 
 def suite_of(name: str) -> str:

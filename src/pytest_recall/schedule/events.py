@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import one_line
@@ -22,6 +22,7 @@ from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
+from pytest_recall.trials.weighed import WeighedTrials
 
 
 class Event(NamedTuple):
@@ -29,7 +30,9 @@ class Event(NamedTuple):
 
     `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
     failed answer for the one that is expected, and when; the case is then left with so many `lapses`. `answers` are
-    the changes that had left the case unasked, and which the run knew of.
+    the changes that had left the case unasked, and which the run knew of. Where the verdict is by evidence, `weighed`
+    has a letter for each trial, p or f, in their order, `needed` is what a fail needs, and `doubt` says why it is not
+    confirmed.
     """
 
     case_id: str
@@ -43,12 +46,16 @@ class Event(NamedTuple):
     accepted: str = ""
     lapses: int | None = None
     answers: tuple[str, ...] = ()
+    weighed: str = ""
+    needed: int = 0
+    doubt: str = ""
 
     def trial(self) -> Trial:
         """Return the trial that the schedule is shown."""
         why = (Verdict(passed=False, reason=self.note),) if self.outcome is Outcome.FAILED else ()
         told = Trial(self.case_id, self.outcome, reason=self.reason, verdicts=why, under=self.under)
-        return told._replace(pr=self.pr, model=self.model)
+        weighed = WeighedTrials(tuple(letter == "p" for letter in self.weighed), self.needed, self.doubt)
+        return told._replace(pr=self.pr, model=self.model, weighed=weighed if self.weighed else None)
 
 
 class Apart(NamedTuple):
@@ -122,6 +129,7 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
                 _under(trial),
                 touches.cleared.get(case_id, ()),
                 answers=answered.get(case_id, ()),
+                **_weighed(trial),
             )
             for case_id, trial in grading.items()
             if trial.outcome.is_verdict and trial.counts_for_schedule and trial.reason not in UNSCHEDULED
@@ -141,6 +149,17 @@ def with_account(events: Events, header: Header, trials: Iterable[Trial], *, fir
         left = tuple(sorted(case_id for case_id, _ in header.deferred))
         events = events._replace(deferred_by=deferred_by(header), deferred=left)
     return events
+
+
+def _weighed(trial: Trial) -> dict[str, Any]:
+    """Return what an event has of the trials that a verdict by evidence rests on."""
+    if (found := trial.weighed) is None:
+        return {}
+    return {
+        "weighed": "".join("p" if passed else "f" for passed in found.passes),
+        "needed": found.needed,
+        "doubt": found.doubt,
+    }
 
 
 def _under(trial: Trial) -> str:

@@ -78,7 +78,7 @@ def freshness(header: Header, graded: Mapping[str, Trial], not_run: int) -> Fres
     for case_id, trial in graded.items():
         if trial.reason in UNSCHEDULED:
             continue
-        if trial.outcome.is_verdict and trial.counts_for_schedule:
+        if trial.outcome.is_verdict and trial.counts_for_schedule and not trial.is_doubted:
             days.append((today, case_id))
         elif trial.row is not None:
             days.append((trial.row.last_tested, case_id))

@@ -93,7 +93,10 @@ def past_of(record: Record) -> PastRun | None:
     told = {
         case_id: trial.outcome is Outcome.PASSED
         for case_id, trial in graded(record.trials).items()
-        if trial.outcome.is_verdict and trial.counts_for_schedule and trial.reason not in UNSCHEDULED
+        if trial.outcome.is_verdict
+        and trial.counts_for_schedule
+        and not trial.is_doubted
+        and trial.reason not in UNSCHEDULED
     }
     again = frozenset(
         case_id
@@ -213,8 +216,10 @@ def habits(records: Iterable[Record]) -> dict[str, Habit]:
             if not (trial.outcome.is_verdict and trial.counts_for_schedule):
                 continue
             each = [one.outcome for one in asked[case_id]]
-            if trial.rule and trial.outcome is Outcome.PASSED:
+            if trial.rule and (trial.outcome is Outcome.PASSED or trial.is_doubted):
                 firsts.append(each[0] is Outcome.FAILED)
+            if trial.is_doubted:
+                continue
             if header.pr is None:
                 confirmed = each.count(Outcome.FAILED) > 1
                 main.setdefault(case_id, []).append((day, trial.outcome is Outcome.PASSED, confirmed))

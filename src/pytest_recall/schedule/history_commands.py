@@ -23,10 +23,11 @@ from pytest_recall.schedule.change_history import facts_of
 from pytest_recall.schedule.change_history_file import read_history
 from pytest_recall.schedule.change_history_text import change_lines, change_notes, changes_json, full_names
 from pytest_recall.schedule.change_mix import TAKEN, ChangeMix, mix_of, taken
+from pytest_recall.schedule.policy_options import counting
 from pytest_recall.schedule.simulate import World
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
-from pytest_recall.trials.series import Rule
+from pytest_recall.trials.series import AnyRule
 
 EXPORT_DETAILS = """\
 Each pull request, and each commit on the main branch, whose run says which cases its change
@@ -139,7 +140,7 @@ def check_options(args: argparse.Namespace) -> None:
         raise RecallError(f"{given[0]}: {told}; give one of them")
 
 
-def play_history(args: argparse.Namespace, rule: Rule | None, rubric: Settings) -> int:
+def play_history(args: argparse.Namespace, rule: AnyRule | None, rubric: Settings) -> int:
     """Play the policies over the history that `args` name, and print what they come to."""
     history = read_history(args.history, str(args.history))
     facts = facts_of(history)
@@ -155,12 +156,12 @@ def play_history(args: argparse.Namespace, rule: Rule | None, rubric: Settings) 
         draws = [play(history, policy, usd, seed, rubric) for seed in range(seeds if history.counted else 1)]
         found.append(summary_of(draws, facts.days))
         print(f"recall: {name} done", file=sys.stderr, flush=True)
-    confirm = "a fail counts at once" if rule is None else f"a fail counts if {rule.needed} of {rule.tries} trials fail"
+    confirm = f"a fail {counting(rule)}"
     if args.json:
         settings = {
             "usd_a_trial": {"value": usd, "source": "assumed" if args.usd is None else "given"},
             "bank": bank._asdict(),
-            "confirm": None if rule is None else f"{rule.needed}of{rule.tries}",
+            "confirm": None if rule is None else rule.written,
             "seeds": seeds,
         }
         print(json.dumps(changes_json(history, facts, found, settings), indent=2))

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule import suspects
 from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, back_in_box_1, review
+from pytest_recall.trials import detector
 from pytest_recall.trials.conditions import DIGITS
+from pytest_recall.trials.detector import NOTHING, CaseEvidence
 from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 
 BY_VERDICTS = (
@@ -154,7 +156,8 @@ def _failed(row: Row) -> Trial:
     return Trial("", Outcome.FAILED, verdicts=why, pr=row.last_pr, model=row.last_model)
 
 
-_KEPT = tuple(name for name in Row._fields if name not in (*BY_VERDICTS, *BY_HAND, "touched"))
+_BESIDE = ("touched", *CaseEvidence._fields)
+_KEPT = tuple(name for name in Row._fields if name not in (*BY_VERDICTS, *BY_HAND, *_BESIDE))
 
 
 def merge_rows(
@@ -192,13 +195,31 @@ def merge_row(
     if based and ours == base:
         return theirs
     early, late = sorted((ours, theirs), key=_order)
+    beside = _beside(base, early, late, based)
+    if based and base is not None:
+        still, one, other = (row._replace(**beside) for row in (base, early, late))
+        if still in (one, other):
+            return _sure(other if one == still else one)  # One of the sides had no verdict.
     try:
         merged = _folded(base, early, late, quarantine) if based else None
         merged = merged or _cautious(base, early, late, quarantine)
     except OverflowError:  # A day that has no next one: someone has edited a row.
         merged = min(early, late, key=lambda row: (row.box, row.pass_streak))
-    touched = suspects.merged(base.touched if based and base is not None else None, early.touched, late.touched)
-    return merged._replace(**{name: _kept(name, base, early, late, based) for name in _KEPT}, touched=touched)
+    kept = {name: _kept(name, base, early, late, based) for name in _KEPT}
+    return _sure(merged._replace(**kept, **beside))
+
+
+def _beside(base: Row | None, ours: Row, theirs: Row, based: bool) -> dict[str, Any]:
+    """Return the fields that are merged by themselves, whatever the verdicts of both sides come to."""
+    before = CaseEvidence.of(base) if based else None
+    known = detector.merged(before, CaseEvidence.of(ours), CaseEvidence.of(theirs))
+    touched = suspects.merged(base.touched if based and base is not None else None, ours.touched, theirs.touched)
+    return {"touched": touched, **known._asdict()}
+
+
+def _sure(row: Row) -> Row:
+    """Return the row without evidence if it is known that the case fails: there is nothing left to confirm."""
+    return row._replace(evidence=1.0) if row.failing else row
 
 
 def _order(row: Row) -> tuple[Any, ...]:
@@ -325,4 +346,5 @@ def continued(old: Row, new: Row | None) -> Row:
     if new is None or new.last_tested < old.last_tested:
         return old
     row = replayed(old, [last_step(new)]) or old
-    return row._replace(touched=suspects.merged(None, old.touched, new.touched))
+    known = detector.merged(NOTHING, CaseEvidence.of(old), CaseEvidence.of(new))
+    return _sure(row._replace(touched=suspects.merged(None, old.touched, new.touched), **known._asdict()))

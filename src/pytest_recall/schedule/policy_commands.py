@@ -26,7 +26,7 @@ from pytest_recall.cli.common import (
 )
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import percent, plural
 from pytest_recall.results.sentences import near, slice_line
 from pytest_recall.runs.context import CommandLine, Filters
 from pytest_recall.runs.plan import make_plan, with_marked
@@ -47,20 +47,12 @@ from pytest_recall.schedule.history_commands import (
     play_history,
     rubric_of,
 )
-from pytest_recall.schedule.policy_options import add_confirm, add_sizes, confirm_of, count, sizes_of
-from pytest_recall.schedule.simulate import (
-    TWO_OF_THREE,
-    Policy,
-    SliceSizes,
-    World,
-    affected,
-    literal,
-    lottery,
-    simulate,
-)
+from pytest_recall.schedule.policies import TWO_OF_THREE, Policy, SliceSizes, affected, literal, lottery
+from pytest_recall.schedule.policy_options import add_confirm, add_sizes, confirm_of, count, counting, sizes_of
+from pytest_recall.schedule.simulate import World, simulate
 from pytest_recall.schedule.simulated import Figures, parts, summed_up
 from pytest_recall.schedule.sizing import Proposal, proposal, proposed_confirm
-from pytest_recall.trials.series import Rule
+from pytest_recall.trials.series import AnyRule
 
 
 def add_select(commands: Commands) -> None:
@@ -161,6 +153,13 @@ def add_simulate(commands: Commands) -> None:
         "--drift", type=_share, metavar="RATE", help="rate at which a case breaks by itself in a day, such as 1/1600"
     )
     parser.add_argument("--flaky", type=_share, metavar="SHARE", help="share of verdicts on sound cases that are wrong")
+    parser.add_argument(
+        "--half",
+        type=_share,
+        default=0.0,
+        metavar="SHARE",
+        help="share of regressions in which a case passes half as often, not never (default: 0)",
+    )
     add_mix(parser)
     parser.add_argument("--usd", type=dollars, metavar="USD", help="what a trial costs")
     parser.add_argument("--late", action="store_true", help="nights run after the day's pull requests, not before")
@@ -233,6 +232,7 @@ def run_simulate(args: argparse.Namespace) -> int:
         untold=untold,
         days=args.days,
         warm_up=warm_up,
+        half=args.half,
         late=args.late,
         nights_only=args.nights_only,
         quarantine=rubric.quarantine,
@@ -269,11 +269,12 @@ def run_simulate(args: argparse.Namespace) -> int:
             "days": args.days,
             "warm_up": warm_up,
             "seeds": args.seeds,
+            "half": args.half,
             "late": args.late,
             "nights_only": args.nights_only,
             "sizes": sizes._asdict(),
             "proposed": proposed(world, rubric, world.recall)._asdict(),
-            "confirm": None if confirm is None else str(confirm),
+            "confirm": None if confirm is None else f"fail {confirm.written}",
             **({} if mix is None else mix_facts(mix, bank)),
         }
         print(json.dumps(render.simulation_json(found, sums, settings, facts), indent=2))
@@ -334,20 +335,21 @@ def _box_1(rubric: Settings) -> str:
     return "all of box 1" if rubric.box_1_cases is None else f"{rubric.box_1_cases:,} of box 1"
 
 
-def _notes(world: World, rubric: Settings, rule: Rule | None, sizes: SliceSizes, seeds: int) -> list[str]:
-    confirm = "counts at once" if rule is None else f"counts if {rule.needed} of up to {rule.tries} trials fail"
+def _notes(world: World, rubric: Settings, rule: AnyRule | None, sizes: SliceSizes, seeds: int) -> list[str]:
     nightly = "all that is due" if rubric.nightly_max_cases is None else f"{rubric.nightly_max_cases:,} due"
     stale = "" if sizes.stalest is None else f", first those that did not run for {plural(sizes.stalest, 'day')}"
     when = "after" if world.late else "before"
     notes = [
         f"{plural(len(world.cases), 'case')} under {plural(len(world.tags), 'tag')};"
         f" {plural(world.days, 'day')}, the first {world.warm_up} in no figure; {plural(seeds, 'seed')};"
-        f" nights {when} the day's pull requests; a fail {confirm}.",
+        f" nights {when} the day's pull requests; a fail {counting(rule)}.",
         f"literal: {_box_1(rubric)}, {rubric.max_due_cases:,} due and {rubric.new_traffic_sample:,} new ones in a pull"
         f" request; {nightly} in a night.",
         f"lottery: {sizes.slice:,} in a pull request; {_night(sizes, 'all of box 1, due and new')} in a night{stale}.",
     ]
     notes += _proposed(world, rubric)
+    if world.half:
+        notes.append(f"In {percent(world.half)} of regressions a case passes half as often, in the others never.")
     if world.untold:
         alone = sum(map(len, world.untold.values()))
         notes.append(f"{plural(alone, 'case')} without a tag: nothing tells that a change touches them.")

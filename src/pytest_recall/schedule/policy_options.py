@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from pytest_recall.cases.case import k_of_n
 from pytest_recall.cases.settings import Settings
-from pytest_recall.schedule.simulate import SliceSizes, confirmation, usual_sizes
-from pytest_recall.trials.series import Rule
+from pytest_recall.schedule.policies import SliceSizes, confirmation, usual_sizes
+from pytest_recall.trials.detector import RERUNS, EvidenceRule
+from pytest_recall.trials.series import AnyRule, confirming
 
 NEVER = "never"
 
@@ -24,7 +24,10 @@ def add_sizes(parser: argparse.ArgumentParser) -> None:
 def add_confirm(parser: argparse.ArgumentParser) -> None:
     """Add the option for how a fail is confirmed."""
     parser.add_argument(
-        "--confirm", type=_rule, metavar="KofN", help=f"how a fail is confirmed, or {NEVER} (default: as in the rubric)"
+        "--confirm",
+        type=_rule,
+        metavar="RULE",
+        help=f"how a fail is confirmed: 2of3, evidence:70, or {NEVER} (default: as in the rubric)",
     )
 
 
@@ -39,11 +42,11 @@ def _days(text: str) -> int | str:
     return text if text == NEVER else count(text)
 
 
-def _rule(text: str) -> Rule | str:
+def _rule(text: str) -> AnyRule | str:
     if text == NEVER:
         return text
     try:
-        return Rule("fail", *k_of_n(text))
+        return confirming(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}; or `{NEVER}`") from None
 
@@ -55,7 +58,16 @@ def sizes_of(args: argparse.Namespace, rubric: Settings, cases: int) -> SliceSiz
     return SliceSizes(args.slice or usual.slice, args.nightly or usual.nightly, stalest)
 
 
-def confirm_of(args: argparse.Namespace, rubric: Settings) -> Rule | None:
+def counting(rule: AnyRule | None) -> str:
+    """Return when a fail counts, to be read after "a fail"."""
+    if rule is None:
+        return "counts at once"
+    if isinstance(rule, EvidenceRule):
+        return f"counts at evidence {rule.needed:,}, and is asked again up to {RERUNS} times"
+    return f"counts if {rule.needed} of up to {rule.tries} trials fail"
+
+
+def confirm_of(args: argparse.Namespace, rubric: Settings) -> AnyRule | None:
     """Return how a fail is confirmed, or None if it counts at once."""
     if args.confirm is None:
         return confirmation(rubric)

@@ -10,43 +10,23 @@ from __future__ import annotations
 import heapq
 import math
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
-from pytest_recall.cases.case import k_of_n
-from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.bank import AffectedCase, Bank, affordable, balance, spread
 from pytest_recall.schedule.boxes import released, review
 from pytest_recall.schedule.change_mix import ChangeMix
-from pytest_recall.schedule.selection import Pick, night, pull_request, select
+from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulated import Figures, waited
-from pytest_recall.trials.series import Rule
 from pytest_recall.trials.trial import Outcome, Row, Trial
+from pytest_recall.trials.weighed import WeighedTrials
 
 FIRST = date(2026, 1, 1)
-TWO_OF_THREE = Rule("fail", 2, 3)
-Slice = Callable[[Mapping[str, Row], Collection[str], date, str], Sequence[Pick]]
-"""Chooses from rows, the cases that are near the change, the date, and the seed."""
-
-
-class Policy(NamedTuple):
-    """A schedule: what a pull request runs, what a night runs, and how a fail is confirmed, if it is.
-
-    With a `bank` a pull request runs the cases that it affects, for what is in it, in place of a slice. While the bank
-    is full, so that what the day brings would be lost, a night is a `long_night`, and pays out of it what it runs more.
-    """
-
-    name: str
-    pull_request: Slice
-    night: Slice
-    confirm: Rule | None
-    bank: Bank | None = None
-    long_night: Slice | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +37,8 @@ class World:
     own at `drift`; `pulls` are opened, stay open for a lognormal time of median `open_days`, and `abandoned` of them
     are never merged. `bad` of them break `breaks` cases of the part that they touch, which is known with chance
     `recall`. A verdict on a sound case is wrong with chance `flaky`. What is found broken is mended a day later.
+    With `flakes`, each case gets one of these in its place.
+    On a broken case all verdicts are fails; with chance `half` it passes half as often as it did instead.
     Nights run before the day's pull requests, or, if `late`, after them. With `nights_only` the verdicts of pull
     requests go into no row. A trial costs `usd`, None if unknown.
     With a `mix` of real changes a pull request affects as large a share of all cases as one of these did, drawn from
@@ -79,6 +61,8 @@ class World:
     breaks: int = 3
     recall: float = 0.8
     flaky: float = 0.03
+    flakes: Sequence[float] = ()
+    half: float = 0.0
     usd: float | None = 0.04
     late: bool = False
     nights_only: bool = False
@@ -92,12 +76,13 @@ class World:
 
 
 class SimulatedVerdict(NamedTuple):
-    """A verdict, and whether the case was sound when it was given."""
+    """A verdict, whether the case was sound when it was given, and what a verdict by evidence rests on."""
 
     case_id: str
     passed: bool
     on: date
     sound: bool
+    weighed: WeighedTrials | None = None
 
 
 @dataclass(eq=False)
@@ -147,7 +132,10 @@ class Simulation:
         self.tries = self.runs = self.asked = self.repeated = self.demoted = self.set_apart = 0
         self.spent: dict[date, float] = {}  # By pull requests, of what is in the bank.
         dealt = random.Random(f"{seed}:flakes")
-        flakes = world.mix.flakes if world.mix is not None else ()
+        flakes = world.flakes or (world.mix.flakes if world.mix is not None else ())
+        self.worn = random.Random(f"{seed}:half")
+        self.halves: dict[str, bool] = {}
+        self.weighed: dict[str, WeighedTrials | None] = {}  # Of the cases that were asked last.
         self.flakes = {case_id: dealt.choice(flakes) for case_id in world.cases} if flakes else {}
         self.slices: list[int] = []
         self.nights: list[int] = []
@@ -211,7 +199,7 @@ class Simulation:
         for one in told:
             before = self.rows.get(one.case_id)
             outcome = Outcome.PASSED if one.passed else Outcome.FAILED
-            trial = Trial(one.case_id, outcome, error="" if one.passed else "failed")
+            trial = Trial(one.case_id, outcome, error="" if one.passed else "failed", weighed=one.weighed)
             after = review(before, trial, one.on, self.world.quarantine)
             if after is not None:
                 self.rows[one.case_id] = after
@@ -249,6 +237,7 @@ class Simulation:
             if isinstance(what, str):
                 self.mending.discard(what)
                 self.broken.pop(what, None)
+                self.halves.pop(what, None)
                 self.mend(what)
                 continue
             self.open.remove(what)
@@ -287,7 +276,8 @@ class Simulation:
         found = any(released(self.rows[case_id], day_of(now)).quarantined is None for case_id in own)
         for case_id, passed in passes.items():
             passed |= found and case_id in own  # It is put right before the merge, and the row hears of that.
-            pull.told.append(SimulatedVerdict(case_id, passed, day_of(now), case_id not in self.broken))
+            weighed = None if found and case_id in own else self.weighed.get(case_id)
+            pull.told.append(SimulatedVerdict(case_id, passed, day_of(now), case_id not in self.broken, weighed))
             if not passed:
                 self._found(case_id, now)
         if pull.breaks and counts:
@@ -323,7 +313,10 @@ class Simulation:
         if self._counts(now):
             self.nights.append(len(passes))
         self.keep(
-            [SimulatedVerdict(case_id, passed, today, case_id not in self.broken) for case_id, passed in passes.items()]
+            [
+                SimulatedVerdict(case_id, passed, today, case_id not in self.broken, self.weighed.get(case_id))
+                for case_id, passed in passes.items()
+            ]
         )
         for case_id, passed in passes.items():
             if not passed:
@@ -331,16 +324,26 @@ class Simulation:
 
     def _ask(self, case_id: str, is_broken: bool, now: float) -> bool:
         """Return whether a case passes; a fail is asked again where the policy says so."""
+        rule = None if self.policy.confirm is None else self.policy.confirm.about(self.rows.get(case_id))
         outcomes: list[Outcome] = []
         while True:
             self.tries += 1
             self.runs += self._counts(now)
-            failed = is_broken or self.noise.random() < self.flakes.get(case_id, self.world.flaky)
-            if self.policy.confirm is None or not (failed or outcomes):
-                return not failed
+            failed = self._fails(case_id, is_broken)
             outcomes.append(Outcome.FAILED if failed else Outcome.PASSED)
-            if (verdict := self.policy.confirm.decided(outcomes)) is not None:
-                return verdict is Outcome.PASSED
+            if rule is None:
+                return not failed
+            if (verdict := rule.decided(outcomes)) is not None:
+                self.weighed[case_id] = rule.weighed(outcomes)
+                return verdict is Outcome.PASSED or bool(rule.doubt(outcomes))
+
+    def _fails(self, case_id: str, is_broken: bool) -> bool:
+        flake = self.flakes.get(case_id, self.world.flaky)
+        if is_broken:
+            if not self.world.half or not self.halves.setdefault(case_id, self.worn.random() < self.world.half):
+                return True
+            flake = 1 - (1 - flake) / 2
+        return self.noise.random() < flake
 
     def _found(self, case_id: str, now: float) -> None:
         if case_id not in self.broken or case_id in self.mending:
@@ -394,76 +397,3 @@ class Simulation:
 def day_of(now: float) -> date:
     """Return the day on which it is `now`, in days since the first."""
     return FIRST + timedelta(days=math.floor(now))
-
-
-# Policies
-
-
-class SliceSizes(NamedTuple):
-    """How much the lottery runs: cases in a pull request, cases a night, and after how many days one is stale.
-
-    A night without a size takes all that is stale, in box 1, due or new; without days nothing is stale.
-    """
-
-    slice: int
-    nightly: int | None
-    stalest: int | None
-
-
-def usual_sizes(rubric: Settings, cases: int) -> SliceSizes:
-    """Return the sizes that hold for a set of so many `cases` where no others are asked for.
-
-    Those of a rubric with the lottery; beside the boxes a slice of as many cases as they may take of the due, and
-    nights that take each case in two weeks, unless they have a size.
-    """
-    if rubric.policy != "literal":
-        return SliceSizes(rubric.slice_cases, rubric.nightly_cases, rubric.max_verdict_age)
-    nightly = rubric.nightly_max_cases
-    return SliceSizes(rubric.max_due_cases, math.ceil(cases / 14) if nightly is None else nightly, 7)
-
-
-def confirmation(rubric: Settings) -> Rule | None:
-    """Return how the rubric has a fail confirmed, or None if it counts at once."""
-    return None if rubric.confirm is None else Rule("fail", *k_of_n(rubric.confirm))
-
-
-def literal(rubric: Settings, cases: Collection[str]) -> Policy:
-    """Return the schedule of boxes alone."""
-    return Policy(
-        "literal",
-        lambda rows, near, today, seed: select(cases, rows, rubric, "pr", today, seed),
-        lambda rows, near, today, seed: select(cases, rows, rubric, "nightly", today, seed),
-        confirmation(rubric),
-    )
-
-
-def lottery(
-    cases: Collection[str],
-    size: int,
-    nightly: int | None,
-    longest: int | None = None,
-    confirm: Rule | None = TWO_OF_THREE,
-    near_share: float = DEFAULT_SETTINGS.near_share,
-) -> Policy:
-    """Return the schedule of slices of a fixed size."""
-    return Policy(
-        "lottery",
-        lambda rows, near, today, seed: pull_request(cases, rows, near, size, today, seed, near_share),
-        lambda rows, near, today, seed: night(cases, rows, nightly, today, seed, longest),
-        confirm,
-    )
-
-
-def affected(
-    cases: Collection[str], bank: Bank, nightly: int | None, longest: int | None, confirm: Rule | None = TWO_OF_THREE
-) -> Policy:
-    """Return the schedule that runs all cases which a change affects, once, for what is in the bank.
-
-    What there is no money for is not asked. Nights are those of the lottery, and twice as long while the bank is full.
-    """
-
-    def lasting(size: int | None) -> Slice:
-        return lambda rows, near, today, seed: night(cases, rows, size, today, seed, longest)
-
-    longer = None if nightly is None else lasting(2 * nightly)
-    return Policy("affected", lambda rows, near, today, seed: (), lasting(nightly), confirm, bank, longer)

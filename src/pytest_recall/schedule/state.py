@@ -97,7 +97,10 @@ def parse_events(text: str, name: str) -> Events:
         ) from None
 
 
-_TOLD = ("note", "reason", "under", "cleared", "accepted", "lapses", "answers")
+_TOLD = (
+    *("note", "reason", "under", "cleared", "accepted", "lapses", "answers"),
+    *("weighed", "needed", "doubt"),
+)
 _OF_ACCOUNT = ("payer", "spent", "unpriced", "deferred_by", "deferred")
 _HEAD = ("run", "who", "trials", "model", "reset", "change", "affected", *_OF_ACCOUNT)
 
@@ -106,6 +109,8 @@ def _event(plain: Mapping[str, Any], head: Mapping[str, Any]) -> Event:
     outcome = Outcome(plain["outcome"])
     if not outcome.is_verdict:
         raise ValueError(f"{outcome.value} is no verdict")
+    if not set(plain.get("weighed", "")) <= {"p", "f"}:
+        raise ValueError(f"weighed: {plain['weighed']!r} are not trials, p or f")
     found = {"pr": head.get("pr"), "model": head.get("model"), **plain}
     return Event(**typed(Event, {**found, "case_id": plain["case"]}), outcome=outcome)
 

@@ -47,7 +47,8 @@ TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(
     {
         *("box", "pass_streak", "last_tested", "next_due", *TEXT_FIELDS, "lapses"),
-        *("quarantined", "until", "owner", "accepted", "touched", "passed_under"),
+        *("quarantined", "until", "owner", "accepted", "touched", "evidence", "failed", "tried"),
+        "passed_under",
     }
 )
 _TEXT = rf'(?:"(?:[^"\\\n]|\\.)*"|{PLAIN}|[0-9]+)'
@@ -62,6 +63,7 @@ _TAIL = re.compile(
     rf"(?:, failure_note: ({_TEXT}))?(?:, failure_pr: ({_TEXT}))?"
     rf"(?:, lapses: ([0-9]{{1,9}}))?(?:, quarantined: ({_DATE}))?(?:, until: ({_DATE}))?"
     rf"(?:, owner: ({_TEXT}))?(?:, accepted: ({_TEXT}))?(?:, touched: \[({_TEXT}(?:, {_TEXT})*)\])?"
+    r"(?:, evidence: ([1-9][0-9]{0,6}(?:\.[0-9]{1,2})?))?(?:, failed: ([0-9]{1,9}))?(?:, tried: ([0-9]{1,9}))?"
     rf"((?:, [A-Za-z_]\w*: (?:{_TEXT}|-?[0-9]+(?:\.[0-9]+)?|{_DATE}))*)"
 )
 _EACH = re.compile(_TEXT)
@@ -309,24 +311,25 @@ def _rows(found: list[tuple[str, ...]]) -> dict[str, Row]:
         if streak not in streaks:
             streaks[streak] = int(streak)
         case_id = _unquoted(key) if key[0] == '"' else key
-        fields, touched, accepted = tails[tail]
+        fields, behind = tails[tail]
         days = dates[tested], dates[due]
-        rows[case_id] = make((int(box), streaks[streak], *days, *fields, under, touched, accepted))
+        rows[case_id] = make((int(box), streaks[streak], *days, *fields, under, *behind))
     return rows
 
 
-def _tail(text: str) -> tuple[tuple[Any, ...], tuple[str, ...], str | None]:
-    """Return the fields from `last_pr` to `extra`, and the two that stand behind `passed_under` in a row."""
+def _tail(text: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the fields from `last_pr` to `extra`, and those that stand behind `passed_under` in a row."""
     match = _TAIL.fullmatch(text)
     if match is None:
         raise ValueError("fields in another order or of another kind")
-    *texts, lapses, quarantined, until, owner, accepted, touched, extra = match.groups()
+    *texts, lapses, quarantined, until, owner, accepted, touched, evidence, failed, tried, extra = match.groups()
     names = _NAME.findall(extra)
     if len(set(names)) != len(names) or not FIELDS.isdisjoint(names):
         raise ValueError("a field twice")
     days = (day and date.fromisoformat(day) for day in (quarantined, until))
     fields = (*(t and _unquoted(t) for t in texts), int(lapses or 0), *days, owner and _unquoted(owner), extra)
-    return fields, tuple(map(_unquoted, _EACH.findall(touched or ""))), accepted and _unquoted(accepted)
+    counts = float(evidence or 1), int(failed or 0), int(tried or 0)
+    return fields, (tuple(map(_unquoted, _EACH.findall(touched or ""))), accepted and _unquoted(accepted), *counts)
 
 
 def write_state(path: Path, text: str) -> None:
@@ -358,6 +361,9 @@ def _row_text(case_id: str, row: Row) -> str:
     if row.touched:
         changes = (one if _COUNT.fullmatch(one) else quoted(one) for one in row.touched)
         fields.append(f"touched: [{', '.join(changes)}]")
+    if row.evidence != 1:
+        fields.append(f"evidence: {row.evidence:.2f}".rstrip("0").rstrip("."))
+    fields += (f"{key}: {count}" for key, count in (("failed", row.failed), ("tried", row.tried)) if count)
     under = "" if row.passed_under is None else f", passed_under: {strict_yaml.flow(row.passed_under)}"
     return f"  {quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}{under}}}\n"
 
@@ -408,9 +414,13 @@ def _row(fields: Any) -> Row:
     touched = known.pop("touched", None) or []
     if not isinstance(touched, list) or not all(type(one) in (str, int) for one in touched):
         raise ValueError("touched: must be a list of pull requests or commits")
+    failed, tried = (count_of(known.pop(key, 0), key) for key in ("failed", "tried"))
+    evidence = known.pop("evidence", 1.0)
+    if type(evidence) not in (int, float) or not 1 <= evidence < 10**7:
+        raise ValueError(f"evidence: must be a number from 1 up, not {evidence!r}")
     extra = "".join(f", {quoted(key)}: {_flow(value)}" for key, value in known.items())
-    row = Row(box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
-    return row._replace(touched=tuple(map(str, touched)), accepted=accepted)
+    first = (box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
+    return Row(*first, tuple(map(str, touched)), accepted, round(float(evidence), 2), failed, tried)
 
 
 def _optional_text(value: object, key: str) -> str | None:

@@ -24,7 +24,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.replay.call import Call
 from pytest_recall.trials.record import Header, Record, Told
-from pytest_recall.trials.series import Rule
+from pytest_recall.trials.series import parse_rule
 from pytest_recall.trials.trial import Trial
 
 try:
@@ -184,7 +184,7 @@ def read_journal(folder: Path) -> Record:
             elif kind == "trial":
                 trial = Trial.from_json(record)
                 if trial.rule:
-                    Rule.parse(trial.rule)
+                    parse_rule(trial.rule)
                 trials.append(trial)
             elif kind == "calls":
                 calls += map(Call.from_json, record["calls"])

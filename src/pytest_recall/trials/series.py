@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pytest_recall.cases.case import Case, k_of_n
+from pytest_recall.cases.settings_fields import evidence_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.detector import EvidenceRule
+from pytest_recall.trials.trial import Outcome, Row, Trial
+from pytest_recall.trials.weighed import WeighedTrials
 
 
 def graded(trials: Iterable[Trial], arm: str = "") -> dict[str, Trial]:
@@ -40,7 +43,7 @@ def _grade(trials: list[Trial]) -> Trial:
     last = trials[-1]
     if not last.rule:
         return last
-    rule = Rule.parse(last.rule)
+    rule = parse_rule(last.rule)
     outcomes = [trial.outcome for trial in trials]
     verdict = rule.decided(outcomes)
     if verdict is None or not verdict.is_verdict:
@@ -51,7 +54,8 @@ def _grade(trials: list[Trial]) -> Trial:
         error = f"{told} ({reasons[-1]})" if reasons else told
         return last._replace(outcome=verdict or Outcome.ERROR, verdicts=(), error=error, counts_for_schedule=False)
     one = [trial for trial in trials if trial.outcome is verdict][-1]
-    return one._replace(counts_for_schedule=all(trial.counts_for_schedule for trial in trials))
+    one = one._replace(counts_for_schedule=all(trial.counts_for_schedule for trial in trials))
+    return one._replace(unproven=one.unproven or rule.doubt(outcomes), weighed=rule.weighed(outcomes))
 
 
 class Repeats(NamedTuple):
@@ -138,7 +142,7 @@ class Rule(NamedTuple):
     tries: int
 
     def __str__(self) -> str:
-        return f"{self.ends} {self.needed}of{self.tries}"
+        return f"{self.ends} {self.written}"
 
     def decided(self, outcomes: Sequence[Outcome]) -> Outcome | None:
         """Return the verdict after `outcomes`, in their order; None while the case has to be asked again.
@@ -165,6 +169,23 @@ class Rule(NamedTuple):
         rest = {outcome for outcome in outcomes if not outcome.is_verdict}
         return Outcome.SKIPPED if rest == {Outcome.SKIPPED} else Outcome.ERROR
 
+    def weighed(self, outcomes: Sequence[Outcome]) -> WeighedTrials | None:
+        """Return what the row of the case is to hear of the trials, beside their verdict: nothing."""
+        return None
+
+    def doubt(self, outcomes: Sequence[Outcome]) -> str:
+        """Return why a fail is not confirmed: one that is not is none under this rule."""
+        return ""
+
+    @property
+    def written(self) -> str:
+        """The rule as a person writes it."""
+        return f"{self.needed}of{self.tries}"
+
+    def about(self, row: Row | None) -> Rule:
+        """Return the rule for the case with this row: it is the same for all."""
+        return self
+
     @classmethod
     def parse(cls, text: str) -> Rule:
         """Return the rule that `str` gave. Raises ValueError."""
@@ -174,10 +195,24 @@ class Rule(NamedTuple):
         return cls(ends, *k_of_n(counts))  # type: ignore[arg-type]
 
 
-def rule_of(case: Case, confirm: str | None) -> Rule | None:
+AnyRule = Rule | EvidenceRule
+
+
+def parse_rule(text: str) -> AnyRule:
+    """Return the rule that `str` gave, of either kind. Raises ValueError."""
+    return EvidenceRule.parse(text) if text.startswith("evidence ") else Rule.parse(text)
+
+
+def confirming(confirm: str) -> AnyRule:
+    """Return the rule that a rubric writes as `2of3` or `evidence:70`. Raises ValueError."""
+    needed = evidence_needed(confirm)
+    return Rule("fail", *k_of_n(confirm)) if needed is None else EvidenceRule(needed)
+
+
+def rule_of(case: Case, confirm: str | None, row: Row | None) -> AnyRule | None:
     """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough."""
     if case.trials != 1:
         count = case.trials
         needed, count = k_of_n(count) if isinstance(count, str) else (count, count)
         return Rule("pass", needed, count)
-    return None if confirm is None else Rule("fail", *k_of_n(confirm))
+    return None if confirm is None else confirming(confirm).about(row)

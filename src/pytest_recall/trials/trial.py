@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from enum import StrEnum
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import field_of, number_of, typed, well_formed
 from pytest_recall.replay.call import Call
+from pytest_recall.trials.weighed import WeighedTrials
 
 
 class Row(NamedTuple):
@@ -21,7 +23,8 @@ class Row(NamedTuple):
     `extra` is the YAML text of keys that this version does not know; it is kept as it is.
     `passed_under` is what the last pass was given under, as `trials.conditions` writes it. `touched` are the changes
     that touched the case since its last pass on the main branch, as `schedule.suspects` names them, the newest last.
-    `accepted` says who has last accepted an answer as the expected one, and when.
+    `accepted` says who has last accepted an answer as the expected one, and when. `evidence`, `failed` and `tried` are
+    what `trials.detector` knows of it.
     """
 
     box: int
@@ -40,6 +43,9 @@ class Row(NamedTuple):
     passed_under: str | None = None
     touched: tuple[str, ...] = ()
     accepted: str | None = None
+    evidence: float = 1.0
+    failed: int = 0
+    tried: int = 0
 
     @property
     def failing(self) -> bool:
@@ -52,12 +58,9 @@ class Row(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; dates as ISO 8601 text, unset fields left out."""
-        plain = {
-            k: v.isoformat() if isinstance(v, date) else v for k, v in self._asdict().items() if v not in (None, "", ())
-        }
-        if not self.lapses:
-            del plain["lapses"]
-        return plain
+        named = {key: value for key, value in self._asdict().items() if value not in (None, "", ())}
+        plain = {key: value for key, value in named.items() if key not in _USUAL or value != _USUAL[key]}
+        return {key: value.isoformat() if isinstance(value, date) else value for key, value in plain.items()}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Row:
@@ -71,13 +74,15 @@ class Row(NamedTuple):
         row = cls(**typed(cls, plain), last_tested=tested, next_due=due, quarantined=since, until=until)
         if row.box not in BOXES:
             raise ValueError(f"box: there is no box {row.box}")
-        if row.pass_streak < 0:
-            raise ValueError(f"pass_streak: {row.pass_streak} is not a count")
-        if row.lapses < 0:
-            raise ValueError(f"lapses: {row.lapses} is not a count")
+        for name in ("pass_streak", "lapses", "failed", "tried"):
+            if (count := getattr(row, name)) < 0:
+                raise ValueError(f"{name}: {count} is not a count")
+        if not 1 <= row.evidence < inf:
+            raise ValueError(f"evidence: {row.evidence} is not a number from 1 up")
         return row
 
 
+_USUAL = {"lapses": 0, "evidence": 1, "failed": 0, "tried": 0}
 BOXES = range(1, 6)
 
 
@@ -329,6 +334,7 @@ class Trial(NamedTuple):
     `under` is what a verdict was given under, as `trials.conditions` writes it. `stage` says where an error came
     from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
     where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
+    `weighed` is in no journal: it is of the trial that grades a case by evidence.
     """
 
     case_id: str
@@ -359,6 +365,12 @@ class Trial(NamedTuple):
     ended: str = ""
     checkpoint: AtCheckpoint | None = None
     steps: tuple[TrialStep, ...] = ()
+    weighed: WeighedTrials | None = None
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether it is a fail that is not confirmed."""
+        return self.weighed is not None and bool(self.weighed.doubt)
 
     @property
     def note(self) -> str:
@@ -452,7 +464,7 @@ _STRUCTURED = frozenset(
         "steps",
     }
 )
-_PLAIN = tuple(name for name in Trial._fields if name not in _STRUCTURED)
+_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "weighed"})
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
 

@@ -1,0 +1,170 @@
+"""Weigh the trials of a case: how much more likely they are if it passes less often than it used to.
+
+The evidence of a case is a running likelihood ratio, of passing 40 % as often against passing at the case's own rate,
+and never under 1 (the cumulative sum of Page 1954, Biometrika 41:100, in other units). A case with no fail on record
+is assumed to fail in 0.5 % of its trials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from pytest_recall.trials.trial import Outcome, Row
+from pytest_recall.trials.weighed import WeighedTrials
+
+SHARE = 0.4
+"""How often a case that has regressed is taken to pass, as a share of how often it did."""
+ASSUMED = 0.005
+"""How often a case is taken to fail of which no fail is on record."""
+WEIGHT = 10
+"""As how many trials the assumed rate counts beside those on record."""
+MOST_FLAKY = 0.5
+"""No case is taken for sound that fails more often than this."""
+RERUNS = 3
+"""How often a fail is asked again in a run, at most."""
+MOST_EVIDENCE = 1e6
+"""More evidence than this is not kept: it says nothing more."""
+
+_RULE = re.compile(
+    r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed"
+)
+
+
+class CaseEvidence(NamedTuple):
+    """What the trials of a case say: the evidence that it has regressed, and how many of all those on record failed.
+
+    Those of a case that is known to fail are not on record: they say nothing of how often it fails while it is sound.
+    """
+
+    evidence: float = 1.0
+    failed: int = 0
+    tried: int = 0
+
+    @classmethod
+    def of(cls, row: Row | None) -> CaseEvidence:
+        """Return what a row has."""
+        return NOTHING if row is None else cls(row.evidence, row.failed, row.tried)
+
+    @property
+    def flake(self) -> float:
+        """How often the case fails while it is sound, 0..1."""
+        found = (self.failed + ASSUMED * WEIGHT) / (self.tried + WEIGHT)
+        return min(max(found, ASSUMED), MOST_FLAKY)
+
+    def after(self, passes: Iterable[bool], needed: float) -> CaseEvidence:
+        """Return what is known after the trials of a run, in their order.
+
+        The case's own rate is that before them: they are not to explain themselves. One fail is worth half of what
+        is needed at most, so that none is enough by itself.
+        """
+        rate = 1 - self.flake
+        fail = min((1 - SHARE * rate) / (1 - rate), needed / 2)
+        evidence, failed, tried = self
+        for passed in passes:
+            evidence = max(evidence * (SHARE if passed else fail), 1.0)
+            failed, tried = failed + (not passed), tried + 1
+        return CaseEvidence(round(min(evidence, MOST_EVIDENCE), 2), failed, tried)
+
+
+NOTHING = CaseEvidence()
+"""What is known of a case that was never asked."""
+
+
+def merged(base: CaseEvidence | None, ours: CaseEvidence, theirs: CaseEvidence) -> CaseEvidence:
+    """Return what two branches know together; `base` is what both began with, None if that is not known.
+
+    Trials of both count. Where evidence has risen, it rises by as much as on both; it falls only if it has risen on
+    neither, to the lower one. Branches may come in any order. Without a base the side with more trials is believed.
+    """
+    if base is None:
+        tried, failed = max((one.tried, one.failed) for one in (ours, theirs))
+        return CaseEvidence(max(ours.evidence, theirs.evidence), failed, tried)
+    before, one, other = base.evidence, ours.evidence, theirs.evidence
+    rises = max(one / before, 1.0) * max(other / before, 1.0)
+    evidence = before * rises if rises > 1 else min(one, other)
+    failed = max(ours.failed + theirs.failed - base.failed, 0)
+    return CaseEvidence(
+        round(min(evidence, MOST_EVIDENCE), 2), failed, max(ours.tried + theirs.tried - base.tried, failed)
+    )
+
+
+class EvidenceRule(NamedTuple):
+    """How the trials of a case come to a verdict by its evidence: `needed` of it, beginning with what is `known`.
+
+    A pass at first is one. A fail is asked again: it is a fail once the evidence is enough, and a pass once nothing of
+    it is left. If neither is so after `RERUNS`, the fail is not confirmed.
+    """
+
+    needed: int
+    known: CaseEvidence = NOTHING
+
+    @property
+    def ends(self) -> str:
+        """What a series ends with before all its trials: a fail has to be confirmed, and a pass counts."""
+        return "fail"
+
+    @property
+    def tries(self) -> int:
+        """How often a case is asked at most."""
+        return 1 + RERUNS
+
+    @property
+    def written(self) -> str:
+        """The rule as a person writes it."""
+        return f"evidence:{self.needed}"
+
+    def about(self, row: Row | None) -> EvidenceRule:
+        """Return the rule for the case with this row; one that is known to fail has nothing to confirm."""
+        known = CaseEvidence.of(row)
+        return self._replace(
+            known=known._replace(evidence=float(self.needed)) if row is not None and row.failing else known
+        )
+
+    def __str__(self) -> str:
+        evidence, failed, tried = self.known
+        return f"evidence {self.needed} from {evidence:.2f}, {failed} of {tried} failed"
+
+    @classmethod
+    def parse(cls, text: str) -> EvidenceRule:
+        """Return the rule that `str` gave. Raises ValueError."""
+        if (match := _RULE.fullmatch(text)) is None:
+            raise ValueError(f"{text!r} is not a rule for a series")
+        needed, evidence, failed, tried = match.groups()
+        return cls(int(needed), CaseEvidence(float(evidence), int(failed), int(tried)))
+
+    def after(self, outcomes: Iterable[Outcome]) -> CaseEvidence:
+        """Return what is known of the case after `outcomes`; those that are no verdict say nothing."""
+        return self.known.after((one is Outcome.PASSED for one in outcomes if one.is_verdict), self.needed)
+
+    def decided(self, outcomes: Sequence[Outcome]) -> Outcome | None:
+        """Return the verdict after `outcomes`, in their order; None while the case has to be asked again.
+
+        It is a fail also where that is not confirmed.
+        """
+        if not outcomes:
+            return None
+        if outcomes[0] is not Outcome.FAILED:
+            return outcomes[0]
+        if self._confirms(outcomes):
+            return Outcome.FAILED
+        if len(outcomes) > 1 and self.after(outcomes).evidence <= 1:
+            return Outcome.PASSED
+        if len(outcomes) < self.tries:
+            return None
+        return Outcome.FAILED if all(one.is_verdict for one in outcomes) else Outcome.ERROR
+
+    def weighed(self, outcomes: Sequence[Outcome]) -> WeighedTrials:
+        """Return what the row of the case is to hear of the trials, beside their verdict."""
+        passes = tuple(one is Outcome.PASSED for one in outcomes if one.is_verdict)
+        return WeighedTrials(passes, self.needed, self.doubt(outcomes))
+
+    def doubt(self, outcomes: Sequence[Outcome]) -> str:
+        """Return why a series that is decided is no fail, though it began with one: empty if it is, or did not."""
+        if self.decided(outcomes) is not Outcome.FAILED or self._confirms(outcomes):
+            return ""
+        return f"not confirmed: evidence {self.after(outcomes).evidence:.3g} of {self.needed}"
+
+    def _confirms(self, outcomes: Sequence[Outcome]) -> bool:
+        return outcomes[-1] is Outcome.FAILED and self.after(outcomes).evidence >= self.needed
