@@ -144,7 +144,7 @@ class TestConfirm:
         self, pytester: pytest.Pytester, workers: Workers
     ) -> None:
         known = {name: row(3, 3) for name in ("good", "twice", "doubt")}
-        known |= {"flaky": row(3, 3, failed=4, tried=20), "late": row(3, 3, evidence=2.61, failed=1, tried=40)}
+        known |= {"flaky": row(3, 3, failed=4, tried=20), "late": row(3, 3, evidence=3.2, failed=1, tried=40)}
         known["bad"] = row(1, 0, failure_note="no", failed=2, tried=9)
         letters = {"good": "p", "twice": "ff", "doubt": "fppp", "flaky": "fpp", "late": "f", "bad": "f", "new": "fppp"}
         cases = [spelled(name, text) for name, text in letters.items()]

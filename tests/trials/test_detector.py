@@ -67,8 +67,8 @@ def test_passes_take_it_back_and_trials_do_not_explain_themselves() -> None:
     assert NOTHING.after([False], 70) == (35, 1, 1)
     assert NOTHING.after([False, True, True, True], 70) == (2.24, 1, 4)
     assert NOTHING.after([False] * 4, 70).evidence == 10**6
-    assert FLAKY.flake == pytest.approx((4 + 0.05) / 30)
-    assert FLAKY.after([False, True], 70) == (1.94, 5, 22)
+    assert FLAKY.flake == pytest.approx((4 + 0.025) / 25)
+    assert FLAKY.after([False, True], 70) == (1.65, 5, 22)
 
 
 # What two branches know

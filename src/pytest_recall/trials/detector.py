@@ -18,7 +18,7 @@ SHARE = 0.4
 """How often a case that has regressed is taken to pass, as a share of how often it did."""
 ASSUMED = 0.005
 """How often a case is taken to fail of which no fail is on record."""
-WEIGHT = 10
+WEIGHT = 5
 """As how many trials the assumed rate counts beside those on record."""
 MOST_FLAKY = 0.5
 """No case is taken for sound that fails more often than this."""
