@@ -182,6 +182,13 @@ def test_a_fail_that_was_asked_again_is_compared_by_its_verdict() -> None:
     assert pair.tried == (0, 1, 1)
 
 
+def test_a_fail_that_is_not_confirmed_is_no_verdict() -> None:
+    doubted = tried("a", [FAILED, PASSED, PASSED, PASSED], "evidence 70 from 1.00, 0 of 0 failed")
+    found = compare(run({"a": PASSED, "b": PASSED}), record([*doubted, trial("b", PASSED)]))
+    assert [pair.case_id for pair in found.pairs] == ["b"]
+    assert (found.left.no_verdict, found.left.unproven) == (("a",), ())
+
+
 def test_unproven_fails_of_a_series_are_none() -> None:
     unproven = [trial("a", FAILED, repeat=4, rule="pass 3of4", **UNPROVEN)]
     base = record([*tried("a", times(3, 3), "pass 3of4"), *unproven])

@@ -15,7 +15,7 @@ from pytest_recall.schedule.history import (
     turned_red,
 )
 from pytest_recall.trials.record import Record
-from tests.helpers.samples import ERROR, FAILED, SKIPPED, TODAY, header, trial
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, header, trial
 
 
 def run(day: int, pr: str | None = None, **verdicts: bool) -> PastRun:
@@ -46,6 +46,12 @@ def test_a_fail_that_the_run_asked_again_is_confirmed() -> None:
     found = past_of(Record(header(), (*again, trial("b", FAILED))))
     assert found is not None
     assert found.confirmed == {"a"}
+
+
+def test_a_fail_that_is_not_confirmed_is_no_verdict() -> None:
+    rule = "evidence 70 from 1.00, 0 of 0 failed"
+    doubted = [trial("a", one, rule=rule, repeat=number) for number, one in enumerate((FAILED, *[PASSED] * 3), 1)]
+    assert past_of(Record(header(), (*doubted, trial("b")))) == run(0, b=True)
 
 
 def test_lines_become_runs() -> None:
