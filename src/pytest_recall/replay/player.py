@@ -241,7 +241,7 @@ class Player(OpenTapes):
 
 
 _KNOWN = (
-    "its client is none that is recorded (httpx, requests, urllib3, aiohttp, botocore), or name the host under"
-    " `ignore_hosts`"
+    "its client is none that is recorded (httpx; with pytest-recall[replay] also requests, urllib3, aiohttp and"
+    " botocore), or name the host under `ignore_hosts`"
 )
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
