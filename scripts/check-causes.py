@@ -56,7 +56,7 @@ BESIDE = 3
 LEAST = 0.95
 """The share of causes that have to be right."""
 DAY = date(2026, 1, 5)
-RUBRIC = "owner: us\npolicy: affected\nslice_cases: 1\nconfirm: 2of3\n"
+RUBRIC = "owner: us\npolicy: affected\nslice_cases: 1\nconfirm: evidence\n"
 CONFTEST = """\
 import importlib.util
 import os
@@ -276,6 +276,8 @@ def fallen(card: Mapping[str, Any], where: str) -> Iterator[tuple[str, Named]]:
         if one["regression"]:
             suspects = None if one["suspects"] is None else tuple(one["suspects"])
             yield one["id"], Named(one["cause"]["label"], one["cause"]["evidence"], suspects, where)
+        elif "not confirmed" in one["note"]:
+            yield one["id"], Named("not confirmed", one["note"], (), where)
 
 
 def play(every: Sequence[Fault], seed: int, project: Project) -> dict[str, Named]:

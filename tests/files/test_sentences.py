@@ -72,6 +72,19 @@ def test_the_honest_limit(tested: int, line: str) -> None:
     assert sentences.limit(header(), card(tested, 40)) == line
 
 
+def test_the_limit_where_a_replay_has_proven_the_rest() -> None:
+    reasons = ["affected", "judged again", "other answer", "due"]
+    one = summarize([trial(f"c{n}", reason=reason) for n, reason in enumerate(reasons)], [], 40, TODAY)
+    seen = sentences.limit(header(proven=37), one)
+    assert seen.startswith(
+        "The judged replay proves 37 of 40 cases, and the other 3 came to a verdict. With 4 of 40 cases tested, a fault"
+        " of the provider or the data that breaks up to "
+    )
+    # A case that is neither proven nor tested may hide what the change breaks.
+    assert sentences.limit(header(proven=36), one).startswith("With 4 of 40 cases tested, a change that breaks up to ")
+    assert sentences.limit(header(proven=40), card(0, 40)) == "The judged replay proves 40 of 40 cases; none was asked."
+
+
 def test_the_limit_of_one_case() -> None:
     assert sentences.limit(header(total=1), card(1, 1)) == "1 case, and every one came to a verdict."
 

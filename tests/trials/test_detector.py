@@ -176,3 +176,22 @@ def test_the_trial_that_grades_says_why_its_fail_is_not_confirmed() -> None:
 def test_no_rule(text: str) -> None:
     with pytest.raises(ValueError, match="not a rule"):
         parse_rule(text)
+
+
+@given(st.lists(st.sampled_from([PASSED, FAILED]), min_size=4, max_size=4), known())
+def test_what_no_change_has_touched_is_asked_on_and_nothing_is_taken_back(
+    outcomes: list[Outcome], before: CaseEvidence
+) -> None:
+    plain = EvidenceRule(70, before)
+    rule = plain._replace(untouched=True)
+    assert EvidenceRule.parse(str(rule)) == rule
+    assert EvidenceRule.parse(str(plain)) == plain
+    ends = next(n for n in range(1, 5) if plain.decided(outcomes[:n]) is not None)
+    end = next(n for n in range(1, 5) if rule.decided(outcomes[:n]) is not None)
+    assert rule.decided(outcomes[:end]) is plain.decided(outcomes[:ends])
+    assert rule.doubt(outcomes[:end]) == plain.doubt(outcomes[:ends])
+    if not plain.doubt(outcomes[:ends]) and outcomes[0] is FAILED and plain.decided(outcomes[:ends]) is FAILED:
+        # Where the trials agree there are as many as there may be.
+        assert end == 4 or PASSED in outcomes[:end]
+    else:
+        assert end == ends

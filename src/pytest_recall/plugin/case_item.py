@@ -53,7 +53,8 @@ class CaseItem(pytest.Function):
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
-        self.rule = rule_of(case, confirm, None if baseline else plan.rows.get(case.id))
+        row = None if baseline else plan.rows.get(case.id)
+        self.rule = rule_of(case, confirm, row, untouched=not baseline and plan.is_untouched(case.id))
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

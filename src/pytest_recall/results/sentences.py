@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.wording import listed, percent, plural
 from pytest_recall.replay.programs import ASKING
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard
-from pytest_recall.schedule.boxes import UNSCHEDULED
+from pytest_recall.schedule.boxes import AFFECTED, OTHER, REJUDGED, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
@@ -221,16 +221,20 @@ def title(header: Header) -> str:
 
 
 def limit(header: Header, card: Scorecard) -> str:
-    """Return what the slice could not have seen."""
-    tested = sum(result.trial.outcome.is_verdict for result in card.results)
-    if card.unseen is None:
-        return "No case came to a verdict: this run shows nothing."
+    """Return what the run could not have seen: of what a replay has proven, only what is not the change's doing."""
+    verdicts = [result.trial for result in card.results if result.trial.outcome.is_verdict]
     if card.unseen == 0:
         return f"{plural(header.total, 'case')}, and every one came to a verdict."
-    return (
-        f"With {tested} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all cases"
-        " could go unseen (95 %)."
-    )
+    found = sum(trial.reason in (AFFECTED, REJUDGED, OTHER) for trial in verdicts)
+    proven = bool(header.proven) and header.proven + found >= header.total
+    told = f"The judged replay proves {header.proven:,} of {plural(header.total, 'case')}" if proven else ""
+    if card.unseen is None:
+        return f"{told}; none was asked." if proven else "No case came to a verdict: this run shows nothing."
+    if proven:
+        told += f", and the other {found:,} came to a verdict. " if found else ". "
+    by = "fault of the provider or the data" if proven else "change"
+    told += f"With {len(verdicts)} of {header.total} cases tested, a {by} that breaks"
+    return f"{told} up to {percent(card.unseen)} of all cases could go unseen (95 %)."
 
 
 def move(result: CaseResult) -> str:

@@ -155,6 +155,18 @@ class Plan:
         """Why each chosen case runs, by id."""
         return dict(self.picks)
 
+    def is_untouched(self, case_id: str) -> bool:
+        """Whether no change is known to have touched a case since its last pass; False where that is not looked at."""
+        row = self.rows.get(case_id)
+        if self.rubric.policy != "affected" or row is None or row.failing or row.touched:
+            return False
+        if self.changes is None:
+            return True
+        from pytest_recall.schedule.changes import ReplayState
+
+        found = self.changes.found.get(case_id)
+        return found is not None and found.state is ReplayState.PROVEN
+
     @property
     def unscheduled(self) -> dict[str, str]:
         """Why the questions of datasets and profiles run, by id."""
@@ -310,6 +322,7 @@ class Plan:
             branch=self.branch,
             affected=() if self.changes is None else self.changes.touched,
             replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
+            proven=0 if self.changes is None else self.changes.proven,
             budgeted=() if self.allotment is None else tuple(self.allotment.lines()),
             per_case=None if self.allotment is None else self.allotment.per_case,
             deferred=() if self.allotment is None else tuple(sorted(self.allotment.deferred.items())),

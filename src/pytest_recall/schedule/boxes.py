@@ -20,8 +20,8 @@ DATASET, PROFILE = "dataset", "profile"
 """The reasons of a question of a dataset, and of a profile's persona."""
 UNSCHEDULED = (DATASET, PROFILE)
 """Reasons of what is asked in each run over its file, in no other, and has no row."""
-AFFECTED, REJUDGED = "affected", "judged again"
-"""The reasons of a case that a change touches: it asks something else, or its judges do."""
+AFFECTED, REJUDGED, OTHER = "affected", "judged again", "other answer"
+"""The reasons of a case that a change touches: it asks something else, its judges do, or it answers otherwise."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 REDEEMING = 5

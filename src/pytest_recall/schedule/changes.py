@@ -223,6 +223,11 @@ class Changes(NamedTuple):
         return frozenset(self.ids(ReplayState.UNJUDGED))
 
     @property
+    def proven(self) -> int:
+        """How many cases are as they were recorded."""
+        return sum(one.state is ReplayState.PROVEN for one in self.found.values())
+
+    @property
     def touched(self) -> tuple[str, ...]:
         """The cases of which the change altered a request, the judging or the answer; sorted."""
         return tuple(self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED, ReplayState.OTHER))

@@ -28,7 +28,7 @@ MOST_EVIDENCE = 1e6
 """More evidence than this is not kept: it says nothing more."""
 
 _RULE = re.compile(
-    r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed"
+    r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed(, untouched)?"
 )
 
 
@@ -95,10 +95,14 @@ class EvidenceRule(NamedTuple):
 
     A pass at first is one. A fail is asked again: it is a fail once the evidence is enough, and a pass once nothing of
     it is left. If neither is so after `RERUNS`, the fail is not confirmed.
+
+    A case that no change is known to have touched is asked on after a fail is confirmed, until it passes once or has
+    had all its trials: the same again and again (an A/A test) tells chance from what the provider or the data did.
     """
 
     needed: int
     known: CaseEvidence = NOTHING
+    untouched: bool = False
 
     @property
     def ends(self) -> str:
@@ -124,15 +128,16 @@ class EvidenceRule(NamedTuple):
 
     def __str__(self) -> str:
         evidence, failed, tried = self.known
-        return f"evidence {self.needed} from {evidence:.2f}, {failed} of {tried} failed"
+        told = f"evidence {self.needed} from {evidence:.2f}, {failed} of {tried} failed"
+        return f"{told}, untouched" if self.untouched else told
 
     @classmethod
     def parse(cls, text: str) -> EvidenceRule:
         """Return the rule that `str` gave. Raises ValueError."""
         if (match := _RULE.fullmatch(text)) is None:
             raise ValueError(f"{text!r} is not a rule for a series")
-        needed, evidence, failed, tried = match.groups()
-        return cls(int(needed), CaseEvidence(float(evidence), int(failed), int(tried)))
+        needed, evidence, failed, tried, untouched = match.groups()
+        return cls(int(needed), CaseEvidence(float(evidence), int(failed), int(tried)), untouched is not None)
 
     def after(self, outcomes: Iterable[Outcome]) -> CaseEvidence:
         """Return what is known of the case after `outcomes`; those that are no verdict say nothing."""
@@ -148,7 +153,8 @@ class EvidenceRule(NamedTuple):
         if outcomes[0] is not Outcome.FAILED:
             return outcomes[0]
         if self._confirms(outcomes):
-            return Outcome.FAILED
+            alike = self.untouched and len(outcomes) < self.tries and set(outcomes) == {Outcome.FAILED}
+            return None if alike else Outcome.FAILED
         if len(outcomes) > 1 and self.after(outcomes).evidence <= 1:
             return Outcome.PASSED
         if len(outcomes) < self.tries:
@@ -167,4 +173,8 @@ class EvidenceRule(NamedTuple):
         return f"not confirmed: evidence {self.after(outcomes).evidence:.3g} of {self.needed}"
 
     def _confirms(self, outcomes: Sequence[Outcome]) -> bool:
-        return outcomes[-1] is Outcome.FAILED and self.after(outcomes).evidence >= self.needed
+        """Whether the evidence was enough after one of the fails; what is asked after that takes nothing back."""
+        ends = range(len(outcomes), 0, -1) if self.untouched else (len(outcomes),)
+        return any(
+            outcomes[end - 1] is Outcome.FAILED and self.after(outcomes[:end]).evidence >= self.needed for end in ends
+        )

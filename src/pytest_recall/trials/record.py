@@ -35,7 +35,8 @@ class Header(NamedTuple):
     that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
     and `branch` are git's; empty where there is no repository, or none of a name. `source_kind` says what was asked:
     the `cases` of an eval set, or the questions of a `dataset`. `affected` are the cases whose requests, judging or
-    replayed answer the change has altered, and `replayed` what the replay of all cases found, a line each.
+    replayed answer the change has altered, `replayed` what the replay of all cases found, a line each, and `proven` how
+    many it found to be as they are recorded.
 
     Of a run that is held to a budget which rolls over, `budgeted` says what is in the bank and how far it goes, a line
     each, and `per_case` what an affected case is estimated to cost in US dollars, None where that is not known.
@@ -98,6 +99,7 @@ class Header(NamedTuple):
     source_kind: str = "cases"
     affected: tuple[str, ...] = ()
     replayed: tuple[str, ...] = ()
+    proven: int = 0
     budgeted: tuple[str, ...] = ()
     per_case: float | None = None
     deferred: tuple[tuple[str, str], ...] = ()

@@ -209,10 +209,16 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else EvidenceRule(needed)
 
 
-def rule_of(case: Case, confirm: str | None, row: Row | None) -> AnyRule | None:
-    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough."""
+def rule_of(case: Case, confirm: str | None, row: Row | None, *, untouched: bool = False) -> AnyRule | None:
+    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
+
+    That it is `untouched` since its last pass is said only where it is known.
+    """
     if case.trials != 1:
         count = case.trials
         needed, count = k_of_n(count) if isinstance(count, str) else (count, count)
         return Rule("pass", needed, count)
-    return None if confirm is None else confirming(confirm).about(row)
+    if confirm is None:
+        return None
+    rule = confirming(confirm).about(row)
+    return rule._replace(untouched=untouched) if isinstance(rule, EvidenceRule) else rule
