@@ -427,7 +427,10 @@ KEYS = {"counts_for_schedule": "evidence"}
         ("fixtures.md", ["agent", "recall_case", *pytest_recall.__all__]),
         ("fixtures.md", [f.name for kind in (Answer, Passage, Verdict) for f in fields(kind)]),
         ("state.md", [name for name in Row._fields if name != "extra"]),
-        ("journal.md", [KEYS.get(name, name) for kind in (Header, Trial) for name in kind._fields]),
+        (
+            "journal.md",
+            [KEYS.get(name, name) for kind in (Header, Trial) for name in kind._fields if name != "weighed"],
+        ),
         ("journal.md", [outcome.value for outcome in Outcome]),
         ("journal.md", _scorecard_keys()),
         ("cli.md", _comparison_keys()),
