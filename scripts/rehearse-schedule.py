@@ -33,7 +33,8 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.policies import Policy, confirmation, literal, lottery, usual_sizes
+from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.policies import Policy, affected, confirmation, literal, lottery, usual_sizes
 from pytest_recall.schedule.schedule_text import table
 from pytest_recall.schedule.simulate import World, simulate
 from pytest_recall.schedule.simulated import Figures, summed_up
@@ -54,7 +55,7 @@ def main() -> int:
     parser.add_argument(
         "--drift", type=float, default=World.drift, help="a case breaks by itself, a day (default: 1/1600)"
     )
-    parser.add_argument("--policy", choices=("lottery", "literal"), default="lottery")
+    parser.add_argument("--policy", choices=("lottery", "affected", "literal"), default="lottery")
     parser.add_argument("--slice", type=_count, help="the lottery's cases in a pull request (default: 25)")
     parser.add_argument("--layout", choices=("rows", "events"), default="rows", help="where runs write the state")
     parser.add_argument(
@@ -75,7 +76,7 @@ def main() -> int:
     if args.keep_days != KEEP_DAYS and (args.layout == "rows" or args.keep_days < 0):
         parser.error("--keep-days: " + ("no effect without --layout events" if args.layout == "rows" else "below 0"))
     if args.policy == "literal" and args.slice is not None:
-        parser.error("--slice: no effect without --policy lottery")
+        parser.error("--slice: no effect with --policy literal")
     if args.keep is not None and args.keep.exists():
         parser.error(f"--keep: {args.keep} is there already")
     signal.signal(signal.SIGTERM, _end)
@@ -119,9 +120,8 @@ def rehearse(args: argparse.Namespace, folder: Path) -> int:
     )
     policy = _policy(rubric, world)
     with Upstream(args.seed) as upstream:
-        played = Rehearsal(
-            policy, world, args.seed, rubric, Repository(folder, upstream.port), upstream, keep_days=args.keep_days
-        )
+        repository = Repository(folder, upstream.port)
+        played = Rehearsal(policy, world, args.seed, rubric, repository, upstream, keep_days=args.keep_days)
         found = played.run()
         calls = upstream.calls
     same = simulate(policy, world, args.seed)
@@ -137,6 +137,7 @@ def rehearse(args: argparse.Namespace, folder: Path) -> int:
             "calls": calls,
             "merges": played.merges,
             "pushed_a_day": played.pushed,
+            "recorded_twice": repository.recordings,
             "differing": differing,
             "faults": faults,
         }
@@ -153,6 +154,8 @@ def rehearse(args: argparse.Namespace, folder: Path) -> int:
         f"{played.processes:,} runs of pytest, {calls:,} calls, {plural(played.merges, 'merge')},"
         f" {played.conflicts:,} of them with a conflict"
     )
+    if args.policy == "affected":
+        print(f"{plural(repository.recordings, 'merge')} of cases that both sides had recorded")
     print(f"{played.pushed:.1f} trials a day more on second pushes, which no column has")
     print(f"{differing:,} of {len(played.rows):,} rows are not as all verdicts would leave them in the order of days")
     print("\n".join(f"fault: {one}" for one in faults) or "no faults")
@@ -167,11 +170,16 @@ def _rubric(args: argparse.Namespace) -> Settings:
         "quarantine_lapses": LAPSES,
         "state": args.layout,
     }
-    if args.policy == "lottery":
+    if args.policy != "literal":
         knobs |= {
             "slice_cases": args.slice or 25,
             "nightly_cases": math.ceil(args.cases / 14),
             "max_verdict_age": 7,
+        }
+    if args.policy == "affected":
+        knobs["confirm"] = "evidence"
+    if args.policy == "lottery":
+        knobs |= {
             "near": {f"part-{number:02}": f"app/part-{number:02}/" for number in range(args.tags)},
         }
     return Settings.model_validate(knobs)
@@ -180,6 +188,11 @@ def _rubric(args: argparse.Namespace) -> Settings:
 def _policy(rubric: Settings, world: World) -> Policy:
     if rubric.policy == "literal":
         return literal(rubric, world.cases)
+    if rubric.policy == "affected":
+        sizes = usual_sizes(rubric, len(world.cases))
+        # Without a price nothing is held to a budget, and a real night is no longer for what is in the bank.
+        policy = affected(world.cases, Bank(1, 1), sizes.nightly, sizes.stalest, confirmation(rubric))
+        return policy._replace(long_night=None)
     return lottery(world.cases, *usual_sizes(rubric, len(world.cases)), confirm=confirmation(rubric))
 
 

@@ -85,6 +85,8 @@ class Rehearsal(Simulation):
         self._records: dict[int, Record | None] = {}
         self._tags = {case_id: tag for tag, ids in world.tags.items() for case_id in ids}
         self._notes: dict[int, str] = {}
+        # What is asked is recorded as well, so that the next change has something to be replayed against.
+        self._recording = ("--record",) if rubric.policy == "affected" else ()
         self._again = 0
 
     @property
@@ -95,7 +97,7 @@ class Rehearsal(Simulation):
     def begin(self) -> None:
         """Run everything, without wrong verdicts as yet."""
         self._repository.begin(self._rubric_text(), self.world.tags, drives=self._rubric.state == "rows")
-        self._merged.add(self._run(-1, "--recall-mode", "all"))
+        self._merged.add(self._run(-1, "--recall-mode", "all", *self._recording))
         self._upstream.flaky = self.world.flaky
         self._repository.commit(UPDATE)
         self.rows = self._repository.rows()
@@ -117,7 +119,7 @@ class Rehearsal(Simulation):
     def ask_night(self, today: date, now: float) -> dict[str, bool]:
         """Run a night on the main branch."""
         print(f"day {(today - day_of(0)).days + 1} of {self.world.days}", file=sys.stderr, flush=True)
-        record = self._run(now, "--recall-mode", "nightly")
+        record = self._run(now, "--recall-mode", "nightly", *self._recording)
         if self._rubric.state == "events":
             self._repository.recall(*self._fold, "--date", today.isoformat())
         self._repository.commit(UPDATE)
@@ -179,7 +181,7 @@ class Rehearsal(Simulation):
         repository = self._repository
         repository.write(self._notes[pull.number], f"Note {pull.number}. {text}\n")
         repository.commit(f"Note {pull.number}")
-        near = ("--recall-near", "git:main") if self._rubric.policy == "lottery" else ()
+        near = ("--recall-near", "git:main") if self._rubric.policy == "lottery" else self._recording
         record = self._records[pull.number] = self._run(now, "--recall-pr", str(pull.number), *near)
         repository.commit(UPDATE)
         repository.git("switch", "-q", "main")

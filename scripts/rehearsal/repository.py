@@ -35,10 +35,11 @@ APP = pathlib.Path(__file__).parents[1] / "app"
 
 @pytest.fixture(scope="session")
 def agent():
-    system = " ".join(path.read_text(encoding="utf-8") for path in sorted(APP.rglob("*.md")))
     model = http.client.HTTPConnection("127.0.0.1", int(os.environ["UPSTREAM"]))
 
     def ask(question):
+        part = APP / question.partition("-case-")[0]
+        system = " ".join(path.read_text(encoding="utf-8") for path in sorted(part.glob("*.md")))
         messages = [{"role": "system", "content": system}, {"role": "user", "content": question}]
         model.request("POST", "/v1/chat/completions", json.dumps({"model": "made-up", "messages": messages}))
         return json.load(model.getresponse())["choices"][0]["message"]["content"]
@@ -60,6 +61,8 @@ class Repository:
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
         self.app = folder / "app"
+        self.recordings = 0
+        """Merges in which both sides had recorded a case."""
         self._place = Place(folder, folder / "eval")
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)},
@@ -149,16 +152,25 @@ class Repository:
         self.git("commit", "-q", "--allow-empty", "-m", message)
 
     def merge(self, branch: str) -> bool:
-        """Merge a branch into main, and delete it; return whether there was no conflict. Raises StepFailedError.
+        """Merge a branch into main, and delete it; return whether its state had no conflict. Raises StepFailedError.
 
-        A conflict in the state is resolved as its reader would: by `recall state resolve`.
+        A conflict in the state is resolved as its reader would: by `recall state resolve`. Of a case that both sides
+        have recorded the branch's recording is kept: that it does not fit what both have changed, a replay finds.
         """
         done = self._run("git", "merge", "-q", "--no-ff", "--no-edit", branch, ok=(0, 1))
         if done.returncode:
-            self.recall("state", "resolve")
+            told = self._run("git", "diff", "--name-only", "--diff-filter=U", "-z").stdout.split("\0")
+            recorded = [name for name in told if name.endswith(".ndjson")]
+            if recorded:
+                self.recordings += 1
+                self.git("checkout", "-q", "--theirs", "--", *recorded)
+                self.git("add", *recorded)
+            is_whole = not [name for name in told if name and name not in recorded]
+            if not is_whole:
+                self.recall("state", "resolve")
             self.commit(f"Merge {branch}")
         self.git("branch", "-q", "-D", branch)
-        return done.returncode == 0
+        return not done.returncode or is_whole
 
     def rows(self) -> dict[str, Row]:
         """Return the state of the checkout, event files included. Raises RecallError."""
