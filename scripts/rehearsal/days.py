@@ -11,6 +11,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.boxes import fold, quarantine_of
 from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulate import Pull, SimulatedVerdict, Simulation, World, day_of
+from pytest_recall.schedule.suspects import touches_of, with_touches
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row
@@ -55,6 +56,7 @@ def _played(rows: dict[str, Row], records: Sequence[Record]) -> dict[str, Row]:
     rows = dict(rows)
     for record in sorted(records, key=attrgetter("header.date", "header.run")):
         rows |= fold(rows, record.trials, date.fromisoformat(record.header.date), quarantine_of(record.header))
+        rows |= with_touches(rows, touches_of(record.header, graded(record.trials)))
     return rows
 
 
@@ -104,7 +106,8 @@ class Rehearsal(Simulation):
 
     def ask_pull(self, pull: Pull, near: Collection[str], now: float) -> dict[str, bool]:
         """Open a pull request on a branch, and run its slice there."""
-        self._notes[pull.number] = f"app/{self._tags[min(near)]}/note-{pull.number}.md"
+        part = self._tags[min(near if self._rubric.policy == "lottery" else pull.affected)]
+        self._notes[pull.number] = f"app/{part}/note-{pull.number}.md"
         self._repository.git("switch", "-q", "-c", _branch(pull), "main")
         return self._push(pull, now, " ".join(map(SPOILT.format, pull.breaks)))
 

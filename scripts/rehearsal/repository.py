@@ -163,8 +163,13 @@ class Repository:
             recorded = [name for name in told if name.endswith(".ndjson")]
             if recorded:
                 self.recordings += 1
-                self.git("checkout", "-q", "--theirs", "--", *recorded)
-                self.git("add", *recorded)
+                # A trial that was asked again to confirm a fail has a recording on one side alone.
+                there = self._run("git", "ls-tree", "-r", "--name-only", "-z", branch, "--", *recorded).stdout.split("\0")
+                kept = [name for name in recorded if name in there]
+                if kept:
+                    self.git("checkout", "-q", branch, "--", *kept)
+                if gone := [name for name in recorded if name not in there]:
+                    self.git("rm", "-q", "--", *gone)
             is_whole = not [name for name in told if name and name not in recorded]
             if not is_whole:
                 self.recall("state", "resolve")

@@ -139,7 +139,7 @@ def test_what_trials_come_to(before: CaseEvidence, told: str, verdict: Outcome |
 @given(known(), needed, st.lists(outcomes, min_size=4, max_size=4))
 def test_a_series_ends_within_its_tries(before: CaseEvidence, enough: int, told: list[Outcome]) -> None:
     rule = EvidenceRule(enough, before)
-    count = next(n for n in range(1, 5) if rule.decided(told[:n]) is not None)
+    count = next(n for n in range(1, 7) if rule.decided(told[:n]) is not None)
     assert count <= rule.tries == 1 + RERUNS
     seen = told[:count]
     if rule.decided(seen) is FAILED and not rule.doubt(seen):
@@ -178,7 +178,7 @@ def test_no_rule(text: str) -> None:
         parse_rule(text)
 
 
-@given(st.lists(st.sampled_from([PASSED, FAILED]), min_size=4, max_size=4), known())
+@given(st.lists(st.sampled_from([PASSED, FAILED]), min_size=6, max_size=6), known())
 def test_what_no_change_has_touched_is_asked_on_and_nothing_is_taken_back(
     outcomes: list[Outcome], before: CaseEvidence
 ) -> None:
@@ -186,12 +186,12 @@ def test_what_no_change_has_touched_is_asked_on_and_nothing_is_taken_back(
     rule = plain._replace(untouched=True)
     assert EvidenceRule.parse(str(rule)) == rule
     assert EvidenceRule.parse(str(plain)) == plain
-    ends = next(n for n in range(1, 5) if plain.decided(outcomes[:n]) is not None)
-    end = next(n for n in range(1, 5) if rule.decided(outcomes[:n]) is not None)
+    ends = next(n for n in range(1, 7) if plain.decided(outcomes[:n]) is not None)
+    end = next(n for n in range(1, 7) if rule.decided(outcomes[:n]) is not None)
     assert rule.decided(outcomes[:end]) is plain.decided(outcomes[:ends])
     assert rule.doubt(outcomes[:end]) == plain.doubt(outcomes[:ends])
     if not plain.doubt(outcomes[:ends]) and outcomes[0] is FAILED and plain.decided(outcomes[:ends]) is FAILED:
         # Where the trials agree there are as many as there may be.
-        assert end == 4 or PASSED in outcomes[:end]
+        assert end == 6 or PASSED in outcomes[:end]
     else:
         assert end == ends

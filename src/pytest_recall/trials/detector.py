@@ -24,6 +24,8 @@ MOST_FLAKY = 0.5
 """No case is taken for sound that fails more often than this."""
 RERUNS = 3
 """How often a fail is asked again in a run, at most."""
+UNTOUCHED_RERUNS = 5
+"""How often a confirmed fail that no change explains is asked again: one of 32 fair coins falls so the same way."""
 MOST_EVIDENCE = 1e6
 """More evidence than this is not kept: it says nothing more."""
 
@@ -112,7 +114,7 @@ class EvidenceRule(NamedTuple):
     @property
     def tries(self) -> int:
         """How often a case is asked at most."""
-        return 1 + RERUNS
+        return 1 + (UNTOUCHED_RERUNS if self.untouched else RERUNS)
 
     @property
     def written(self) -> str:
@@ -157,7 +159,7 @@ class EvidenceRule(NamedTuple):
             return None if alike else Outcome.FAILED
         if len(outcomes) > 1 and self.after(outcomes).evidence <= 1:
             return Outcome.PASSED
-        if len(outcomes) < self.tries:
+        if len(outcomes) <= RERUNS:
             return None
         return Outcome.FAILED if all(one.is_verdict for one in outcomes) else Outcome.ERROR
 
