@@ -6,8 +6,9 @@ from datetime import date
 
 import pytest
 
+from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.account import Account
-from pytest_recall.schedule.state_file import read_state
+from pytest_recall.schedule.state import current
 from tests.helpers.project import DAY, IN, WORKERS, Checkout, case, row
 from tests.helpers.talking import agent, talking
 from tests.helpers.upstream import Upstream
@@ -36,7 +37,7 @@ def recorded(pytester: pytest.Pytester, upstream: Upstream, budget: str) -> Chec
 
 
 def account(checkout: Checkout) -> Account:
-    return read_state(checkout.path / "eval/recall.yaml", "eval/recall.yaml").account
+    return current(Place(checkout.path, checkout.path / "eval")).account
 
 
 @WORKERS
@@ -52,6 +53,9 @@ def test_what_there_is_no_money_for_is_deferred_and_told(
         "what may be hidden, if none of the 2 asked fails: a break of 3 of 4: 2 runs exclude it at 95 %, *",
     ]
     dry.stdout.fnmatch_lines(lines)
+    assert [f"recall: {line}" for line in dry.outlines if line.startswith("deferred: ")] == [
+        line for line in result.outlines if line.startswith("recall: deferred: ")
+    ]
     result.stdout.fnmatch_lines(["recall: pr *: 2 of 4 cases (2 affected); not run: 2 deferred", *lines])
     assert len(upstream.prompts) == 2
     assert "echo tell d" in upstream.prompts  # It fell before.
@@ -71,9 +75,11 @@ def test_what_there_is_no_money_for_is_deferred_and_told(
 def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
-    checkout = recorded(pytester, upstream, "{per_day: 1, carry_days: 2}")
+    checkout = recorded(pytester, upstream, "{per_day: 1, carry_days: 2}\nstate: events")
     checkout.run_apart(*PULL)
     left = account(checkout).deferred
+    checkout.recall("state", "fold", "--keep-days", "0", "--date", DAY)
+    assert account(checkout).deferred == left
     checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
     assert {case_id for case_id, why in checkout.slice().items() if why == "deferred by #7"} == set(left)
     assert len(checkout.slice()) == 3
@@ -91,7 +97,7 @@ def test_what_others_left_is_asked_alone_by_batch(pytester: pytest.Pytester, ups
     assert account(checkout).deferred == {}
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", [("--recall-concurrency", "2"), ("-n", "2")], ids=["at_once", "n2"])
 def test_a_wide_change_stops_at_its_first_confirmed_regression(
     pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
 ) -> None:
