@@ -164,7 +164,9 @@ class Repository:
             if recorded:
                 self.recordings += 1
                 # A trial that was asked again to confirm a fail has a recording on one side alone.
-                there = self._run("git", "ls-tree", "-r", "--name-only", "-z", branch, "--", *recorded).stdout.split("\0")
+                there = self._run("git", "ls-tree", "-r", "--name-only", "-z", branch, "--", *recorded).stdout.split(
+                    "\0"
+                )
                 kept = [name for name in recorded if name in there]
                 if kept:
                     self.git("checkout", "-q", branch, "--", *kept)
