@@ -7,7 +7,7 @@
 
 Each agent is a small program of its own: a prompt, a tool between two calls, a parser of the answer, an exact judge and
 one by a model. All of them are the cases of one project, whose first night records them. Then come days of three pull
-requests each, with a policy of `affected`. Each has one fault, and edits three other agents in a way that breaks
+requests each, with `policy: affected` and `confirm: evidence`. Each has one fault, and edits three other agents in a way that breaks
 nothing:
 
 - prompt: the system prompt asks for something else;
@@ -53,6 +53,8 @@ A_DAY = 3
 """Pull requests of a day."""
 BESIDE = 3
 """Agents that a pull request edits in a way that breaks nothing."""
+LATER = 5
+"""Nights after the last fault, in which what falls by chance may still fall."""
 LEAST = 0.95
 """The share of causes that have to be right."""
 DAY = date(2026, 1, 5)
@@ -286,12 +288,15 @@ def play(every: Sequence[Fault], seed: int, project: Project) -> dict[str, Named
     found: dict[str, Named] = {}
     WORLD.__init__(seed=seed)  # type: ignore[misc]
     programs = {f"f{number:03}": Program(f"f{number:03}") for number in range(len(every))}
-    programs |= {f"b{number:03}": Program(f"b{number:03}") for number in range(len(every))}
+    programs |= {f"b{number:03}": Program(f"b{number:03}") for number in range(max(len(every), BESIDE))}
     project.begin(programs)
     nothing = [case_id for case_id, _ in fallen(project.run(0, "--record", "--recall-mode=all"), "")]
     if nothing:
         raise BrokenError(f"falls without a fault: {', '.join(nothing)}")
-    for day in range(1, max(fault.day for fault in every) + 4):
+    last = max(fault.day for fault in every)
+    for day in range(1, last + LATER + 1):
+        if day > last and len(found) == len(every):
+            break
         for fault in (one for one in every if one.day == day and one.pr):
             beside = draw.sample([one for one in programs if one.startswith("b")], BESIDE)
             for case_id in beside:
