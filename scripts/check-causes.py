@@ -7,8 +7,8 @@
 
 Each agent is a small program of its own: a prompt, a tool between two calls, a parser of the answer, an exact judge and
 one by a model. All of them are the cases of one project, whose first night records them. Then come days of three pull
-requests each, with `policy: affected` and `confirm: evidence`. Each has one fault, and edits three other agents in a way that breaks
-nothing:
+requests each, with `policy: affected` and `confirm: evidence`. Each has one fault, and edits three other agents in a
+way that breaks nothing:
 
 - prompt: the system prompt asks for something else;
 - code: the answer is parsed in another way, or the second call is worded in another way;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.schedule_text import WIDTH, terminal
 from tests.helpers.samples import TODAY, days, failing, row
@@ -47,3 +49,16 @@ def test_a_bar_is_never_empty_and_never_too_long() -> None:
     bars = [line.count("█") for line in lines if "█" in line]
     assert bars == [1, WIDTH, 1, WIDTH]
     assert "  box 2, every  3 d  1,000  " + "█" * WIDTH in lines
+
+
+def test_a_budget_and_what_it_has_left_unasked() -> None:
+    found = forecast(["a", "b"], {"a": row()}, TODAY, 1)
+    assert found.to_json()["bank"] is None
+    found = replace(found, deferred={"a": ("12", "0123456789ab")}, bank=(2.354, 7))
+    assert list(terminal(found))[-3:] == [
+        "budget: $2.35 of at most $7.00 in the bank",
+        "",
+        "deferred (1), which the next night asks first: a (by #12, 0123456789ab)",
+    ]
+    told = found.to_json()
+    assert (told["bank"], told["deferred"]) == ({"left": 2.354, "most": 7}, {"a": ["12", "0123456789ab"]})

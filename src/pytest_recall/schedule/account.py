@@ -34,7 +34,7 @@ class Account(NamedTuple):
     """What is known of a budget: what runs `spent`, and the cases that are `deferred`, each with who has left them.
 
     Spending is kept by run and not by day. So two branches that spent on one day are joined by taking each run once,
-    in any order and any number of times; from two sums of a day no one can tell which runs are in both.
+    in any order and any number of times; two sums of a day would not show which runs are in both.
     """
 
     spent: Mapping[str, RunSpend] = {}

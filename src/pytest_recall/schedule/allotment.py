@@ -7,6 +7,7 @@ from datetime import date
 from math import fsum
 from typing import NamedTuple
 
+from pytest_recall.cases.settings import Settings
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.bank import AffectedCase, Bank, balance, hidden_line, spread
@@ -71,6 +72,14 @@ class Allotment(NamedTuple):
             yield f"deferred: {why} ({len(ids)}): {listed(ids)}; the next night or run by batch asks them first"
         if self.deferred and FOR_REGRESSION not in whys and (hidden := hidden_line(self.affected, now)):
             yield f"what may be hidden, if none of the {now} asked fails: {hidden}"
+
+
+def in_the_bank(rubric: Settings, account: Account, today: date) -> tuple[float, float] | None:
+    """Return what is in the bank of a rubric on `today`, and at most, in US dollars; None without a budget."""
+    if rubric.budget is None or rubric.policy != "affected":
+        return None
+    bank = Bank(rubric.budget.per_day, rubric.budget.carry_days)
+    return balance(bank, account.by_day, today), bank.most
 
 
 def allot(

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
 from pytest_recall.runs.context import LONGEST, CommandLine, parse_date, today_in
+from pytest_recall.schedule.allotment import in_the_bank
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.state import (
@@ -69,6 +71,9 @@ def run_status(args: argparse.Namespace) -> int:
     state = current(place)
     known = {case_id for file in files for case_id in file.lines} | marked_in(place).keys()
     found = forecast(known, state.rows, context.date, args.days, state.unanswered)
+    rubric = read_settings(place.rubric, place.name(place.rubric))
+    deferred = {case_id: by for case_id, by in sorted(state.account.deferred.items()) if case_id in known}
+    found = replace(found, deferred=deferred, bank=in_the_bank(rubric, state.account, context.date))
     print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
     return 0
 

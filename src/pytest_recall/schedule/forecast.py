@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -94,7 +94,8 @@ class Forecast:
 
     `due` counts rows by their `next_due`; those of earlier days are `overdue`. `failing`
     are the cases whose last verdict was a fail, `orphans` the rows without a case, and `unanswered` the cases that came
-    to no verdict when they were last asked.
+    to no verdict when they were last asked. `deferred` are those that changes have left unasked for the sake of a
+    budget, and `bank` is what is in that now and at most, in US dollars; None without one.
     """
 
     today: date
@@ -105,6 +106,8 @@ class Forecast:
     failing: tuple[str, ...]
     orphans: tuple[str, ...]
     unanswered: Mapping[str, Unanswered]
+    deferred: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bank: tuple[float, float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -120,6 +123,8 @@ class Forecast:
                 name: {"last_asked": str(one.last_asked), "days": one.days, "next_asked": str(one.next_asked)}
                 for name, one in self.unanswered.items()
             },
+            "deferred": {case_id: list(by) for case_id, by in self.deferred.items()},
+            "bank": None if self.bank is None else dict(zip(("left", "most"), self.bank, strict=True)),
         }
 
 
