@@ -85,7 +85,7 @@ def test_sizes_are_proposed_for_the_cases_that_there_are(tmp_path: Path, inside:
         "slice_cases: 25",
         "nightly_cases: 58",
         "max_verdict_age: 14",
-        "confirm: 2of3",
+        "confirm: evidence",
     ):
         assert f"\n  {line} " in done.out
     assert "in place of `max_due_cases`, which have no effect then" in done.out

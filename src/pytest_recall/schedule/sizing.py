@@ -111,7 +111,7 @@ def settings(sizes: Proposal, cases: int) -> list[RecommendedLine]:
             "state", "events", "each run adds a file, so that branches which keep their state do not conflict"
         ),
         RecommendedLine(
-            "confirm", "2of3", "a fail is asked again, so that a verdict that is now and then wrong turns nothing red"
+            "confirm", "evidence", "a fail is asked again, and counts once it is too much for how often the case fails"
         ),
     ]
 
