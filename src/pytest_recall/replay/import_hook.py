@@ -6,7 +6,6 @@ import functools
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -38,7 +37,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         self._looking.now = True
         try:
-            spec = importlib.util.find_spec(fullname)
+            spec = _found(fullname, path, target)
         finally:
             self._looking.now = False
         if spec is None or spec.loader is None:
@@ -53,3 +52,18 @@ class _Finder(importlib.abc.MetaPathFinder):
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+def _found(
+    fullname: str, path: Sequence[str] | None, target: ModuleType | None
+) -> importlib.machinery.ModuleSpec | None:
+    """Return what the other finders find.
+
+    `importlib.util.find_spec` would wait for the package, which another thread may be importing, and which waits for
+    this module in turn.
+    """
+    for finder in list(sys.meta_path):
+        spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
+        if spec is not None:
+            return spec
+    return None

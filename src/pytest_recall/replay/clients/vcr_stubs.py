@@ -144,8 +144,9 @@ class _Stubs:
 
     def load(self, _: ModuleType | None = None) -> None:
         """Put the stubs in place, unless they are."""
-        # No lock is held meanwhile: threads may wait for one another's imports.
+        # No lock is held meanwhile: threads may wait for one another's imports. They import the package first as well.
         with self._without_others():
+            importlib.import_module("vcr")
             patch = importlib.import_module("vcr.patch")
         builder_class = getattr(patch, "CassettePatcherBuilder", None)
         if builder_class is None:
