@@ -241,6 +241,8 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "near": None,
         "replayed": None,
         "affected": [],
+        "budget": None,
+        "deferred": [],
         "stale": 0,
         "observed": None,
         "partial": None,

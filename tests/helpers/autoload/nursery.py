@@ -230,6 +230,7 @@ def _preload() -> None:
 def _found_out() -> None:
     remembered = importlib.import_module("remembered")
     _REMEMBERED.enter_context(remembered.in_this_process())
+    atexit.register(_REMEMBERED.close)  # Later the modules have lost their names, which Python 3.12 and 3.13 report.
     remembered.ask_ahead()
     importlib.import_module("few_plugins").known()
     _ = platform.uname().processor  # It is kept, and a program is started for it.
