@@ -29,7 +29,6 @@ Exit code 1 says that fewer than 95 % are right, 2 that a run did not come to it
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -44,7 +43,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval_runs import JsonHandler, environment, serving
+from eval_runs import JsonHandler, drawn_arguments, environment, serving
 
 MERGED = ("prompt", "code", "tool", "judge")
 """Kinds of faults that a pull request brings."""
@@ -318,15 +317,7 @@ def play(every: Sequence[Fault], seed: int, project: Project) -> dict[str, Named
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Seed as many faults as asked for, and print what they are put down to."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", nargs="?", type=int, default=60, help="how many faults (default: 60)")
-    parser.add_argument("--seed", type=int, default=1, help="another number makes other faults (default: 1)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the project in this new folder")
-    args = parser.parse_args(arguments)
-    if args.count < 1:
-        parser.error(f"{args.count} is no number of faults; give 1 or more")
-    if args.keep is not None and args.keep.exists():
-        parser.error(f"{args.keep} is there already; name a new folder")
+    args = drawn_arguments(__doc__, arguments, "faults", 60)
     every, begin = corpus(args.count, args.seed), time.perf_counter()
     with serving(Model) as url, tempfile.TemporaryDirectory() if args.keep is None else nullcontext(args.keep) as home:
         try:

@@ -25,7 +25,6 @@ end.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import random
@@ -41,7 +40,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval_runs import JsonHandler, environment, serving, trials
+from eval_runs import JsonHandler, drawn_arguments, environment, serving, trials
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.changes import TO_ASK, Changes, ReplayFinding, ReplayState, from_text
@@ -576,15 +575,7 @@ def told(revision: Revision) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check as many revisions as asked for, and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", nargs="?", type=int, default=1000, help="how many revisions (default: 1000)")
-    parser.add_argument("--seed", type=int, default=1, help="another number makes other revisions (default: 1)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the projects in this new folder")
-    args = parser.parse_args(arguments)
-    if args.count < 1:
-        parser.error(f"{args.count} is no number of revisions; give 1 or more")
-    if args.keep is not None and args.keep.exists():
-        parser.error(f"{args.keep} is there already; name a new folder")
+    args = drawn_arguments(__doc__, arguments, "revisions", 1000)
     every, counts, begin = list(revisions(args.count, args.seed)), Counts(), time.perf_counter()
     with serving(Model) as url, tempfile.TemporaryDirectory() if args.keep is None else nullcontext(args.keep) as home:
         for start in range(0, len(every), ROUND):

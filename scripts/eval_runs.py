@@ -1,14 +1,15 @@
-"""What the checks of clients, plugins and frameworks share: servers on loopback, and runs in fresh processes."""
+"""What the checks share: servers on loopback, runs in fresh processes, and the arguments of those that draw by a seed."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +17,22 @@ from typing import Any
 
 OURS = ("PYTEST_", "PYTHONDONTWRITEBYTECODE", "HTTP", "ALL_PROXY", "CI", "GITHUB")
 """The beginnings of variables that would change a run of pytest, slow it down, or lead its calls elsewhere."""
+
+
+def drawn_arguments(
+    description: str | None, arguments: Sequence[str] | None, what: str, default: int
+) -> argparse.Namespace:
+    """Return how many of `what` are drawn by which seed, and where they are kept; ends with 2 where that is wrong."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", nargs="?", type=int, default=default, help=f"how many {what} (default: {default})")
+    parser.add_argument("--seed", type=int, default=1, help=f"another number makes other {what} (default: 1)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the projects in this new folder")
+    args = parser.parse_args(arguments)
+    if args.count < 1:
+        parser.error(f"{args.count} is no number of {what}; give 1 or more")
+    if args.keep is not None and args.keep.exists():
+        parser.error(f"{args.keep} is there already; name a new folder")
+    return args
 
 
 class JsonHandler(BaseHTTPRequestHandler):
