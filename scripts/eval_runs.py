@@ -1,4 +1,4 @@
-"""What the checks share: servers on loopback, runs in fresh processes, and the arguments of those that draw by a seed."""
+"""What the checks share: servers on loopback, runs in fresh processes, and arguments of those that draw by a seed."""
 
 from __future__ import annotations
 
