@@ -1,8 +1,8 @@
 """Import vcrpy without the clients that its stubs are not used for, unless they are there.
 
 vcrpy imports every client that is installed, in whichever thread makes the first call. Meanwhile code of other threads
-may look a client up in `sys.modules`, where it is before it can be used: OpenAI's SDK does so with httpx2, which nobody
-else may ever import. A cassette of vcrpy's own has to know these clients, and is given them as it begins.
+may look a client up in `sys.modules`, where it is before it can be used: OpenAI's SDK does so with httpx2, which may be
+imported by vcrpy alone. A cassette of vcrpy's own has to know these clients, and is given them as it begins.
 """
 
 from __future__ import annotations
