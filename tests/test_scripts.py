@@ -137,7 +137,7 @@ def test_a_rehearsal_refuses_what_has_no_effect(
     main = runpy.run_path(str(REHEARSE), run_name="rehearse")["main"]
     for given, told in (
         (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
-        (("--policy", "literal", "--slice", "5"), "--slice: no effect without --policy lottery"),
+        (("--policy", "literal", "--slice", "5"), "--slice: no effect with --policy literal"),
         (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
         (("--tags", "30"), "--tags: 30 are more than 20 cases"),
     ):
