@@ -195,3 +195,28 @@ def test_what_no_change_has_touched_is_asked_on_and_nothing_is_taken_back(
         assert end == 6 or PASSED in outcomes[:end]
     else:
         assert end == ends
+
+
+@given(known(), st.lists(st.sampled_from([PASSED, FAILED]), min_size=6, max_size=6))
+def test_what_a_change_touches_needs_less_and_where_it_is_asked_twice_one_pass_is_not_enough(
+    before: CaseEvidence, outcomes: list[Outcome]
+) -> None:
+    wide = EvidenceRule(70, before).on("wide")
+    local = EvidenceRule(70, before).on("local")
+    assert (wide.needed, wide.twice, local) == (10, False, wide._replace(twice=True))
+    assert EvidenceRule.parse(str(local)) == local
+    assert EvidenceRule(70, before).on("") == EvidenceRule(70, before)
+    ends = next(n for n in range(1, 7) if local.decided(outcomes[:n]) is not None)
+    if outcomes[0] is PASSED:
+        # As if the first pass had been in a run before.
+        later = wide._replace(known=wide.after(outcomes[:1]))
+        assert ends > 1
+        assert local.decided(outcomes[:ends]) is (PASSED if outcomes[1] is PASSED else later.decided(outcomes[1:ends]))
+    else:
+        assert local.decided(outcomes[:ends]) is wide.decided(outcomes[:ends])
+
+
+def test_an_error_after_a_pass_takes_nothing_back() -> None:
+    assert EvidenceRule(70).on("local").decided(read("pe")) is PASSED
+    assert EvidenceRule(70).on("local").decided(read("e")) is ERROR
+    assert EvidenceRule(70).on("local").tries == RERUNS + 2

@@ -54,7 +54,7 @@ class CaseItem(pytest.Function):
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
         row = None if baseline else plan.rows.get(case.id)
-        self.rule = rule_of(case, confirm, row, untouched=not baseline and plan.is_untouched(case.id))
+        self.rule = rule_of(case, confirm, row, "" if baseline else plan.touch(case.id))
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

@@ -18,6 +18,7 @@ from pytest_recall.runs.context import Context, Filters, NearSources
 from pytest_recall.runs.near import NOTHING, Near, near_cases
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.account import NOTHING_SPENT, Account
+from pytest_recall.schedule.bank import LOCAL
 from pytest_recall.schedule.boxes import AFFECTED, REJUDGED, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.selection import (
@@ -30,6 +31,7 @@ from pytest_recall.schedule.selection import (
     remainder,
 )
 from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
+from pytest_recall.trials.detector import Touch
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
@@ -155,17 +157,25 @@ class Plan:
         """Why each chosen case runs, by id."""
         return dict(self.picks)
 
-    def is_untouched(self, case_id: str) -> bool:
-        """Whether no change is known to have touched a case since its last pass; False where that is not looked at."""
+    def touch(self, case_id: str) -> Touch:
+        """Return how changes touch a case, that of this run or any since its last pass; empty where it is not known."""
         row = self.rows.get(case_id)
-        if self.rubric.policy != "affected" or row is None or row.failing or row.touched:
-            return False
-        if self.changes is None:
-            return True
-        from pytest_recall.schedule.changes import ReplayState
+        if self.rubric.policy != "affected" or row is None or row.failing:
+            return ""
+        if self.changes is not None:
+            from pytest_recall.schedule.changes import ReplayState
 
-        found = self.changes.found.get(case_id)
-        return found is not None and found.state is ReplayState.PROVEN
+            found = self.changes.found.get(case_id)
+            if found is not None and found.state is ReplayState.CHANGED:
+                return "wide" if self.is_wide else "local"
+            if found is None or found.state is not ReplayState.PROVEN:
+                return ""
+        return "" if row.touched else "none"
+
+    @cached_property
+    def is_wide(self) -> bool:
+        """Whether the change of this run affects many cases."""
+        return self.changes is not None and len(self.changes.affected) > LOCAL
 
     @property
     def unscheduled(self) -> dict[str, str]:

@@ -309,14 +309,16 @@ class _Player:
 def usual_policies(bank: Bank, rule: AnyRule | None) -> list[ChangePolicy]:
     """Return the policies that are compared, each with what decides a verdict by `rule`."""
     confirm = ruled(rule)
-    in_batch = ChangePolicy("bank, rest in a batch", "affected", confirm, bank=bank, batch=True)
+    # A run asks what its change affects for less evidence.
+    asked = ruled(rule.on("wide")) if isinstance(rule, EvidenceRule) else confirm
+    in_batch = ChangePolicy("bank, rest in a batch", "affected", asked, bank=bank, batch=True)
     return [
         ChangePolicy("25 at random", "all", confirm, 25),
         ChangePolicy("literal", "boxes", confirm),
-        ChangePolicy("25 of the affected", "affected", confirm, 25),
-        ChangePolicy("100 of the affected", "affected", confirm, 100),
-        ChangePolicy("all affected, once", "affected", confirm),
-        ChangePolicy("bank", "affected", confirm, bank=bank),
+        ChangePolicy("25 of the affected", "affected", asked, 25),
+        ChangePolicy("100 of the affected", "affected", asked, 100),
+        ChangePolicy("all affected, once", "affected", asked),
+        ChangePolicy("bank", "affected", asked, bank=bank),
         in_batch,
         in_batch._replace(name="  and local ones twice", looks=2),
         in_batch._replace(name="  and wide ones stop", looks=2, stops=True),

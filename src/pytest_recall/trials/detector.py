@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pytest_recall.trials.trial import Outcome, Row
 from pytest_recall.trials.weighed import WeighedTrials
@@ -26,11 +26,14 @@ RERUNS = 3
 """How often a fail is asked again in a run, at most."""
 UNTOUCHED_RERUNS = 5
 """How often a confirmed fail that no change explains is asked again: one of 32 fair coins falls so the same way."""
+TOUCHED_SHARE = 7
+"""Of a case that the change touches the evidence that is needed, divided by this, is enough: 10 in place of 70."""
 MOST_EVIDENCE = 1e6
 """More evidence than this is not kept: it says nothing more."""
 
 _RULE = re.compile(
-    r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed(, untouched)?"
+    r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed"
+    r"(, untouched)?(, twice)?"
 )
 
 
@@ -70,6 +73,8 @@ class CaseEvidence(NamedTuple):
         return CaseEvidence(round(min(evidence, MOST_EVIDENCE), 2), failed, tried)
 
 
+Touch = Literal["", "none", "local", "wide"]
+"""How the change of a run touches a case: with few others or with many, not at all, or empty where it is not known."""
 NOTHING = CaseEvidence()
 """What is known of a case that was never asked."""
 
@@ -100,11 +105,15 @@ class EvidenceRule(NamedTuple):
 
     A case that no change is known to have touched is asked on after a fail is confirmed, until it passes once or has
     had all its trials: the same again and again (an A/A test) tells chance from what the provider or the data did.
+
+    One that the change of the run touches needs less evidence. Where it is asked `twice`, a pass at first is asked
+    again once: a case that passes half of the time fails in one of two trials more often than in one.
     """
 
     needed: int
     known: CaseEvidence = NOTHING
     untouched: bool = False
+    twice: bool = False
 
     @property
     def ends(self) -> str:
@@ -114,7 +123,7 @@ class EvidenceRule(NamedTuple):
     @property
     def tries(self) -> int:
         """How often a case is asked at most."""
-        return 1 + (UNTOUCHED_RERUNS if self.untouched else RERUNS)
+        return 1 + self.twice + (UNTOUCHED_RERUNS if self.untouched else RERUNS)
 
     @property
     def written(self) -> str:
@@ -128,18 +137,25 @@ class EvidenceRule(NamedTuple):
             known=known._replace(evidence=float(self.needed)) if row is not None and row.failing else known
         )
 
+    def on(self, touch: Touch) -> EvidenceRule:
+        """Return the rule for a case that the change of a run touches so."""
+        if touch in ("local", "wide"):
+            return self._replace(needed=max(round(self.needed / TOUCHED_SHARE), 2), twice=touch == "local")
+        return self._replace(untouched=touch == "none")
+
     def __str__(self) -> str:
         evidence, failed, tried = self.known
         told = f"evidence {self.needed} from {evidence:.2f}, {failed} of {tried} failed"
-        return f"{told}, untouched" if self.untouched else told
+        return told + ", untouched" * self.untouched + ", twice" * self.twice
 
     @classmethod
     def parse(cls, text: str) -> EvidenceRule:
         """Return the rule that `str` gave. Raises ValueError."""
         if (match := _RULE.fullmatch(text)) is None:
             raise ValueError(f"{text!r} is not a rule for a series")
-        needed, evidence, failed, tried, untouched = match.groups()
-        return cls(int(needed), CaseEvidence(float(evidence), int(failed), int(tried)), untouched is not None)
+        needed, evidence, failed, tried, untouched, twice = match.groups()
+        known = CaseEvidence(float(evidence), int(failed), int(tried))
+        return cls(int(needed), known, untouched is not None, twice is not None)
 
     def after(self, outcomes: Iterable[Outcome]) -> CaseEvidence:
         """Return what is known of the case after `outcomes`; those that are no verdict say nothing."""
@@ -152,14 +168,18 @@ class EvidenceRule(NamedTuple):
         """
         if not outcomes:
             return None
-        if outcomes[0] is not Outcome.FAILED:
-            return outcomes[0]
+        passed = self.twice and outcomes[0] is Outcome.PASSED
+        told = outcomes[passed:]
+        if not told:
+            return None
+        if told[0] is not Outcome.FAILED:
+            return Outcome.PASSED if passed else told[0]
         if self._confirms(outcomes):
             alike = self.untouched and len(outcomes) < self.tries and set(outcomes) == {Outcome.FAILED}
             return None if alike else Outcome.FAILED
-        if len(outcomes) > 1 and self.after(outcomes).evidence <= 1:
+        if len(told) > 1 and self.after(outcomes).evidence <= 1:
             return Outcome.PASSED
-        if len(outcomes) <= RERUNS:
+        if len(told) <= RERUNS:
             return None
         return Outcome.FAILED if all(one.is_verdict for one in outcomes) else Outcome.ERROR
 

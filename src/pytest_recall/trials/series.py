@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import evidence_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
-from pytest_recall.trials.detector import EvidenceRule
+from pytest_recall.trials.detector import EvidenceRule, Touch
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from pytest_recall.trials.weighed import WeighedTrials
 
@@ -209,10 +209,10 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else EvidenceRule(needed)
 
 
-def rule_of(case: Case, confirm: str | None, row: Row | None, *, untouched: bool = False) -> AnyRule | None:
+def rule_of(case: Case, confirm: str | None, row: Row | None, touch: Touch = "") -> AnyRule | None:
     """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
 
-    That it is `untouched` since its last pass is said only where it is known.
+    `touch` is how changes touch it, where that is known.
     """
     if case.trials != 1:
         count = case.trials
@@ -221,4 +221,4 @@ def rule_of(case: Case, confirm: str | None, row: Row | None, *, untouched: bool
     if confirm is None:
         return None
     rule = confirming(confirm).about(row)
-    return rule._replace(untouched=untouched) if isinstance(rule, EvidenceRule) else rule
+    return rule.on(touch) if isinstance(rule, EvidenceRule) else rule
