@@ -33,13 +33,15 @@ class Upstream:
     come, `held` waits for that as well, `comes` waits for `held` to come, `echo` gives the rest
     of the prompt back, `find` what its rest, a regular expression, finds in the messages before.
     If it is `allowed` so many requests in so many seconds, others are answered with 429, and
-    counted in `refused`; the seconds are those of its `clock`. Paths other than those of the two
-    APIs are answered in JSON, by the first word of a field `prompt`.
+    counted in `refused`; the seconds are those of its `clock`. What it `says`, if anything, is
+    each answer. Paths other than those of the two APIs are answered in JSON, by the first word
+    of a field `prompt`.
     """
 
     def __init__(self) -> None:
         self.allowed: tuple[int, float] | None = None
         self.refused = 0
+        self.says = ""
         self.clock: Callable[[], float] = time.monotonic
         self._arrivals: list[float] = []
         self.bodies: list[Any] = []
@@ -118,6 +120,7 @@ class Upstream:
             if way == "find":
                 said = " ".join(str(message["content"]) for message in body["messages"][:-1])
                 text = " ".join(re.findall(rest, said)) or "nothing is known of that"
+            text = self.says or text
             script = _SCRIPTS.get(handler.path.partition("?")[0], _plain)
             events, whole = script(text, number, body)
             if isinstance(body, dict) and body.get("stream"):

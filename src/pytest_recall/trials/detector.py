@@ -200,3 +200,9 @@ class EvidenceRule(NamedTuple):
         return any(
             outcomes[end - 1] is Outcome.FAILED and self.after(outcomes[:end]).evidence >= self.needed for end in ends
         )
+
+
+def is_untouched(rule: str) -> bool:
+    """Whether a rule, as `str` gives it, is that for a case that no change is known to have touched."""
+    match = _RULE.fullmatch(rule)
+    return match is not None and match[5] is not None
