@@ -19,7 +19,7 @@ from tests.memory.asking import NOW, filled, made, sources, texts
 pytest.importorskip("mcp")
 
 SERVER = """
-import asyncio, os, sys
+import os, sys
 from typing import Any
 
 open("started.txt", "a").write("x")
@@ -62,25 +62,41 @@ def add(content: str) -> str:
     return "done"
 
 
-@server.tool()
-async def hangs(query: str) -> str:
-    await asyncio.sleep(600)
-    return ""
-
-
-@server.tool()
-def leaves(query: str) -> str:
-    os._exit(1)
-
-
 server.run("stdio")
 """
+PLAIN = """
+import json, os, sys, time
+
+TOOLS = ("reset", "store", "recall", "hangs", "leaves")
+for line in sys.stdin:
+    asked = json.loads(line)
+    result = {"content": [{"type": "text", "text": "done"}]}
+    if asked["method"] == "initialize":
+        version = asked["params"]["protocolVersion"]
+        about = {"name": "memory", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+    elif asked["method"] == "tools/list":
+        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
+    elif asked["method"] == "tools/call" and asked["params"]["name"] == "hangs":
+        time.sleep(600)
+    elif asked["method"] == "tools/call" and asked["params"]["name"] == "leaves":
+        os._exit(1)
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+"""What the faults of a server are shown with: it speaks the protocol, and starts without the SDK in no time."""
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> str:
     (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
     return f"mcp:{shlex.quote(sys.executable)} server.py"
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> str:
+    (tmp_path / "plain.py").write_text(PLAIN, encoding="utf-8")
+    return f"mcp:{shlex.quote(sys.executable)} plain.py"
 
 
 @pytest.fixture
@@ -115,15 +131,15 @@ def test_tools_by_other_names_get_the_arguments_that_they_have(server: str, tmp_
     client.close()
 
 
-def test_a_tool_that_is_not_there(server: str, tmp_path: Path) -> None:
-    client = made(f"{server};recall=recal", tmp_path)
+def test_a_tool_that_is_not_there(plain: str, tmp_path: Path) -> None:
+    client = made(f"{plain};recall=recal", tmp_path)
     with pytest.raises(MemoryFault, match=r"no tool `recal`; did you mean `recall`\?"):
         client.recall("x", 5, NOW)
     client.close()
 
 
-def test_a_tool_that_takes_too_long(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = made(f"{server};recall=hangs;timeout=5", tmp_path)
+def test_a_tool_that_takes_too_long(plain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = made(f"{plain};recall=hangs;timeout=5", tmp_path)
     client.reset()
     given: list[float | None] = []
 
@@ -145,8 +161,8 @@ def test_a_server_that_does_not_start(server: str, tmp_path: Path) -> None:
     client.close()
 
 
-def test_a_server_that_leaves(server: str, tmp_path: Path) -> None:
-    client = made(f"{server};recall=leaves;timeout=20", tmp_path)
+def test_a_server_that_leaves(plain: str, tmp_path: Path) -> None:
+    client = made(f"{plain};recall=leaves;timeout=20", tmp_path)
     client.reset()
     with pytest.raises(MemoryFault, match=r"the (server does not reply|tool `leaves`)"):
         client.recall("x", 5, NOW)

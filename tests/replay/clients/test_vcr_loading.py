@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import importlib
+import os
 import subprocess
 import sys
 from contextlib import closing
@@ -20,6 +21,8 @@ from tests.replay.http_clients import (
 from tests.replay.upstream import Deck, Upstream
 
 pytest.importorskip("vcr")
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="each program is a fork of one process")
+CLIENT_MODULES = ("requests", "boto3", "botocore.httpsession", "aiohttp", "urllib3", "http.client", "httpx", "vcr")
 
 
 def replaceable() -> dict[str, Any]:
@@ -82,67 +85,88 @@ def test_a_subclass_of_a_tls_connection_can_be_made(deck: Deck) -> None:
         assert by.port == 443
 
 
-def in_a_new_process(program: str) -> None:
-    given = (
-        f"import sys\nfrom pytest_recall.replay.player import Player\nfrom pytest_recall.replay import watch\n{program}"
-    )
+EACH = """\
+import os
+import sys
+import traceback
+
+from pytest_recall.replay import watch
+from pytest_recall.replay.player import Player
+
+for program in PROGRAMS:
+    if not (child := os.fork()):
+        try:
+            exec(program, {"sys": sys, "watch": watch, "Player": Player})
+        except BaseException:
+            traceback.print_exc()
+            print(program, file=sys.stderr, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def in_new_processes(*programs: str) -> None:
+    """Run each in a process of its own: a fork of one that has imported us, and no client."""
+    given = EACH.replace("PROGRAMS", repr(programs))
     done = subprocess.run([sys.executable, "-c", given], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(
-    "first", ["requests", "boto3", "botocore.httpsession", "aiohttp", "urllib3", "http.client", "httpx", "vcr"]
-)
-def test_each_may_be_imported_first(first: str) -> None:
+@forks
+def test_each_may_be_imported_first() -> None:
     """vcrpy imports all of them, and would meet one that is half imported."""
-    for name in (first, "requests", "boto3", "aiohttp"):
+    for name in ("requests", "boto3", "aiohttp"):
         pytest.importorskip(name)
-    in_a_new_process(
-        "undo = watch.install(Player('replay'))\n"
-        f"import {first}\n"
-        f"assert ('vcr.patch' in sys.modules) is ({first!r} == 'vcr')\n"
-        "import requests, boto3, aiohttp, urllib3\n"
-        "for back in reversed(undo): back()\n"
-        "assert urllib3.HTTPConnectionPool.urlopen.__code__.co_varnames[0] == 'self'\n"
-        "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'self'\n"
+    in_new_processes(
+        *(
+            "undo = watch.install(Player('replay'))\n"
+            f"import {first}\n"
+            f"assert ('vcr.patch' in sys.modules) is ({first!r} == 'vcr')\n"
+            "import requests, boto3, aiohttp, urllib3\n"
+            "for back in reversed(undo): back()\n"
+            "assert urllib3.HTTPConnectionPool.urlopen.__code__.co_varnames[0] == 'self'\n"
+            "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'self'\n"
+            for first in CLIENT_MODULES
+        )
     )
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "import requests; requests.get(URL)",
-        "import urllib3; urllib3.PoolManager().request('GET', URL, retries=False)",
-        "import urllib.request; urllib.request.urlopen(URL)",
-    ],
-)
-def test_the_first_call_brings_all(call: str) -> None:
+@forks
+def test_the_first_call_brings_all() -> None:
     for name in ("urllib3", "aiohttp", "requests"):
         pytest.importorskip(name)
-    in_a_new_process(
-        "from pytest_recall.files.errors import MissError\n"
-        "URL = 'http://127.0.0.1:9/'\n"
-        "undo = watch.install(Player('replay'))\n"
-        "try:\n"
-        f"    {call}\n"
-        "except MissError as error:\n"
-        "    assert 'called outside of any case' in str(error)\n"
-        "else:\n"
-        "    raise AssertionError('it was let through')\n"
-        "import aiohttp, urllib3, vcr.patch, vcr.stubs\n"
-        "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__.endswith('Recall')\n"
-        "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'args'\n"
-        "real = vcr.stubs.VCRHTTPConnection._baseclass._baseclass\n"
-        "assert type(real) is type and vcr.patch._HTTPConnection is real\n"
-        "assert vcr.patch._AiohttpClientSessionRequest is aiohttp.ClientSession._request\n"
-        "for back in reversed(undo): back()\n"
-        "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
-        "assert urllib3.HTTPConnectionPool.urlopen.__code__.co_varnames[0] == 'self'\n"
+    in_new_processes(
+        *(
+            "from pytest_recall.files.errors import MissError\n"
+            "URL = 'http://127.0.0.1:9/'\n"
+            "undo = watch.install(Player('replay'))\n"
+            "try:\n"
+            f"    {call}\n"
+            "except MissError as error:\n"
+            "    assert 'called outside of any case' in str(error)\n"
+            "else:\n"
+            "    raise AssertionError('it was let through')\n"
+            "import aiohttp, urllib3, vcr.patch, vcr.stubs\n"
+            "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__.endswith('Recall')\n"
+            "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'args'\n"
+            "real = vcr.stubs.VCRHTTPConnection._baseclass._baseclass\n"
+            "assert type(real) is type and vcr.patch._HTTPConnection is real\n"
+            "assert vcr.patch._AiohttpClientSessionRequest is aiohttp.ClientSession._request\n"
+            "for back in reversed(undo): back()\n"
+            "assert urllib3.HTTPConnectionPool.ConnectionCls is urllib3.connection.HTTPConnection\n"
+            "assert urllib3.HTTPConnectionPool.urlopen.__code__.co_varnames[0] == 'self'\n"
+            for call in (
+                "import requests; requests.get(URL)",
+                "import urllib3; urllib3.PoolManager().request('GET', URL, retries=False)",
+                "import urllib.request; urllib.request.urlopen(URL)",
+            )
+        )
     )
 
 
+@forks
 def test_without_vcrpy_nothing_happens() -> None:
-    in_a_new_process(
+    in_new_processes(
         "sys.modules['vcr'] = None\n"
         "import http.client\n"
         "before = http.client.HTTPConnection\n"
@@ -157,6 +181,7 @@ def test_a_run_that_neither_records_nor_replays_is_left_alone() -> None:
     assert install_others(Player("off")) == []
 
 
+@forks
 def test_a_first_call_imports_no_client_that_is_recorded_without_vcrpy(tmp_path: Path) -> None:
     """A thread that looks for it in `sys.modules` would find it half imported."""
     for name in ("urllib3", "httpx"):
@@ -168,7 +193,7 @@ def test_a_first_call_imports_no_client_that_is_recorded_without_vcrpy(tmp_path:
         "  response: {body: {string: kept}, headers: {}, status: {code: 200, message: OK}}\n"
         "version: 1\n"
     )
-    in_a_new_process(
+    in_new_processes(
         "from pytest_recall.files.errors import MissError\n"
         "undo = watch.install(Player('replay'))\n"
         "import urllib.request\n"
