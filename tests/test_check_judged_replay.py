@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +30,17 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_a_few_revisions_have_no_hole(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def of_a_prompt(script: ModuleType) -> Any:
+    """Return the revision of a prompt, of an agent that makes calls."""
+    return next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",) and one.before.prompts)
+
+
+def test_a_few_revisions_have_no_hole(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # To load all plugins that the tests have is half of each run.
+    all_of = script.environment
+    monkeypatch.setattr(script, "environment", lambda **told: all_of(**told, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
     assert script.main(["22", "--seed", "3"]) == 0
     out = capsys.readouterr().out
     assert "0 holes in 22 revisions of seed 3" in out
@@ -38,22 +48,22 @@ def test_a_few_revisions_have_no_hole(script: ModuleType, capsys: pytest.Capture
     assert counted["nothing"] == counted["comments"] == ["2", "0", "0", "0", "0", "0"]
 
 
-def test_a_model_that_says_something_else_in_the_full_run_is_a_hole(
+def test_holes_are_told_and_end_it_with_a_code(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said, recorded, runs = script.reply, script.Project.recorded, []
-
-    def drifting(project: Any) -> Any:
-        runs.append(project)
-        return recorded(project)
-
-    def reply(messages: Any) -> str:
-        return str(said(messages)).swapcase() if len(runs) > 1 else str(said(messages))
-
-    monkeypatch.setattr(script.Project, "recorded", drifting)
-    monkeypatch.setattr(script, "reply", reply)
-    assert script.main(["11"]) == 1
-    assert " is proven, and answered " in capsys.readouterr().out
+    """What each run of a round came to is said here: that runs come to it is in the test above."""
+    new = ReplayFinding(ReplayState.NOT_RECORDED)
+    full = iter([{"r0000": script.Came("passed", "x", 1)}, {"r0000": script.Came("passed", "X", 1)}])
+    replays = iter([{"r0000": PROVEN, "new": new}, {"r0000": PROVEN, "new": new}, {"r0000": PROVEN, "old": new}])
+    monkeypatch.setattr(script.Project, "recorded", lambda project: next(full))
+    monkeypatch.setattr(script.Project, "replayed", lambda project: SimpleNamespace(found=next(replays)))
+    monkeypatch.setattr(script.Project, "pulled", lambda project: {"new": script.Came("passed", "x", 1)})
+    revision = of_a_prompt(script)._replace(case_id="r0000")
+    monkeypatch.setattr(script, "revisions", lambda count, seed: [revision])
+    assert script.main(["1"]) == 1
+    out = capsys.readouterr().out
+    assert "r0000 (prompt) is proven, and answered 'x' and answers 'X'\n" in out
+    assert "1 holes in 1 revisions" in out
 
 
 @pytest.mark.parametrize(
@@ -89,7 +99,7 @@ def test_a_model_that_says_something_else_in_the_full_run_is_a_hole(
 def test_what_a_replay_has_wrong_is_told(
     script: ModuleType, before: Any, after: Any, found: Any, pulled: Any, said: list[str]
 ) -> None:
-    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",) and one.before.prompts)
+    revision = of_a_prompt(script)
     ran = None if pulled is None else script.Came(*pulled, 1)
     told = script.holes(revision, script.Came(*before, 1), script.Came(*after, 1), found, PROVEN, ran, found)
     assert list(told) == said
