@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import shutil
 import signal
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.samples import environment
 from tests.helpers import command
@@ -48,30 +50,58 @@ def today(folder: Path) -> str:
     return (folder / "eval" / "_artifacts" / "today.yaml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("mode", ["pr", "nightly", "all"])
-def test_the_script_the_command_and_the_run_take_one_slice(checkout: Path, mode: str) -> None:
-    scripted = call(checkout, str(SELECT), "--mode", mode, *ON)
-    assert scripted.returncode == 0, scripted.stderr
-    assert scripted.stdout == today(checkout)
-    assert command.run(checkout, "schedule", "select", "--mode", mode, *ON).out == scripted.stdout
+def selected(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
+    """Run the script in `folder`, in this process; return its exit code, or what it exits with on standard error."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", [str(SELECT), *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SELECT), run_name="__main__")
+    return ended.value.code
+
+
+@pytest.mark.parametrize("mode", ["pr", "nightly"])
+def test_the_script_the_command_and_the_run_take_one_slice(
+    checkout: Path, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert selected(checkout, monkeypatch, "--mode", mode, *ON) == 0
+    scripted = capsys.readouterr()
+    assert scripted.out == today(checkout), scripted.err
+    assert command.run(checkout, "schedule", "select", "--mode", mode, *ON).out == scripted.out
     before = (checkout / "eval" / "recall.yaml").read_bytes()
     run = command.apart(
         checkout, "pytest", "-q", "-p", "recall", "eval", "--record=missing", "--recall-dry-run", "--recall-mode", mode,
-        "--recall-date", ON[1], "--recall-seed", ON[3], env=environment(),
+        "--recall-date", ON[1], "--recall-seed", ON[3], env={**environment(), "PYTEST_PLUGINS": "few_plugins"},
     )  # fmt: skip
     assert run.code == 0, run.out
-    assert today(checkout) == scripted.stdout
+    assert today(checkout) == scripted.out
     (checkout / "eval" / "recall.yaml").write_bytes(before)
 
 
-def test_a_mistake_is_one_sentence(tmp_path: Path) -> None:
+def test_of_all_cases_the_script_the_command_and_the_run_take_every_one(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert selected(checkout, monkeypatch, "--mode", "all", *ON) == 0
+    scripted = capsys.readouterr().out
+    assert command.run(checkout, "schedule", "select", "--mode", "all", *ON).out == scripted
+    # To list them is enough: a dry run plays each of them.
+    run = command.apart(
+        checkout, "pytest", "-q", "-p", "recall", "eval", "--collect-only", "--recall-mode", "all",
+        "--recall-date", ON[1], "--recall-seed", ON[3], env={**environment(), "PYTEST_PLUGINS": "few_plugins"},
+    )  # fmt: skip
+    assert run.code == 0, run.out
+    listed = re.findall(r"^\S+::(\S+)$", run.out, re.MULTILINE)
+    assert len(listed) > 300
+    assert sorted(listed) == sorted(one["id"] for one in yaml.safe_load(scripted)["cases"])
+
+
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "eval").mkdir()
     (tmp_path / "eval" / "cases.yaml").write_text("- id: a\n", encoding="utf-8")
-    done = call(tmp_path, str(SELECT))
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert "eval/cases.yaml:1: scenario: is missing; add it\n" in done.stderr
-    assert "Traceback" not in done.stderr
+    told = str(selected(tmp_path, monkeypatch))
+    assert told.startswith("select-recall-batch: eval/cases.yaml:1: scenario: is missing; add it\n")
+    assert capsys.readouterr().out == ""
 
 
 def test_the_tables_of_the_shipped_memories_still_hold() -> None:
