@@ -28,7 +28,7 @@ VALUES = st.one_of(
     st.just({}),
     st.lists(st.text(max_size=3), max_size=2),
 )
-EVERY = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EVERY = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def inner(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -294,15 +294,11 @@ def test_the_journal_is_one_that_other_commands_read(tmp_path: Path, capsys: pyt
     assert record.trials[0].measures == {"correctness": 3.0, "completeness": 2.0, "hallucination": 1.0}
 
 
-KILLS = 3
-
-
-@pytest.mark.parametrize("parallelism", ["1", "3"])
-def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path, parallelism: str) -> None:
+def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path) -> None:
     write_project(tmp_path, MINE("Slow"))
-    draw = random.Random(parallelism)
-    command = [sys.executable, "-m", "pytest_recall", *RUN, "--concurrency", parallelism]
-    for _ in range(KILLS):
+    draw = random.Random(3)
+    for parallelism in ("1", "3", "3"):
+        command = [sys.executable, "-m", "pytest_recall", *RUN, "--concurrency", parallelism]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             wanted = len(lines()) + draw.randrange(1, 7) if Path("out/questions.jsonl").exists() else 1
             limit = time.monotonic() + 60
@@ -312,7 +308,7 @@ def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path, p
                     break
                 time.sleep(0.005)
     assert len(lines()) < ASKED
-    found = ran("--concurrency", parallelism)
+    found = ran("--concurrency", "3")
     keys = [(one["checkpoint"], one["qa"]["id"]) for one in lines()]
     assert len(keys) == len(set(keys)) == ASKED, "nothing was asked twice, and nothing was left out"
     assert main([*RUN[:-1], "whole"]) == 0
