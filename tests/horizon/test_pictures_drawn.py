@@ -45,10 +45,15 @@ def test_any_run_is_drawn(stops: Stops, colors: Colors) -> None:
     assert size(draw_sizes(sizes(run_of(stops)))) == (920, 560)
 
 
-def test_what_was_not_measured_says_so() -> None:
+@pytest.fixture(scope="module")
+def measured() -> tuple[bytes, bytes]:
+    """The two pictures of a small run, as text."""
+    return draw_heatmap(heatmap(run_of(SMALL)), format="svg"), draw_sizes(sizes(run_of(SMALL)), "svg")
+
+
+def test_what_was_not_measured_says_so(measured: tuple[bytes, bytes]) -> None:
     run = run_of(SMALL)
     run = replace(run, stops=tuple(replace(stop, measured=False) for stop in run.stops))
-    measured = draw_heatmap(heatmap(run_of(SMALL)), format="svg"), draw_sizes(sizes(run_of(SMALL)), "svg")
     for drawn, other in zip(
         (draw_heatmap(heatmap(run), format="svg"), draw_sizes(sizes(run), "svg")), measured, strict=True
     ):
@@ -56,22 +61,18 @@ def test_what_was_not_measured_says_so() -> None:
         assert b"<!-- not measured -->" not in other
 
 
-def test_the_same_run_is_the_same_picture() -> None:
-    assert draw_heatmap(heatmap(run_of(SMALL)), format="svg") == draw_heatmap(heatmap(run_of(SMALL)), format="svg")
-    assert draw_sizes(sizes(run_of(SMALL)), "png") == draw_sizes(sizes(run_of(SMALL)), "png")
-
-
-def test_settings_of_somebody_else_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_run_is_the_same_picture_whatever_the_settings_of_another(measured: tuple[bytes, bytes]) -> None:
     import matplotlib
 
-    before = draw_heatmap(heatmap(run_of(SMALL)))
+    before = draw_sizes(sizes(run_of(SMALL)), "png")
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 10}):
-        assert draw_heatmap(heatmap(run_of(SMALL))) == before
+        assert draw_heatmap(heatmap(run_of(SMALL)), format="svg") == measured[0]
+        assert draw_sizes(sizes(run_of(SMALL)), "png") == before
         assert matplotlib.rcParams["font.size"] == 30
 
 
-def test_the_squares_of_a_picture_are_in_its_text() -> None:
-    svg = draw_heatmap(heatmap(run_of(SMALL)), format="svg").decode()
+def test_the_squares_of_a_picture_are_in_its_text(measured: tuple[bytes, bytes]) -> None:
+    svg = measured[0].decode()
     for told in ("factual-recall", "hallucination %", "days told to the memory", "of fewer than 5 answers"):
         assert f"<!-- {told} -->" in svg
     assert "<!-- no question is possible here -->" in svg

@@ -90,24 +90,24 @@ def key(asked: tuple[str, Any]) -> str:
     return key_of(Request("POST", url, (), json.dumps(body).encode()), RULES)
 
 
-@every_api
 @given(turns=turns, data=st.data())
-def test_other_ids_make_no_other_request(api: Api, turns: list[Turn], data: st.DataObject) -> None:
+def test_other_ids_make_no_other_request(turns: list[Turn], data: st.DataObject) -> None:
     others = data.draw(st.lists(_words, min_size=len(turns), max_size=len(turns), unique=True))
     renamed = [(other, told, said) for other, (_, told, said) in zip(others, turns, strict=True)]
-    assert key(api(renamed)) == key(api(turns))
-    (url, one), (_, other) = api(turns), api(renamed)
-    asked = [Request("POST", url, (), json.dumps(body).encode()) for body in (one, other)]
-    assert nearest_request(asked[0], asked[1:], RULES) == (0, [])
+    for api in APIS:
+        assert key(api(renamed)) == key(api(turns))
+        (url, one), (_, other) = api(turns), api(renamed)
+        asked = [Request("POST", url, (), json.dumps(body).encode()) for body in (one, other)]
+        assert nearest_request(asked[0], asked[1:], RULES) == (0, [])
 
 
-@every_api
 @given(turns=turns)
-def test_whose_result_it_is_does(api: Api, turns: list[Turn]) -> None:
+def test_whose_result_it_is_does(turns: list[Turn]) -> None:
     (first, told, said), (second, other, answered), *more = turns
     assume(said != answered)
     swapped = [(first, told, answered), (second, other, said), *more]
-    assert key(api(swapped)) != key(api(turns))
+    for api in APIS:
+        assert key(api(swapped)) != key(api(turns))
 
 
 @every_api
@@ -123,20 +123,19 @@ def test_results_in_another_order_are_told_by_their_calls(api: Api) -> None:
     assert key_of(both[0], RULES) != key_of(both[1], RULES)
 
 
-@every_api
 @given(turns=turns)
-def test_twice_is_once_and_the_body_stays_as_it_is(api: Api, turns: list[Turn]) -> None:
-    url, body = api(turns)
-    before = copy.deepcopy(body)
-    once = numbered(url, body)
-    assert body == before
-    assert numbered(url, once) == once
-    assert once != body
+def test_twice_is_once_and_the_body_stays_as_it_is(turns: list[Turn]) -> None:
+    for api in APIS:
+        url, body = api(turns)
+        before = copy.deepcopy(body)
+        once = numbered(url, body)
+        assert body == before
+        assert numbered(url, once) == once
+        assert once != body
 
 
-@every_api
 @given(turns=turns, order=st.randoms(use_true_random=False))
-def test_the_order_of_keys_says_nothing(api: Api, turns: list[Turn], order: Any) -> None:
+def test_the_order_of_keys_says_nothing(turns: list[Turn], order: Any) -> None:
     def shuffled(value: Any) -> Any:
         if isinstance(value, dict):
             names = list(value)
@@ -144,15 +143,14 @@ def test_the_order_of_keys_says_nothing(api: Api, turns: list[Turn], order: Any)
             return {name: shuffled(value[name]) for name in names}
         return [shuffled(item) for item in value] if isinstance(value, list) else value
 
-    url, body = api(turns)
-    assert key((url, shuffled(body))) == key((url, body))
+    for api in APIS:
+        url, body = api(turns)
+        assert key((url, shuffled(body))) == key((url, body))
 
 
-@every_api
 @given(turns=turns)
-def test_nothing_else_changes(api: Api, turns: list[Turn]) -> None:
+def test_nothing_else_changes(turns: list[Turn]) -> None:
     """All texts of the bodies that are no ids stay, those that read like one as well."""
-    url, body = api(turns)
 
     def places(value: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
         items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -161,13 +159,15 @@ def test_nothing_else_changes(api: Api, turns: list[Turn]) -> None:
             found |= places(item, (*path, name))
         return found
 
-    before, after = places(body), places(numbered(url, body))
-    assert before.keys() == after.keys()
-    differ = {path for path in before if before[path] != after[path] or type(before[path]) is not type(after[path])}
-    assert {path[-1] for path in differ} <= {"id", "tool_call_id", "tool_use_id", "toolUseId", "call_id"}
-    assert all("input" not in path[1:] and "args" not in path and "response" not in path for path in differ)
-    assert not any(before[path] == "kept" for path in differ)
-    assert all(type(after[path]) is int for path in differ)
+    for api in APIS:
+        url, body = api(turns)
+        before, after = places(body), places(numbered(url, body))
+        assert before.keys() == after.keys()
+        differ = {path for path in before if before[path] != after[path] or type(before[path]) is not type(after[path])}
+        assert {path[-1] for path in differ} <= {"id", "tool_call_id", "tool_use_id", "toolUseId", "call_id"}
+        assert all("input" not in path[1:] and "args" not in path and "response" not in path for path in differ)
+        assert not any(before[path] == "kept" for path in differ)
+        assert all(type(after[path]) is int for path in differ)
 
 
 def test_one_id_has_one_number() -> None:
@@ -226,29 +226,27 @@ def test_the_ids_of_a_provider_are_in_no_way_of_what_the_rubric_leaves_out() -> 
     assert [message.get("tool_call_id") for message in found["messages"]] == [None, None, 1, 2]
 
 
-@every_api
 @given(turns=turns, data=st.data())
-def test_ids_that_no_answer_has_given_are_stored_the_same_each_time(
-    api: Api, turns: list[Turn], data: st.DataObject
-) -> None:
+def test_ids_that_no_answer_has_given_are_stored_the_same_each_time(turns: list[Turn], data: st.DataObject) -> None:
     others = data.draw(st.lists(_words, min_size=len(turns), max_size=len(turns), unique=True))
     renamed = [(other, told, said) for other, (_, told, said) in zip(others, turns, strict=True)]
-    sent = [Request("POST", url, (), json.dumps(body).encode()) for url, body in (api(turns), api(renamed))]
-    stored = [with_known_ids(request, lambda text: False) for request in sent]
-    assert stored[0] == stored[1] != sent[0]
-    assert key_of(stored[0], RULES) == key_of(sent[0], RULES)
+    for api in APIS:
+        sent = [Request("POST", url, (), json.dumps(body).encode()) for url, body in (api(turns), api(renamed))]
+        stored = [with_known_ids(request, lambda text: False) for request in sent]
+        assert stored[0] == stored[1] != sent[0]
+        assert key_of(stored[0], RULES) == key_of(sent[0], RULES)
 
 
-@every_api
 @given(turns=turns)
-def test_those_that_an_answer_has_given_stay(api: Api, turns: list[Turn]) -> None:
-    url, body = api(turns)
-    request = Request("POST", url, (), json.dumps(body).encode())
-    assert with_known_ids(request, lambda text: True) is request
+def test_those_that_an_answer_has_given_stay(turns: list[Turn]) -> None:
     first = turns[0][0]
-    kept = with_known_ids(request, lambda text: text in (first, f"rs_{first}", f"fc_{first}"))
-    assert key_of(kept, RULES) == key_of(request, RULES)
-    assert json.dumps(first) in kept.body.decode()
+    for api in APIS:
+        url, body = api(turns)
+        request = Request("POST", url, (), json.dumps(body).encode())
+        assert with_known_ids(request, lambda text: True) is request
+        kept = with_known_ids(request, lambda text: text in (first, f"rs_{first}", f"fc_{first}"))
+        assert key_of(kept, RULES) == key_of(request, RULES)
+        assert json.dumps(first) in kept.body.decode()
 
 
 def test_a_body_that_is_no_json_stays() -> None:
