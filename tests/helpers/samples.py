@@ -50,6 +50,13 @@ def printed_alike(program: str) -> str:
     return printed.pop()
 
 
+def cuts(data: bytes, *, every: int) -> list[int]:
+    """Return where to cut `data` off: at each `every`th byte, and at, before and behind each end of a line."""
+    ends = [place for place, byte in enumerate(data) if byte == 0x0A]
+    near = {place + step for place in ends for step in (-1, 0, 1, 2)}
+    return sorted(place for place in near | {*range(0, len(data), every)} if 0 <= place < len(data))
+
+
 def days(count: int) -> timedelta:
     """Return so many days."""
     return timedelta(days=count)

@@ -65,7 +65,7 @@ def add(content: str) -> str:
 server.run("stdio")
 """
 PLAIN = """
-import json, os, sys, time
+import json, os, sys
 
 TOOLS = ("reset", "store", "recall", "hangs", "leaves")
 for line in sys.stdin:
@@ -78,7 +78,7 @@ for line in sys.stdin:
     elif asked["method"] == "tools/list":
         result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
     elif asked["method"] == "tools/call" and asked["params"]["name"] == "hangs":
-        time.sleep(600)
+        continue
     elif asked["method"] == "tools/call" and asked["params"]["name"] == "leaves":
         os._exit(1)
     if "id" in asked:

@@ -17,7 +17,7 @@ from pytest_recall.replay.cassette_file import Draft, merged, read_draft, read_h
 from pytest_recall.replay.cassette_lines import MAX_DEPTH, NOT_READ
 from pytest_recall.replay.exchange import Exchange, Failure, Request
 from pytest_recall.replay.matching import Rules, key_of, raw_key_of
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import cuts, unhurried
 from tests.replay.recordings import (
     AT,
     CHAT,
@@ -219,7 +219,7 @@ def test_a_draft_is_read_up_to_the_last_whole_line(path: Path) -> None:
     lines = data.splitlines(keepends=True)
     ends = [len(b"".join(lines[: place + 1])) for place, line in enumerate(lines) if b'"call":' in line]
     assert len(ends) == 3
-    for point in range(0, len(data) + 1, 7):
+    for point in [*cuts(data, every=31), len(data)]:
         path.write_bytes(data[:point])
         header, found = read_draft(path, NAME)
         assert found == calls[: sum(end <= point for end in ends)], point

@@ -14,7 +14,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.journal import NAME, Journal, read_journal, write_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Trial
-from tests.helpers.samples import ERROR, FAILED, PASSED, maybe_text, row, trial, trials, unhurried
+from tests.helpers.samples import ERROR, FAILED, PASSED, cuts, maybe_text, row, trial, trials, unhurried
 from tests.schedule.state_samples import problem
 
 HEADER = Header(
@@ -185,10 +185,10 @@ def test_amended_header_takes_the_place_of_the_first(tmp_path: Path) -> None:
     assert found.trials == TRIALS[:2]
 
 
-def test_cut_off_at_any_byte(tmp_path: Path) -> None:
+def test_cut_off_anywhere(tmp_path: Path) -> None:
     path = keep(tmp_path / "run", HEADER, *TRIALS, exit_code=0)
     whole = path.read_bytes()
-    for end in range(len(whole)):
+    for end in cuts(whole, every=7):
         path.write_bytes(whole[:end])
         ended = whole[:end].count(b"\n")
         if ended == 0:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
+from tests.helpers.samples import cuts
 
 pytest.importorskip("vcr")
 
@@ -262,7 +263,7 @@ def test_every_truncation_is_noticed(tmp_path: Path, suffix: str) -> None:
     export_vcr(TWO, whole)
     data = whole.read_bytes()
     read, told, said = [], list[str](), set()
-    for length in range(len(data)):
+    for length in cuts(data, every=5):
         path.write_bytes(data[:length])
         try:
             calls = import_vcr(path, "cut", told.append)
