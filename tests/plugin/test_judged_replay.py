@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout, case, row
+from tests.helpers import programs
+from tests.helpers.project import Checkout, Project, case, row
 from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, finished, talking
 from tests.helpers.upstream import Upstream
@@ -34,13 +35,28 @@ CASES = [case(name, expected=f"say {name}".upper(), judges=["exact"]) for name i
 JUDGED = [*CASES[:2], case("c", judges=["fair"])]
 
 
+QUICK = {"conftest.py": "import os\nimport sys\n\nsys.executable = os.environ.get('QUICK', sys.executable)\n"}
+
+
+def project(upstream: Upstream, text: str) -> Project:
+    """Return a project whose replays, which are processes of a run, are forked where `quick_run` begins it."""
+    return talking(upstream, text).with_files(QUICK)
+
+
+def quick_run(checkout: Checkout, *options: str) -> pytest.RunResult:
+    """Run in a process of its own, whose replays come from the nursery as it does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QUICK", str(programs.folder() / "python"))
+        return checkout.run_apart("eval", *options)
+
+
 def source(prompt: str = "say", parse: str = "upper()", ask: str = "is this fair:") -> str:
     return agent(f"return plain_sync(f'echo {prompt} {{question}}').{parse}") + JUDGE.replace("{ask}", ask)
 
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, *cases: dict[str, object]) -> Checkout:
     """Return a checkout of which everything is recorded and passes; all rows are in box 3, and due."""
-    checkout = talking(upstream, source()).with_cases(*(cases or CASES)).with_files(RUBRIC).at(pytester)
+    checkout = project(upstream, source()).with_cases(*(cases or CASES)).with_files(RUBRIC).at(pytester)
     checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=len(cases or CASES))
     return checkout
 
@@ -50,13 +66,10 @@ def changed(checkout: Checkout, upstream: Upstream, text: str) -> Checkout:
     return checkout
 
 
-@WORKERS
-def test_without_a_change_all_is_proven_and_the_slice_is_drawn(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-) -> None:
+def test_without_a_change_all_is_proven_and_the_slice_is_drawn(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(pytester, upstream)
     upstream.bodies.clear()
-    result = checkout.run_apart("eval", *workers)
+    result = checkout.run_apart("eval")  # With a replay that starts from nothing, as anywhere else.
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -69,13 +82,12 @@ def test_without_a_change_all_is_proven_and_the_slice_is_drawn(
     assert checkout.journal().header.affected == ()
 
 
-@WORKERS
 def test_what_asks_something_else_is_run_however_many_and_says_why(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     checkout = changed(recorded(pytester, upstream), upstream, source("tell"))
     upstream.bodies.clear()
-    result = checkout.run_apart("eval", *workers)
+    result = quick_run(checkout, "-n2")
     assert upstream.prompts == ["echo tell a", "echo tell b", "echo tell c"]
     assert checkout.slice() == dict.fromkeys(NAMES, "affected")
     first = checkout.today()["cases"][0]
@@ -85,14 +97,13 @@ def test_what_asks_something_else_is_run_however_many_and_says_why(
     assert result.ret == 1  # They were asked, and fail.
 
 
-@WORKERS
 def test_another_answer_to_equal_requests_is_judged_without_a_call(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     checkout = changed(recorded(pytester, upstream), upstream, source(parse="lower()"))
     before = checkout.state()
     upstream.bodies.clear()
-    result = checkout.run_apart("eval", *workers)
+    result = quick_run(checkout, "-n2")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["recall: judged replay: 0 of 3 cases affected (3 with another answer)"])
     replayed = [trial for trial in checkout.journal().trials if trial.reason == "other answer"]
@@ -110,7 +121,7 @@ def test_a_fail_by_the_change_alone_is_red_though_nothing_else_runs(
 ) -> None:
     checkout = recorded(pytester, upstream)
     changed(checkout, upstream, source(parse="replace('a', 'x').upper()"))
-    result = checkout.run_apart("eval", "--recall-mode", "pr", "--recall-seed", "s")
+    result = quick_run(checkout, "--recall-mode", "pr", "--recall-seed", "s")
     passed = [trial for trial in checkout.journal().trials if trial.source == "live"]
     assert "  FAILED a: exact: expected “SAY A”, got “SXY X”" in result.outlines
     assert result.ret == 1, passed
@@ -122,20 +133,19 @@ def test_a_known_failure_or_one_that_only_informs_is_not_red(pytester: pytest.Py
     talking(upstream, source(parse="replace('b', 'x').upper()")).with_state(
         a=row(3), b=row(1, failure_note="wrong"), c=row(3)
     ).at(pytester)
-    result = checkout.run_apart("eval", "--recall-seed", "4")
+    result = quick_run(checkout, "--recall-seed", "4")
     assert [trial.case_id for trial in checkout.journal().trials if trial.reason == "other answer"] == ["b"]
     assert result.ret == 0
 
 
-@WORKERS
 def test_what_is_judged_otherwise_costs_a_judges_call_and_moves_no_box(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     checkout = recorded(pytester, upstream, *JUDGED)
     changed(checkout, upstream, source(ask="are you sure of"))
     before = checkout.state()
     upstream.bodies.clear()
-    result = checkout.run_apart("eval", *workers)
+    result = quick_run(checkout, "-n2")
     assert result.ret == 0
     assert checkout.slice()["c"] == "judged again"
     assert "echo are you sure of SAY C" in upstream.prompts
@@ -152,17 +162,17 @@ def test_where_a_run_records_what_is_judged_otherwise_is_asked_whole(
 ) -> None:
     checkout = recorded(pytester, upstream, *JUDGED)
     changed(checkout, upstream, source(ask="are you sure of"))
-    assert checkout.run_apart("eval", "--record").ret == 0
+    assert quick_run(checkout, "--record").ret == 0
     assert checkout.slice()["c"] == "affected"
     upstream.bodies.clear()
-    checkout.run_apart("eval", "--record=missing", "--recall-dry-run").stdout.fnmatch_lines(["0 of 3 cases affected*"])
+    quick_run(checkout, "--record=missing", "--recall-dry-run").stdout.fnmatch_lines(["0 of 3 cases affected*"])
     assert upstream.count == 0
 
 
 def test_a_crash_after_equal_requests_is_no_verdict_and_is_asked(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(pytester, upstream)
     changed(checkout, upstream, source(parse="oops()"))
-    result = checkout.run_apart("eval")
+    result = quick_run(checkout)
     result.stdout.fnmatch_lines(["recall: judged replay: 3 of 3 cases affected (3 came to no end)"])
     assert checkout.slice() == dict.fromkeys(NAMES, "affected")
     assert {trial.outcome.value for trial in checkout.journal().trials} == {"error"}
@@ -171,7 +181,7 @@ def test_a_crash_after_equal_requests_is_no_verdict_and_is_asked(pytester: pytes
 def test_a_new_case_is_affected_and_asked(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(pytester, upstream)
     talking(upstream, source()).with_files(RUBRIC).with_cases(*CASES, case("d", expected="SAY D")).at(pytester)
-    checkout.run_apart("eval").stdout.fnmatch_lines(["recall: judged replay: 1 of 4 cases affected (1 not recorded, *"])
+    quick_run(checkout).stdout.fnmatch_lines(["recall: judged replay: 1 of 4 cases affected (1 not recorded, *"])
     assert checkout.slice() == {"d": "affected"}
 
 
@@ -219,7 +229,7 @@ def test_a_replay_that_finds_nothing_stops_the_run_with_what_it_said(
     checkout = recorded(pytester, upstream)
     crash = "import os\nif '--recall-dry-run' in str(__import__('sys').argv):\n    os._exit(3)\n"
     talking(upstream, source() + crash).at(pytester)
-    result = checkout.run_apart("eval")
+    result = quick_run(checkout)
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["ERROR: the replay of all cases ended with exit code 3 and found nothing (*); *--recall-near off leaves*"]
@@ -229,7 +239,7 @@ def test_a_replay_that_finds_nothing_stops_the_run_with_what_it_said(
 
 def test_options_of_the_run_do_not_reach_the_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = changed(recorded(pytester, upstream), upstream, source("tell"))
-    result = checkout.run_apart("eval", "--junitxml", "report.xml", "-x", "--budget", "1", "--recall-concurrency", "2")
+    result = quick_run(checkout, "--junitxml", "report.xml", "-x", "--budget", "1", "--recall-concurrency", "2")
     assert "recall: judged replay: 3 of 3 cases affected (3 ask something else)" in result.outlines
     report = (checkout.path / "report.xml").read_text(encoding="utf-8")
     assert "TELL A" in report
@@ -259,7 +269,7 @@ class TestTheBase:
         """Return a checkout whose prompt says the day, as its base has it."""
         files = {**RUBRIC, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\n"}
         cases = [case(name, judges=[{"regex": "."}]) for name in NAMES]
-        checkout = talking(upstream, self.DAILY).with_cases(*cases).with_files(files).at(pytester)
+        checkout = project(upstream, self.DAILY).with_cases(*cases).with_files(files).at(pytester)
         checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
         repository = Repository.at(checkout.path)
         repository.commit("Base")
@@ -271,7 +281,7 @@ class TestTheBase:
         checkout, repository = self.daily(pytester, upstream)
         before = repository.git("status", "--porcelain", "--ignored=no")
         monkeypatch.setenv("DAY", "2026-03-09")
-        result = checkout.run_apart("eval", "--recall-near", "git:main")
+        result = quick_run(checkout, "--recall-near", "git:main")
         result.stdout.fnmatch_lines(
             [
                 "recall: replaying 2 cases of main to see what differs by itself",
@@ -291,17 +301,17 @@ class TestTheBase:
         checkout, _ = self.daily(pytester, upstream)
         monkeypatch.setenv("DAY", "2026-03-09")
         changed(checkout, upstream, self.DAILY.replace("Today is", "Now it is"))
-        checkout.run_apart("eval", "--recall-near", "git:main")
+        quick_run(checkout, "--recall-near", "git:main")
         assert checkout.slice() == dict.fromkeys(NAMES, "affected")
         changed(checkout, upstream, self.DAILY.replace("Be kind", "Be brief"))
-        result = checkout.run_apart("eval", "--recall-near", "git:main")
+        result = quick_run(checkout, "--recall-near", "git:main")
         assert checkout.slice() == dict.fromkeys(NAMES, "affected")
         result.stdout.fnmatch_lines(["  3 cases, such as a: call 1: *… Be kind*… Be brief*"])
 
     def test_a_date_that_the_change_itself_edits_is_seen(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout, _ = self.daily(pytester, upstream)
         changed(checkout, upstream, self.DAILY.replace("2026-03-01", "2026-04-01"))
-        checkout.run_apart("eval", "--recall-near", "git:main")
+        quick_run(checkout, "--recall-near", "git:main")
         assert checkout.slice() == dict.fromkeys(NAMES, "affected")
 
     def test_code_that_is_imported_from_this_checkout_is_no_base(
@@ -312,7 +322,7 @@ class TestTheBase:
         talking(upstream, loaded + self.DAILY).with_files({"own.py": "WORD = 1\n"}).at(pytester)
         repository.commit("Own")
         monkeypatch.setenv("DAY", "2026-03-09")
-        result = checkout.run_apart("eval", "--recall-near", "git:main")
+        result = quick_run(checkout, "--recall-near", "git:main")
         result.stdout.fnmatch_lines(
             ["recall: the base is not compared with: its replay imports `own` from this checkout, *"]
         )
