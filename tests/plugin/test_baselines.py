@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.trials.trial import Trial
-from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.project import ECHOING, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -134,10 +134,9 @@ def agent_broken():
 OWNING = ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + OWN})
 
 
-@WORKERS
-def test_fixtures_are_baselines_and_go_before_what_is_shipped(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_fixtures_are_baselines_and_go_before_what_is_shipped(pytester: pytest.Pytester) -> None:
     checkout = OWNING.with_cases(case("a"), case("b")).at(pytester)
-    result = checkout.run("eval", "--baselines", "raw,always-late,broken", *workers)
+    result = checkout.run("eval", "--baselines", "raw,always-late,broken")
     assert result.ret == 0
     assert ends(result) == "2 baseline error, 3 baseline failed, 1 baseline passed, 2 passed"
     assert trials(checkout)["a", "raw"].outcome.value == "passed"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, case, cases_yaml, failing
+from tests.helpers.project import BARE, ECHOING, SETTINGS, case, cases_yaml, failing
 
 Workers = tuple[str, ...]
 
@@ -81,10 +81,9 @@ def test_what_is_not_chosen_is_not_collected(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*deselected*")
 
 
-@WORKERS
-def test_a_node_id_runs_that_case_only(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_a_node_id_runs_that_case_only(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), case("b")).at(pytester)
-    checkout.run("eval/cases.yaml::b", *workers).assert_outcomes(passed=1)
+    checkout.run("eval/cases.yaml::b").assert_outcomes(passed=1)
     assert checkout.asked() == ["b"]
 
 
@@ -104,13 +103,10 @@ def test_k_finds_ids_scenarios_dimensions_and_tags(pytester: pytest.Pytester, ex
     assert checkout.asked() == ["late-return"]
 
 
-@WORKERS
-def test_m_chooses_from_the_tagged_cases_and_leaves_the_schedule_on(
-    pytester: pytest.Pytester, workers: Workers
-) -> None:
+def test_m_chooses_from_the_tagged_cases_and_leaves_the_schedule_on(pytester: pytest.Pytester) -> None:
     tagged = [case(f"t{number}", tags=["money"]) for number in range(7)]
     checkout = ECHOING.with_cases(*tagged, case("a"), case("b")).at(pytester)
-    result = checkout.run("eval", "-m", "money", *workers)
+    result = checkout.run("eval", "-m", "money", "-n2")
     assert result.ret == 0
     assert len(checkout.asked()) == 5
     assert {name[0] for name in checkout.asked()} == {"t"}
@@ -153,11 +149,10 @@ def test_lf_runs_what_failed_last(pytester: pytest.Pytester) -> None:
     assert checkout.asked() == ["a", "b", "b", "c"]
 
 
-@WORKERS
-def test_collect_only_writes_nothing(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_collect_only_writes_nothing(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
     before = sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix)
-    result = checkout.run("eval", "--collect-only", *workers)
+    result = checkout.run("eval", "--collect-only")
     assert result.ret == 0
     assert sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix) == before
     assert not checkout.artifacts.folder.exists()

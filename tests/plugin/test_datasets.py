@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
-from tests.helpers.project import BARE, WORKERS, Checkout, case, row
+from tests.helpers.project import BARE, Checkout, case, row
 from tests.helpers.scripted import judged
 from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
@@ -35,10 +35,9 @@ def counts(checkout: Checkout) -> dict[str, int]:
     return {outcome: found.count(outcome) for outcome in sorted(set(found))}
 
 
-@WORKERS
-def test_each_question_is_an_item(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_each_question_is_an_item(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
-    result = checkout.run(FILE, *workers)
+    result = checkout.run(FILE, "-n2")
     assert result.ret == pytest.ExitCode.OK  # There is no verdict before that one could be held against.
     result.assert_outcomes(passed=14, xfailed=4, skipped=4)
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.results.sentences import unasked
-from tests.helpers.project import ECHOING, WORKERS, Project, case
+from tests.helpers.project import ECHOING, Project, case
 
 MARKED = """
 import pytest
@@ -30,13 +30,12 @@ def splitting(project: Project) -> Project:
     return project.with_files({"eval/conftest.py": project.files["eval/conftest.py"] + SPLITTING})
 
 
-@WORKERS
 @pytest.mark.parametrize("how", ["--deselect", "plugin"])
-def test_the_run_says_that_they_were_deselected(pytester: pytest.Pytester, how: str, workers: tuple[str, ...]) -> None:
+def test_the_run_says_that_they_were_deselected(pytester: pytest.Pytester, how: str) -> None:
     project = splitting(THREE) if how == "plugin" else THREE
     args = () if how == "plugin" else ("--deselect=eval/cases.yaml::b",)
     checkout = project.at(pytester)
-    result = checkout.run("eval", "--recall-mode=all", *args, *workers)
+    result = checkout.run("eval", "--recall-mode=all", *args, "-n2")
     left = [line for line in result.outlines if line.startswith("partial: ")]
     assert len(left) == 1
     assert left[0].endswith("not run: deselected")

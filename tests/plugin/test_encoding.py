@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, case
+from tests.helpers.project import ECHOING, case
 
 NAMED = ECHOING.with_cases(case("größe"), case("länge"), case("b"))
 HOW = "does not have these characters; set PYTHONUTF8=1, or a locale of UTF-8 such as LC_ALL=C.UTF-8"
@@ -21,10 +21,9 @@ def _ascii(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-@WORKERS
-def test_what_it_does_not_have_is_one_sentence(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_what_it_does_not_have_is_one_sentence(pytester: pytest.Pytester) -> None:
     checkout = NAMED.at(pytester)
-    result = checkout.run_afresh("-p", "recall", "eval", *workers)
+    result = checkout.run_afresh("-p", "recall", "eval")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = [line for line in (*result.outlines, *result.errlines) if "ERROR" in line]
     assert len(said) == 1

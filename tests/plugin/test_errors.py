@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.helpers.project import ECHOING, RUBRIC, WORKERS, Checkout, case, cases_yaml, crashing, row, state_yaml
+from tests.helpers.project import ECHOING, RUBRIC, Checkout, case, cases_yaml, crashing, row, state_yaml
 
 SET = ECHOING.with_cases(case("a"), case("b"))
 
@@ -127,8 +127,7 @@ def test_a_broken_rubric_stops_the_run(
     assert_refused(checkout, checkout.run("eval", *workers), sentence)
 
 
-@WORKERS
-def test_names_that_no_run_reads_stop_it(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_names_that_no_run_reads_stop_it(pytester: pytest.Pytester) -> None:
     """They would be passed over in silence."""
     checkout = SET.with_files({"eval/case.yml": "", "eval/rubrics.yaml": "mode: all\n"}).at(pytester)
     again = "and delete it, or give it a name less near to that"
@@ -136,7 +135,7 @@ def test_names_that_no_run_reads_stop_it(pytester: pytest.Pytester, workers: tup
         f"eval/{name}: no run reads a file of this name; move what is in it into {meant}, {again}"
         for name, meant in (("case.yml", "cases.yaml"), ("rubrics.yaml", "rubric.yaml"))
     ]
-    assert_refused(checkout, checkout.run(*workers), *sentences)
+    assert_refused(checkout, checkout.run(), *sentences)
 
 
 def test_they_are_of_no_concern_elsewhere(pytester: pytest.Pytester) -> None:

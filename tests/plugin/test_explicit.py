@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, IN, WORKERS, case, failing, row
+from tests.helpers.project import ECHOING, IN, case, failing, row
 
 SET = ECHOING.with_cases(case("late", tags=["money"]), failing("wip"), case("other")).with_state(
     late=row(3, 3, due=IN[7]), wip=row(4, 4, due=IN[7])
@@ -39,10 +39,9 @@ def test_the_schedule_is_off_and_the_state_left_alone(
     assert checkout.today()["mode"] == "explicit"
 
 
-@WORKERS
-def test_recall_update_writes_the_state(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_recall_update_writes_the_state(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
-    result = checkout.run("eval", "-k", "wip or late", "--recall-update", *workers)
+    result = checkout.run("eval", "-k", "wip or late", "--recall-update", "-n2")
     result.stdout.fnmatch_lines(["recall: schedule off,* -k*"])
     assert "left alone" not in result.stdout.str()
     assert checkout.boxes() == {"late": 3, "wip": 1}

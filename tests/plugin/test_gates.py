@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.project import DAY, ECHOING, IN, WORKERS, Checkout, Project, case, crashing, failing, row
+from tests.helpers.project import DAY, ECHOING, IN, Checkout, Project, case, crashing, failing, row
 
 OK, FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
 
@@ -31,13 +31,10 @@ PASSED = {f"r{n}": row(3, due=IN[7]) for n in range(10)}
 KNOWN: dict[str, Any] = {"failure_note": "exact: no", "failure_pr": "9"}
 
 
-@WORKERS
-def test_a_gate_is_missed_though_every_case_of_the_slice_passes(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_a_gate_is_missed_though_every_case_of_the_slice_passes(pytester: pytest.Pytester) -> None:
     rows = {**PASSED, "r0": row(1), "r1": row(2, due=IN[7], **KNOWN), "r2": row(2, due=IN[7], **KNOWN)}
     checkout = gated(ECHOING.with_cases(*TEN).with_state(**rows), REFUNDS).at(pytester)
-    result = checkout.run("eval", *workers)
+    result = checkout.run("eval", "-n2")
     result.assert_outcomes(passed=1)
     assert result.ret == FAILED
     told = (

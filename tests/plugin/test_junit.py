@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, Checkout, Project, case, crashing, failing, row
+from tests.helpers.project import ECHOING, Checkout, Project, case, crashing, failing, row
 
 Workers = tuple[str, ...]
 MESSY = """
@@ -109,14 +109,11 @@ def test_without_the_plugin_of_pytest_nothing_is_written(pytester: pytest.Pytest
     checkout.run("eval", "-p", "no:junitxml").assert_outcomes(errors=1)
 
 
-@WORKERS
-def test_a_case_says_what_it_is_and_what_a_regression_is_put_down_to(
-    pytester: pytest.Pytester, workers: Workers
-) -> None:
+def test_a_case_says_what_it_is_and_what_a_regression_is_put_down_to(pytester: pytest.Pytester) -> None:
     project = ECHOING.with_cases(case("fine"), failing("broke", scenario="fees"), failing("again"))
     known = row(3, passed_under="case=aaaaaa")
     checkout = project.with_state(broke=known, again=known._replace(failure_note="no")).at(pytester)
-    checkout.run("eval", "--junitxml=out.xml", *workers)
+    checkout.run("eval", "--junitxml=out.xml", "-n2")
     cases = ElementTree.parse(checkout.path / "out.xml").iter("testcase")
     told = {one.get("name"): {p.get("name"): p.get("value") for p in one.iter("property")} for one in cases}
     assert told["fine"] == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, WORKERS, Checkout, Project, case
+from tests.helpers.project import BARE, Checkout, Project, case
 from tests.helpers.upstream import Upstream
 
 ASYNCIO = ("-p", "pytest_asyncio.plugin")
@@ -168,10 +168,9 @@ def test_each_trial_of_a_case_has_its_loop(pytester: pytest.Pytester) -> None:
     assert [trial.outcome.value for trial in checkout.journal().trials] == ["passed"] * 3
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "n2"])
-def test_cases_on_a_loop_of_a_plugin_run_one_by_one(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_cases_on_a_loop_of_a_plugin_run_one_by_one(pytester: pytest.Pytester) -> None:
     source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture")
-    result = passes(project(source).at(pytester), *ASYNCIO, *workers, "--recall-concurrency=4")
+    result = passes(project(source).at(pytester), *ASYNCIO, "--recall-concurrency=4")
     told = "2 cases ran alone, since the event loop of an async fixture (`agent`) runs one case at a time"
     assert told in result.outlines
 
@@ -270,9 +269,8 @@ def pytest_runtest_call():
 NO_TRIO = "trio is not installed; with it, an import of hypothesis is a warning"
 
 
-@WORKERS
-def test_fixtures_of_anyio_share_their_loop(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    passes(BARE.with_agent(SHOWN.replace("BACKEND", "'asyncio'")).with_cases(*BOTH).at(pytester), *ANYIO, *workers)
+def test_fixtures_of_anyio_share_their_loop(pytester: pytest.Pytester) -> None:
+    passes(BARE.with_agent(SHOWN.replace("BACKEND", "'asyncio'")).with_cases(*BOTH).at(pytester), *ANYIO)
 
 
 def test_trio_runs_the_calls_of_its_fixtures(pytester: pytest.Pytester) -> None:

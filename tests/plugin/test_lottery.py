@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import ECHOING, IN, WORKERS, Checkout, case, failing, row
+from tests.helpers.project import ECHOING, IN, Checkout, case, failing, row
 from tests.helpers.repository import commit, git, write
 
 RUBRIC = """\
@@ -65,10 +65,9 @@ def reasons(checkout: Checkout) -> dict[str, int]:
     return dict(Counter(checkout.slice().values()))
 
 
-@WORKERS
-def test_a_slice_has_its_size_with_what_the_change_touches_first(branch: Checkout, workers: tuple[str, ...]) -> None:
+def test_a_slice_has_its_size_with_what_the_change_touches_first(branch: Checkout) -> None:
     checkout = branch
-    result = checkout.run("eval", "--recall-near", "git:main", "--recall-pr", "7", *workers)
+    result = checkout.run("eval", "--recall-near", "git:main", "--recall-pr", "7")
     result.assert_outcomes(passed=6)
     assert reasons(checkout) == {"near": 4, "in turn": 2}
     assert {name for name, reason in checkout.slice().items() if reason == "near"} == set(NAMES[:4])

@@ -93,11 +93,10 @@ def test_what_is_not_due_does_not_run(pytester: pytest.Pytester, workers: Worker
     assert checkout.scorecard()["orphans"] == []
 
 
-@WORKERS
-def test_nothing_due_is_ok(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_nothing_due_is_ok(pytester: pytest.Pytester) -> None:
     files = {"test_marked.py": marked(["later"]), "eval/recall.yaml": state_yaml(later=row(3, due=IN[3]))}
     checkout = BARE.with_files(files).at(pytester)
-    assert checkout.run(*workers).ret == pytest.ExitCode.OK
+    assert checkout.run("-n2").ret == pytest.ExitCode.OK
     assert checkout.asked() == []
 
 
@@ -158,8 +157,7 @@ def nested():
 """
 
 
-@WORKERS
-def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester) -> None:
     bodies = {
         "one": 'together(asserts("alone"))',
         "two": 'together(asserts("first"), fails("second"))',
@@ -174,7 +172,7 @@ def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester, worker
         + "".join(f'\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    {body}\n' for name, body in bodies.items())
     )
     checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run("--recall-mode=all", *workers)
+    checkout.run("--recall-mode=all", "-n2")
     assert checkout.outcomes() == {
         **dict.fromkeys(("one", "two", "nested"), "failed"),
         **dict.fromkeys(("mixed", "broken", "timeout"), "error"),
@@ -259,10 +257,9 @@ def test_two_tests_with_one_id_are_a_usage_error(
     assert checkout.asked() == []
 
 
-@WORKERS
-def test_a_row_and_a_test_with_one_id_are_a_usage_error(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_a_row_and_a_test_with_one_id_are_a_usage_error(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).with_files({"eval/test_marked.py": marked(["a"])}).at(pytester)
-    assert_refused(checkout.run("eval", *workers), "ERROR: the case `a` is a row and a marked test; choose another id")
+    assert_refused(checkout.run("eval"), "ERROR: the case `a` is a row and a marked test; choose another id")
     assert checkout.asked() == []
 
 
@@ -392,11 +389,10 @@ def test_an_edit_of_a_list_of_parameters_moves_no_history(pytester: pytest.Pytes
     assert "no regression, 1 new failure, 2 passed" in result.stdout.str()
 
 
-@WORKERS
-def test_parameters_that_are_too_long_for_an_id_are_told(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_parameters_that_are_too_long_for_an_id_are_told(pytester: pytest.Pytester) -> None:
     long = "{'q': 'x' * 70}, {'q': 'y' * 70}"
     checkout = BARE.with_files({"eval/rubric.yaml": "owner: us\n", "test_it.py": LISTED % long}).at(pytester)
-    result = checkout.run(".", *workers)
+    result = checkout.run(".", "-n2")
     assert set(checkout.state()) == {"b[case0]", "b[case1]"}
     (told,) = [line for line in result.outlines if "too long for an id" in line]
     assert told.startswith("test_it.py::test_it: the values of `case` are too long")

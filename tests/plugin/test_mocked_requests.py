@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, WORKERS, Checkout, Project
+from tests.helpers.project import BARE, Checkout, Project
 from tests.helpers.upstream import Upstream
 
 for _name in ("httpx", "requests", "respx", "responses"):
@@ -141,12 +141,9 @@ def test_what_a_mock_answers_is_no_call(
     assert list((checkout.path / "eval").rglob("*.ndjson")) == []
 
 
-@WORKERS
-def test_what_a_mock_passes_through_is_recorded_and_replayed(
-    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
-) -> None:
+def test_what_a_mock_passes_through_is_recorded_and_replayed(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = project(upstream, passed=MARKED + PASSED).at(pytester)
-    run = ("eval", "--recall-mode=all", *workers)
+    run = ("eval", "--recall-mode=all", "-n2")
     checkout.run(*run, "--record").assert_outcomes(passed=3)
     names = {f"eval/test_passed.py::test_{which}" for which in ("httpx", "async", "requests")}
     assert counts(checkout) == dict.fromkeys(names, 1)
@@ -156,12 +153,9 @@ def test_what_a_mock_passes_through_is_recorded_and_replayed(
     assert upstream.count == 3
 
 
-@WORKERS
-def test_what_a_mock_passes_through_outside_of_a_case_is_missed(
-    pytester: pytest.Pytester, upstream: Upstream, workers: Workers
-) -> None:
+def test_what_a_mock_passes_through_outside_of_a_case_is_missed(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = project(upstream, passed=PASSED).at(pytester)
-    result = checkout.run("eval", "--replay", *workers)
+    result = checkout.run("eval", "--replay")
     result.assert_outcomes(failed=3)
     assert upstream.count == 0
     assert result.stdout.str().count("called outside of any case, and nothing is sent in a replay") >= 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.project import WORKERS, Project, case, row
+from tests.helpers.project import Project, case, row
 from tests.helpers.scripted import asks, judged, model, times_asked
 from tests.helpers.upstream import Upstream
 from tests.helpers.waiting import no_wait
@@ -78,12 +78,9 @@ class TestPreflight:
     def generous(self, **rubric: str | int) -> Project:
         return judged(*self.CASES, judge="generous", **rubric)
 
-    @WORKERS
-    def test_a_judge_that_is_wrong_about_them_stops_the_run(
-        self, pytester: pytest.Pytester, workers: tuple[str, ...]
-    ) -> None:
+    def test_a_judge_that_is_wrong_about_them_stops_the_run(self, pytester: pytest.Pytester) -> None:
         checkout = self.generous().with_state(a=row(1)).at(pytester)
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval", "-n2")
         result.stdout.fnmatch_lines([f"preflight: {WRONG_BUT} (*); choose another `judge`, or say `preflight: warn`*"])
         assert result.ret == 4
         assert checkout.asked() == []
@@ -97,10 +94,9 @@ class TestPreflight:
         result.stdout.fnmatch_lines([f"preflight: {model(fault)} {said} 2 of 2 known answers*{why}*"])
         assert (result.ret, checkout.asked()) == (4, [])
 
-    @WORKERS
-    def test_a_warning_is_in_the_scorecard(self, pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    def test_a_warning_is_in_the_scorecard(self, pytester: pytest.Pytester) -> None:
         checkout = self.generous(preflight="warn").at(pytester)
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval")
         result.assert_outcomes(passed=3)
         line = f"  rubric, {model('generous')}: * of them wrong, and * may be: trust its verdicts little"
         result.stdout.fnmatch_lines(["  preflight: * known answers judged right", line])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, IN, WORKERS, Checkout, Project, case, row
+from tests.helpers.project import ECHOING, IN, Checkout, Project, case, row
 
 Workers = tuple[str, ...]
 SET = ECHOING.with_cases(
@@ -50,10 +50,9 @@ def test_without_a_mode_the_schedule_is_off_and_the_header_says_so(pytester: pyt
     assert checkout.state_text() == before
 
 
-@WORKERS
-def test_with_a_mode_the_schedule_chooses_among_them(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_with_a_mode_the_schedule_chooses_among_them(pytester: pytest.Pytester) -> None:
     checkout = SET.with_state(fee_a=row(3, due=IN[7]), loan_a=row(2)).at(pytester)
-    checkout.run("eval", "--scenarios=fees,loans", "--recall-mode=pr", *workers).assert_outcomes(passed=3)
+    checkout.run("eval", "--scenarios=fees,loans", "--recall-mode=pr", "-n2").assert_outcomes(passed=3)
     assert checkout.slice() == {"loan-a": "due", "fee-b": "new", "loan-b": "new"}
     assert checkout.boxes() == {"fee-a": 3, "fee-b": 1, "loan-a": 3, "loan-b": 1}
     assert checkout.today()["of"] == 4
@@ -102,10 +101,9 @@ def test_it_is_one_whether_workers_or_marked_tests_take_part_or_not(
     assert_refused(checkout, result, "ERROR: --dimensions: 'ton' is in no case; did you mean `tone`?")
 
 
-@WORKERS
-def test_the_scenario_of_a_marked_test_is_known(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_the_scenario_of_a_marked_test_is_known(pytester: pytest.Pytester) -> None:
     checkout = SET.with_files({"eval/test_by_hand.py": MARKED}).at(pytester)
-    checkout.run("eval", "--scenarios=repairs", *workers).assert_outcomes(passed=1)
+    checkout.run("eval", "--scenarios=repairs").assert_outcomes(passed=1)
     assert checkout.outcomes() == {"by-hand": "passed"}
     assert checkout.asked() == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, case, failing
+from tests.helpers.project import ECHOING, case, failing
 
 # As pytest-tldr does: the summary is asked for within the hook in which the run ends, and not for each exit code.
 BRIEF = """
@@ -63,9 +63,8 @@ def agent():
 PROJECT = ECHOING.with_cases(case("a"), failing("b")).with_files({"conftest.py": BRIEF.replace("WHEN", "")})
 
 
-@WORKERS
-def test_the_scorecard_is_shown_once(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
-    result = PROJECT.at(pytester).run_apart("-p", "recall", "eval", *workers)
+def test_the_scorecard_is_shown_once(pytester: pytest.Pytester) -> None:
+    result = PROJECT.at(pytester).run_apart("-p", "recall", "eval", "-n2")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     ended = result.outlines.index("the tests have ended")
     titles = [place for place, line in enumerate(result.outlines) if "= recall scorecard =" in line]

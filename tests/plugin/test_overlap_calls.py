@@ -10,7 +10,7 @@ import pytest
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.trials import concurrency
 from tests.helpers.overlapping import due
-from tests.helpers.project import WORKERS, Checkout, Project, cases_yaml
+from tests.helpers.project import Checkout, Project, cases_yaml
 from tests.helpers.talking import (
     CASSETTES,
     agent,
@@ -129,16 +129,13 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
     assert finished(checkout) == at_once
 
 
-@WORKERS
-def test_only_what_is_missing_is_recorded(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-) -> None:
+def test_only_what_is_missing_is_recorded(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = asking_project(upstream, agent("return plain_sync(question)")).at(pytester)
     files = record(checkout)
     before = alike(checkout)
     for name in IDS[::2]:
         cassette(checkout, name).unlink()
-    result = checkout.run("eval", "--record=missing", "--recall-mode=all", AT_ONCE, *workers)
+    result = checkout.run("eval", "--record=missing", "--recall-mode=all", AT_ONCE, "-n2")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     assert upstream.count == 5 + 3
     assert sources(checkout) == {name: "live" if number % 2 == 0 else "replayed" for number, name in enumerate(IDS)}
@@ -147,16 +144,13 @@ def test_only_what_is_missing_is_recorded(
     assert {name for name in files if after[name] == files[name]} == {f"one/{name}.ndjson" for name in IDS[1::2]}
 
 
-@WORKERS
-def test_a_miss_is_that_of_its_own_case(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-) -> None:
+def test_a_miss_is_that_of_its_own_case(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = asking_project(upstream, agent("return plain_sync(question)")).at(pytester)
     record(checkout)
     upstream.close()
     rows = [asking(name, f"echo {name}" + (" changed" if name == IDS[3] else "")) for name in IDS]
     (checkout.path / "eval/cases.yaml").write_text(cases_yaml(*rows))
-    result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE, *workers)
+    result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE)
     result.assert_outcomes(passed=4, errors=1)
     assert {name for name, outcome in checkout.outcomes().items() if outcome == "error"} == {IDS[3]}
     assert f"eval/cassettes/one/{IDS[3]}.ndjson: POST " in trial(checkout, IDS[3]).error

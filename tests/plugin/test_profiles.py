@@ -9,7 +9,7 @@ import pytest
 
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_project
-from tests.helpers.project import BARE, WORKERS, Checkout
+from tests.helpers.project import BARE, Checkout
 
 FILE = "eval/clerk.profile.yaml"
 MINE = "python:mine.py:{}".format
@@ -27,10 +27,9 @@ def asked(pytester: pytest.Pytester, word: str) -> list[str]:
     return [line for line in lines if line.split()[0] == word]
 
 
-@WORKERS
-def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester) -> None:
     checkout = made(pytester)
-    result = checkout.run(FILE, *workers)
+    result = checkout.run(FILE)
     result.assert_outcomes(passed=30, xfailed=10)
     trials = {trial.case_id: trial for trial in checkout.journal().trials}
     trial = trials["3d/q001"]

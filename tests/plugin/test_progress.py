@@ -135,10 +135,9 @@ def test_two(request):
     assert lines(result)[0] == "recall: 1 case"
 
 
-@WORKERS
-def test_a_run_that_stops_at_a_fail_says_nothing_more(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_run_that_stops_at_a_fail_says_nothing_more(pytester: pytest.Pytester) -> None:
     project = waiting(failing("a", input="recall: 0 of 1 case"))
-    result = run(project, pytester, "eval", "-x", *workers)
+    result = run(project, pytester, "eval", "-x", "-n2")
     result.stdout.fnmatch_lines(["recall: 0 of 1 case", "*= recall scorecard =*"])
     scorecard = next(number for number, line in enumerate(result.outlines) if "recall scorecard" in line)
     assert not any(line.startswith("recall: ") for line in result.outlines[scorecard:])

@@ -173,23 +173,25 @@ def closed() -> Iterator[str]:
         yield f"http://127.0.0.1:{bound.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "2"), ("--recall-concurrency", "4")], ids=["alone", "n2", "at-once"])
-def test_one_line_of_each_cassette_differs(
-    pytester: pytest.Pytester, url: str, closed: str, options: tuple[str, ...]
+def test_one_line_of_each_cassette_differs_however_it_was_recorded(
+    pytester: pytest.Pytester, url: str, closed: str
 ) -> None:
     project = BARE.with_agent(AGENT.format(url=url, closed=closed)).with_cases(*(asking(way) for way in WAYS))
     checkout = project.at(pytester)
-    first, second = recorded(checkout, *options), recorded(checkout, *options)
-    assert set(first) == {f"one/{way}.ndjson" for way in WAYS} == set(second)
-    for name, data in first.items():
-        assert changed(data, second[name]) == [2], name
-        assert b" at 0x" not in data
+    first = recorded(checkout)
+    assert set(first) == {f"one/{way}.ndjson" for way in WAYS}
+    assert not [name for name, data in first.items() if b" at 0x" in data]
     assert b"recall-id-1" in first["one/invented.ndjson"]
-    refused = first["one/refused.ndjson"]
-    assert refused.count(b'"failure":') == 2
-    result = checkout.run_afresh("eval", "--replay", "--recall-mode=all", *options)
-    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-    assert finished(checkout) == second
+    assert first["one/refused.ndjson"].count(b'"failure":') == 2
+    for options in (("-n", "2"), ("--recall-concurrency", "4")):
+        again = recorded(checkout, *options)
+        assert set(again) == set(first)
+        for name, data in first.items():
+            assert changed(data, again[name]) == [2], (name, options)
+        # With the clients that are there already: what was recorded was recorded in processes that start from nothing.
+        result = checkout.run_apart("eval", "--replay", "--recall-mode=all", *options)
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        assert finished(checkout) == again
 
 
 def recorded(checkout: Checkout, *options: str) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.schedule.events import fold_events
 from pytest_recall.schedule.state import read_events
-from tests.helpers.project import BARE, IN, WORKERS, Project, case, failing, row
+from tests.helpers.project import BARE, IN, Project, case, failing, row
 from tests.helpers.talking import asking, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -118,8 +118,7 @@ class TestTrials:
 class TestConfirm:
     """`confirm` of the rubric."""
 
-    @WORKERS
-    def test_a_fail_is_asked_again_before_it_counts(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_a_fail_is_asked_again_before_it_counts(self, pytester: pytest.Pytester) -> None:
         known = {name: row(3, 3) for name in ("good", "twice", "once", "thrice")}
         checkout = (
             project(
@@ -132,16 +131,15 @@ class TestConfirm:
             .with_state(**known)
             .at(pytester)
         )
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval")
         result.assert_outcomes(passed=2, failed=2)
         assert checkout.boxes() == {"good": 4, "twice": 1, "once": 4, "thrice": 1}
         assert len(checkout.asked()) == 1 + 2 + 3 + 3
         lapses = {name: found.lapses for name, found in checkout.state().items()}
         assert lapses == {"good": 0, "twice": 1, "once": 0, "thrice": 1}
 
-    @WORKERS
     def test_the_evidence_of_a_case_confirms_its_fail_or_is_kept_for_the_next_run(
-        self, pytester: pytest.Pytester, workers: Workers
+        self, pytester: pytest.Pytester
     ) -> None:
         known = {name: row(3, 3) for name in ("good", "twice", "doubt")}
         known |= {"flaky": row(3, 3, failed=4, tried=20), "late": row(3, 3, evidence=3.2, failed=1, tried=40)}
@@ -149,7 +147,7 @@ class TestConfirm:
         letters = {"good": "p", "twice": "ff", "doubt": "fppp", "flaky": "fpp", "late": "f", "bad": "f", "new": "fppp"}
         cases = [spelled(name, text) for name, text in letters.items()]
         checkout = project(*cases, rubric="confirm: evidence\n").with_state(**known).at(pytester)
-        result = checkout.run("eval", *workers)
+        result = checkout.run("eval", "-n2")
         result.assert_outcomes(passed=2, failed=3, xfailed=2)
         assert sorted(checkout.asked()) == sorted(
             f"{name} {text}" for name, text in letters.items() for _ in range(len(text))

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tests.helpers.kept import after
-from tests.helpers.project import ECHOING, WORKERS, Checkout
+from tests.helpers.project import ECHOING, Checkout
 from tests.helpers.talking import (
     LATE,
     SDK_WAYS,
@@ -138,14 +138,11 @@ class TestWhoeverCatchesIt:
         checkout.run("eval", "--replay", "--recall-mode=all")
         assert checkout.outcomes() == {"a": "error"}
 
-    @WORKERS
-    def test_it_moves_no_box_and_is_no_failed_verdict(
-        self, pytester: pytest.Pytester, gone: Upstream, workers: Workers
-    ) -> None:
+    def test_it_moves_no_box_and_is_no_failed_verdict(self, pytester: pytest.Pytester, gone: Upstream) -> None:
         checkout = recorded_once(pytester, gone)
         before = checkout.state_text()
         talking(gone, agent("return httpx2_sync('changed')")).at(pytester)
-        result = checkout.run("eval", "--replay", "--recall-mode=all", *workers)
+        result = checkout.run("eval", "--replay", "--recall-mode=all", "-n2")
         result.assert_outcomes(errors=1)
         assert checkout.outcomes() == {"a": "error"}
         assert checkout.state_text() == before

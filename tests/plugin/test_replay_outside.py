@@ -168,13 +168,10 @@ class TestBeforeTheTests:
         assert "Traceback" not in result.stdout.str()
         assert "conftest.py:" not in result.stdout.str()
 
-    @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
-    def test_a_hook_at_the_end_fails_the_run(
-        self, pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-    ) -> None:
+    def test_a_hook_at_the_end_fails_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = recorded(pytester, upstream)
         talking(upstream, f"def pytest_sessionfinish():\n    httpx2_sync('late')\n\n\n{PLAIN}").at(pytester)
-        result = checkout.run_apart(*REPLAY, *workers)
+        result = checkout.run_apart(*REPLAY, "-n2")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert upstream.count == 1
         result.stdout.fnmatch_lines([f"POST {upstream.url}/any: called outside of any case*"])
@@ -213,14 +210,11 @@ def agent():
         assert "teardown: eval/cassettes/one/a.ndjson: recorded call 2 was not asked for" in trial(checkout, "a").error
         assert checkout.state_text() == before
 
-    @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
-    def test_a_miss_in_it_is_one_though_it_is_caught(
-        self, pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-    ) -> None:
+    def test_a_miss_in_it_is_one_though_it_is_caught(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = recorded(pytester, upstream, self.ENDING.format(end="httpx2_sync('bye')"))
         quiet = "try:\n        httpx2_sync('so long')\n    except BaseException:\n        pass"
         talking(upstream, self.ENDING.format(end=quiet)).at(pytester)
-        result = checkout.run(*REPLAY, *workers)
+        result = checkout.run(*REPLAY)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.outcomes() == {"a": "error"}
         assert "→ “so long”" in result.stdout.str()
@@ -242,10 +236,7 @@ def agent():
         checkout.run(*REPLAY).assert_outcomes(errors=1)
         assert trial(checkout, "a").error.startswith("eval/cassettes/one/a.ndjson: recorded call 1 was not asked for")
 
-    @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
-    def test_what_no_trial_has_asked_is_counted(
-        self, pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-    ) -> None:
+    def test_what_no_trial_has_asked_is_counted(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         source = """\
 @pytest.fixture(scope="session")
 def shared():
@@ -261,10 +252,10 @@ def agent(shared):
 """
         pytest.importorskip("openai")
         checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
-        checkout.run("eval", "--record", *workers).assert_outcomes(passed=1)
+        checkout.run("eval", "--record", "-n2").assert_outcomes(passed=1)
         assert [call.source for call in checkout.journal().calls] == ["live"] * 3
         assert len(trial(checkout, "a").calls) == 1
-        result = checkout.run(*REPLAY, *workers)
+        result = checkout.run(*REPLAY, "-n2")
         assert [call.source for call in checkout.journal().calls] == ["replayed"] * 3
         result.stdout.fnmatch_lines(
             ["spent nothing, replayed 4 calls*", "  (fixtures): spent nothing, replayed 3 calls*"]

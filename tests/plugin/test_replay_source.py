@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import WORKERS, Checkout, Project, row, state_yaml
+from tests.helpers.project import Checkout, Project, row, state_yaml
 from tests.helpers.talking import (
     LATE,
     agent,
@@ -50,22 +50,18 @@ class TestEvidence:
         (checkout.path / "eval/recall.yaml").write_text(state_yaml(good=row(2), bad=row(3, 2)), encoding="utf-8")
         return checkout
 
-    @WORKERS
-    def test_a_replayed_verdict_moves_no_box(
-        self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers
-    ) -> None:
+    def test_a_replayed_verdict_moves_no_box(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = self.recorded(pytester, upstream)
         before = checkout.state_text()
-        checkout.run("eval", "--replay", *workers).assert_outcomes(passed=1, failed=1)
+        checkout.run("eval", "--replay", "-n2").assert_outcomes(passed=1, failed=1)
         assert checkout.outcomes() == {"good": "passed", "bad": "failed"}
         assert sources(checkout) == {"good": "replayed", "bad": "replayed"}
         assert checkout.state_text() == before
         assert [trial.counts_for_schedule for trial in checkout.journal().trials] == [False, False]
 
-    @WORKERS
-    def test_it_does_if_the_user_says_so(self, pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
+    def test_it_does_if_the_user_says_so(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = self.recorded(pytester, upstream)
-        checkout.run("eval", "--replay", "--recall-trust-replays", *workers)
+        checkout.run("eval", "--replay", "--recall-trust-replays")
         assert checkout.boxes() == {"good": 3, "bad": 1}
 
     def test_a_new_case_stays_new(self, pytester: pytest.Pytester, upstream: Upstream) -> None:

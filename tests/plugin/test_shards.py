@@ -11,7 +11,7 @@ import pytest
 from pytest_recall.trials.journal import NAME, read_journal
 from pytest_recall.trials.record import Record
 from tests.helpers.kept import after
-from tests.helpers.project import BARE, ECHOING, WORKERS, Checkout, Project, case, failing, row
+from tests.helpers.project import BARE, ECHOING, Checkout, Project, case, failing, row
 
 Workers = tuple[str, ...]
 NAMES = [f"c{number}" for number in range(7)]
@@ -56,12 +56,9 @@ def told(records: list[Record]) -> list[tuple[str, str]]:
 class TestParts:
     """Which cases run where."""
 
-    @WORKERS
-    def test_all_shards_together_run_the_slice_and_nothing_twice(
-        self, pytester: pytest.Pytester, workers: Workers
-    ) -> None:
+    def test_all_shards_together_run_the_slice_and_nothing_twice(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
-        shards(checkout, 3, "eval", *workers)
+        shards(checkout, 3, "eval", "-n2")
         assert checkout.asked() == NAMES
         records = journals(checkout)
         assert sorted(len(record.trials) for record in records) == [2, 2, 3]
@@ -91,10 +88,9 @@ class TestParts:
         assert checkout.asked() == NAMES[::2]
         assert [len(record.trials) for record in journals(checkout)] == [2, 2]
 
-    @WORKERS
-    def test_a_choice_by_keyword_is_dealt_out(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_a_choice_by_keyword_is_dealt_out(self, pytester: pytest.Pytester) -> None:
         checkout = project().with_files({"eval/test_marked.py": MARKED}).at(pytester)
-        shards(checkout, 2, "eval", "-k", "c1 or c2 or c3 or test_0", *workers)
+        shards(checkout, 2, "eval", "-k", "c1 or c2 or c3 or test_0")
         records = journals(checkout)
         assert [case_id for case_id, _ in told(records)] == ["c1", "c2", "c3", "m0"]
         assert [len(record.trials) for record in records] == [2, 2]
@@ -128,10 +124,9 @@ class TestParts:
 class TestEmpty:
     """A shard that has nothing to do."""
 
-    @WORKERS
-    def test_it_is_a_success_and_says_so(self, pytester: pytest.Pytester, workers: Workers) -> None:
+    def test_it_is_a_success_and_says_so(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("only")).at(pytester)
-        results = shards(checkout, 2, "eval", *workers)
+        results = shards(checkout, 2, "eval", "-n2")
         assert [result.ret for result in results] == [0, 0]
         results[1].stdout.fnmatch_lines(["recall: pr *: 1 of 1 case (1 new); shard 2 of 2 runs none of these 1"])
         assert checkout.asked() == ["only"]

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.plugin import options, recording, switch
 from pytest_recall.plugin.options import OptionGroup
-from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, Project, case
+from tests.helpers.project import BARE, ECHOING, SETTINGS, Checkout, Project, case
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
 
@@ -170,16 +170,15 @@ class TestFree:
         checkout.run(*self.GIVEN, "checks", "-n", "2", day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
-    @WORKERS
     def test_in_addopts_and_in_the_environment(
-        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: Args
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("PYTEST_ADDOPTS", "--judge claude --judge='python:c d'")
         settings = SETTINGS.replace(
             "--strict-config", "--strict-config --model m-1 --judge=codex --judge 'command:a b'"
         )
         checkout = probed({"pytest.ini": settings}).at(pytester)
-        checkout.run(*workers, day=None).assert_outcomes(passed=1)
+        checkout.run(day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     @pytest.mark.skipif(pytest.version_tuple < (8, 2), reason="pytest reads no files of arguments")

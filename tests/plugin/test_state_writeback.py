@@ -168,12 +168,9 @@ class TestModelSwap:
         assert checkout.asked() == []
         assert checkout.state_text() == before
 
-    @WORKERS
-    def test_the_option_returns_those_rows_to_box_1_and_runs_them(
-        self, pytester: pytest.Pytester, workers: tuple[str, ...]
-    ) -> None:
+    def test_the_option_returns_those_rows_to_box_1_and_runs_them(self, pytester: pytest.Pytester) -> None:
         checkout = self.SET.at(pytester)
-        result = checkout.run("eval", "--recall-model=m-2", "--reset-on-model-swap", *workers)
+        result = checkout.run("eval", "--recall-model=m-2", "--reset-on-model-swap")
         result.assert_outcomes(passed=1)
         assert checkout.slice() == {"a": "box 1"}
         assert checkout.state() == {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, WORKERS, row
+from tests.helpers.project import BARE, row
 
 SOURCE = """
 import unittest
@@ -63,8 +63,7 @@ def test_a_known_failure_of_a_subtest_turns_no_run_red(pytester: pytest.Pytester
     assert checkout.boxes() == {"subtests": 1, "parts": 1}
 
 
-@WORKERS
-def test_a_teardown_that_fails_is_no_pass(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_teardown_that_fails_is_no_pass(pytester: pytest.Pytester) -> None:
     source = """
 import pytest
 
@@ -81,6 +80,6 @@ def test_messy(mess):
 """
     files = {"test_marked.py": source, "eval/rubric.yaml": "owner: us\n"}
     checkout = BARE.with_files(files).with_state(messy=row(2, 2)).at(pytester)
-    assert checkout.run("test_marked.py", *workers).ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.run("test_marked.py", "-n2").ret == pytest.ExitCode.TESTS_FAILED
     assert checkout.outcomes() == {"messy": "error"}
     assert checkout.boxes() == {"messy": 2}

@@ -6,21 +6,18 @@ from datetime import date, timedelta
 
 import pytest
 
-from tests.helpers.project import DAY, ECHOING, WORKERS, case, crashing, row
+from tests.helpers.project import DAY, ECHOING, case, crashing, row
 
 LOTTERY = "owner: us\npolicy: lottery\nslice_cases: 5\nnightly_cases: 5\n"
 
 
-@WORKERS
-def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(pytester: pytest.Pytester) -> None:
     checkout = (
         ECHOING.with_cases(case("a"), case("b"), crashing("lost"))
         .with_state(a=row(2), b=row(4, tested="2026-03-03", due="2026-04-01"), lost=row(2, tested="2026-02-08"))
         .at(pytester)
     )
-    result = checkout.run("eval", *workers)
+    result = checkout.run("eval", "-n2")
     result.stdout.fnmatch_lines(
         [
             "oldest verdict: 30 days old, of lost; 0 cases overdue",

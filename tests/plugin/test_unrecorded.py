@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import BARE, RUBRIC, WORKERS, Checkout, Project
+from tests.helpers.project import BARE, RUBRIC, Checkout, Project
 from tests.helpers.talking import agent, asking
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of the tests are scripts of a shell")
@@ -55,24 +55,18 @@ def line(result: pytest.RunResult) -> str:
     return found[0] if found else ""
 
 
-@WORKERS
-def test_a_recording_names_them_with_their_counts(
-    pytester: pytest.Pytester, programs: Path, workers: tuple[str, ...]
-) -> None:
+def test_a_recording_names_them_with_their_counts(pytester: pytest.Pytester, programs: Path) -> None:
     checkout = started("git,rg,git", "git", "claude").at(pytester)
-    result = run(checkout, "--record", *workers)
+    result = run(checkout, "--record", "-n2")
     result.assert_outcomes(passed=3)
     refused = "A replay refuses claude, unless `allow_unrecorded` in rubric.yaml names it"
     assert line(result) == f"programs that cases started: git (3), claude (1), rg (1); {UNSEEN}. {refused}"
     assert ran(programs) == ["claude", "git", "git", "git", "rg"]
 
 
-@WORKERS
-def test_a_replay_starts_tools_and_no_model(
-    pytester: pytest.Pytester, programs: Path, workers: tuple[str, ...]
-) -> None:
+def test_a_replay_starts_tools_and_no_model(pytester: pytest.Pytester, programs: Path) -> None:
     checkout = started("git", "rg", "git,claude").at(pytester)
-    result = run(checkout, "--replay", *workers)
+    result = run(checkout, "--replay")
     result.assert_outcomes(passed=2, errors=1)
     assert checkout.outcomes() == {"git": "passed", "rg": "passed", "git-claude": "error"}
     assert line(result) == f"programs that cases started: git (2), rg (1); {UNSEEN}"
@@ -96,13 +90,10 @@ def test_whatever_the_agent_makes_of_it(pytester: pytest.Pytester, programs: Pat
     assert ran(programs) == []
 
 
-@WORKERS
-def test_a_program_that_is_allowed_is_started(
-    pytester: pytest.Pytester, programs: Path, workers: tuple[str, ...]
-) -> None:
+def test_a_program_that_is_allowed_is_started(pytester: pytest.Pytester, programs: Path) -> None:
     rubric = {RUBRIC: "owner: us\nallow_unrecorded: [claude]\n"}
     checkout = started("claude", "git").with_files(rubric).at(pytester)
-    result = run(checkout, "--replay", *workers)
+    result = run(checkout, "--replay")
     result.assert_outcomes(passed=2)
     again = "As `allow_unrecorded` says, claude asked again, at a cost that is not known"
     assert line(result) == f"programs that cases started: claude (1), git (1); {UNSEEN}. {again}"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Checkout, case, cases_yaml, crashing, row
+from tests.helpers.project import BARE, ECHOING, SETTINGS, Checkout, case, cases_yaml, crashing, row
 
 Args = tuple[str, ...]
 FEW_PLUGINS = "few_plugins"
@@ -87,12 +87,11 @@ class TestOff:
             assert "recall" not in "\n".join(said(ours))
         assert ours.ret == theirs.ret
 
-    @WORKERS
-    def test_files_of_evals_are_left_alone(self, pytester: pytest.Pytester, workers: Args) -> None:
+    def test_files_of_evals_are_left_alone(self, pytester: pytest.Pytester) -> None:
         evals = ECHOING.with_cases(case("a"), crashing("b")).with_state(a=row(2)).files
         checkout = SUITE.with_files({**evals, "eval/recall.yaml": "<<<<<<< broken\n"}).at(pytester)
         before = {path: path.read_bytes() for path in checkout.path.rglob("*") if path.is_file()}
-        result = checkout.run("-p", "no:cacheprovider", *workers, day=None)
+        result = checkout.run("-p", "no:cacheprovider", "-n2", day=None)
         result.assert_outcomes(passed=2, failed=1, skipped=1)
         after = {path: path.read_bytes() for path in checkout.path.rglob("*") if path.is_file()}
         assert {path: text for path, text in after.items() if "__pycache__" not in path.parts} == before
@@ -114,10 +113,9 @@ class TestOff:
         plugin = [f"pytest_recall.plugin.{name}" for name in ("fixtures", "stash", "switch")]
         assert result.outlines[-1] == str(["pytest_recall", "pytest_recall.plugin", *plugin])
 
-    @WORKERS
-    def test_marked_tests_are_ordinary_tests(self, pytester: pytest.Pytester, workers: Args) -> None:
+    def test_marked_tests_are_ordinary_tests(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_files({"eval/rubric.yaml": "owner: us\n", "test_marked.py": MARKED}).at(pytester)
-        result = checkout.run("test_marked.py", "-rs", *workers, day=None)
+        result = checkout.run("test_marked.py", "-rs", day=None)
         result.assert_outcomes(passed=1, skipped=1)
         assert [line for line in result.outlines if "pytest-recall is off; add `-p recall`" in line]
         assert not checkout.artifacts.folder.exists()
