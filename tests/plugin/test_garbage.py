@@ -6,10 +6,9 @@ import sys
 
 import pytest
 
-from tests.helpers.project import BARE, case
+from tests.helpers.project import BARE, Project, case
 
 AGENT = """
-import atexit
 import gc
 import pytest
 
@@ -21,11 +20,6 @@ def agent():
 
 def pytest_unconfigure():
     print("frozen while pytest looks:", gc.get_freeze_count() > 0)
-
-
-@atexit.register
-def at_the_end():
-    print("collecting at the end:", gc.isenabled())
 """
 LEFT = """
 
@@ -45,20 +39,39 @@ def pytest_runtest_teardown():
 """
 EARLIER = "import gc\ngc.freeze()\n"
 SET = BARE.with_cases(case("a", input="x", expected="held"))
+OFF = "import gc\ngc.disable()\n"
+PROJECTS = {
+    "ours": SET.with_files({"eval/conftest.py": AGENT}),
+    "refused": SET.with_files({"conftest.py": AGENT, "eval/rubric.yaml": "owner: x\nmode: nonsense\n"}),
+    "off": SET.with_files(
+        {"conftest.py": OFF, "eval/conftest.py": AGENT.replace("gc.isenabled()", "not gc.isenabled()", 1)}
+    ),
+    "another's": SET.with_files({"conftest.py": "import gc\ngc.enable()\n", "eval/conftest.py": EARLIER + AGENT}),
+}
+"""Each is run after those before it, in one process; what is frozen by another stays so for good."""
+RUNS = f"""
+import gc, os, pytest
+for name in {list(PROJECTS)!r}:
+    os.chdir(name)
+    code = pytest.main(["-p", "recall", "eval", "-s", "-W", "error"])
+    print(f"{{name}}: ended with {{int(code)}}, frozen: {{gc.get_freeze_count() > 0}}, collecting: {{gc.isenabled()}}")
+    os.chdir("..")
+"""
 
 
-@pytest.mark.parametrize(("before", "after"), [("", False), (EARLIER, True)], ids=["ours", "another's"])
-def test_what_stays_is_not_walked_while_cases_run_and_is_free_afterwards(
-    pytester: pytest.Pytester, before: str, after: bool
-) -> None:
-    run = "pytest.main(['-p', 'recall', 'eval', '-s', '-W', 'error'])"
-    script = f"import gc, pytest; {run}; print('frozen:', gc.get_freeze_count() > 0)"
-    checkout = SET.with_files({"eval/conftest.py": before + AGENT}).at(pytester)
-    done = pytester.run(sys.executable, "-c", script)
-    assert checkout.outcomes() == {"a": "passed"}
-    assert f"frozen while pytest looks: {after}" in done.outlines
-    assert f"frozen: {after}" in done.outlines
-    assert "collecting at the end: True" in done.outlines
+def test_what_stays_is_not_walked_while_cases_run_and_all_is_as_before_afterwards(pytester: pytest.Pytester) -> None:
+    for name, project in PROJECTS.items():
+        Project({f"{name}/{file}": text for file, text in project.files.items()}).at(pytester)
+    done = pytester.run(sys.executable, "-c", RUNS)
+    told = dict(line.split(": ", 1) for line in done.outlines if ": ended with" in line)
+    assert told == {  # A case passes while what stays is frozen; a plan that is refused ends with 4.
+        "ours": "ended with 0, frozen: False, collecting: True",
+        "refused": "ended with 4, frozen: False, collecting: True",
+        "off": "ended with 0, frozen: False, collecting: False",
+        "another's": "ended with 0, frozen: True, collecting: True",
+    }
+    looked = [line.rpartition(" ")[2] for line in done.outlines if "frozen while pytest looks" in line]
+    assert looked == ["False", "False", "False", "True"]
 
 
 looks_for_garbage = pytest.mark.skipif(
@@ -79,19 +92,3 @@ def test_what_a_test_leaves_in_a_cycle_is_found_by_itself(pytester: pytest.Pytes
     conftest = AGENT + LEFT.replace('globals().pop("left", None)', "Left()").replace("left = Left()\n", "")
     done = SET.with_files({"eval/conftest.py": conftest}).at(pytester).run_afresh("--tb=short")
     assert "left in a cycle since collection" in done.stdout.str() + done.stderr.str()
-
-
-def test_it_was_off_before_and_stays_off(pytester: pytest.Pytester) -> None:
-    agent = AGENT.replace("gc.isenabled()", "not gc.isenabled()", 1)
-    files = {"conftest.py": "import gc\ngc.disable()\n", "eval/conftest.py": agent}
-    checkout = SET.with_files(files).at(pytester)
-    done = checkout.run_afresh("-s")
-    assert checkout.outcomes() == {"a": "passed"}
-    assert "collecting at the end: False" in done.outlines
-
-
-def test_it_is_on_again_after_a_plan_that_was_refused(pytester: pytest.Pytester) -> None:
-    files = {"conftest.py": AGENT, "eval/rubric.yaml": "owner: x\nmode: nonsense\n"}
-    done = SET.with_files(files).at(pytester).run_afresh("-s")
-    assert done.ret == pytest.ExitCode.USAGE_ERROR
-    assert "collecting at the end: True" in done.outlines

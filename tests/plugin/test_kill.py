@@ -7,6 +7,7 @@ import signal
 import pytest
 
 from pytest_recall.trials.journal import NAME
+from tests.helpers import programs
 from tests.helpers.project import BARE, Checkout, Project, case, row
 
 DYING = {
@@ -69,9 +70,10 @@ class TestWholeRun:
         assert checkout.state_text() == once
 
     def test_a_run_that_is_applied_while_it_goes_on_is_folded_once_as_well(self, pytester: pytest.Pytester) -> None:
-        apply = "subprocess.run([sys.executable, '-m', 'pytest_recall', 'state', 'apply', 'latest'], check=True)"
+        python = str(programs.folder() / "python")
+        apply = f"subprocess.run([{python!r}, '-m', 'pytest_recall', 'state', 'apply', 'latest'], check=True)"
         # A second pass would take a new case to box 2.
-        checkout = dying(f"import subprocess, sys; {apply}").without("eval/recall.yaml").at(pytester)
+        checkout = dying(f"import subprocess; {apply}").without("eval/recall.yaml").at(pytester)
         checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=7)
         assert checkout.boxes() == {"die": 1, **{f"c{number}": 1 for number in range(6)}}
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, Project, case, row
+from tests.helpers.project import BARE, ECHOING, WORKERS, case, row
 
 LATER = "2091-01-01"
 # The clock of this package, and of nothing else, jumps ahead: in a worker from the start, as
@@ -39,20 +39,13 @@ MARKED = '\nimport pytest\n\n@pytest.mark.recall("marked")\ndef test_marked():\n
 SET = (
     ECHOING.with_cases(case("a"), case("b"), case("later"))
     .with_state(later=row(5, due="2090-12-31"), marked=row(5, due="2090-12-31"))
-    .with_files({"conftest.py": CLOCK})
+    .with_files({"conftest.py": CLOCK, "eval/test_marked.py": MARKED})
 )
-WITH_MARKS = SET.with_files({"eval/test_marked.py": MARKED})
 
 
-@pytest.mark.parametrize(
-    ("project", "workers"),
-    [(SET, ("-n2",)), (WITH_MARKS, ()), (WITH_MARKS, ("-n2",))],
-    ids=["rows-n2", "marks too", "marks too-n2"],
-)
-def test_a_run_over_midnight_has_the_date_of_its_start(
-    pytester: pytest.Pytester, project: Project, workers: tuple[str, ...]
-) -> None:
-    checkout = project.at(pytester)
+@WORKERS
+def test_a_run_over_midnight_has_the_date_of_its_start(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    checkout = SET.at(pytester)
     before = datetime.now(UTC).date()
     checkout.run_apart("eval", *workers, day=None)
     after = datetime.now(UTC).date()

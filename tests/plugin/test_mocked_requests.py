@@ -127,15 +127,10 @@ def counts(checkout: Checkout) -> dict[str, int]:
     return {trial.case_id: len(trial.calls) for trial in checkout.journal().trials}
 
 
-@pytest.mark.parametrize(
-    ("how", "workers"), [("live", ()), ("--record", ()), ("--replay", ()), ("--record", ("-n", "2"))]
-)
-def test_what_a_mock_answers_is_no_call(
-    pytester: pytest.Pytester, upstream: Upstream, how: str, workers: Workers
-) -> None:
+@pytest.mark.parametrize("options", [(), ("--replay",), ("--record", "-n2")], ids=["live", "replay", "record"])
+def test_what_a_mock_answers_is_no_call(pytester: pytest.Pytester, upstream: Upstream, options: Workers) -> None:
     checkout = project(upstream, plain=ANSWERED, marked=MARKED + ANSWERED).at(pytester)
-    options = [] if how == "live" else [how]
-    checkout.run("eval", "--recall-mode=all", *options, *workers).assert_outcomes(passed=2 * len(NAMES))
+    checkout.run("eval", "--recall-mode=all", *options).assert_outcomes(passed=2 * len(NAMES))
     assert counts(checkout) == {f"eval/test_marked.py::test_{name}": 0 for name in NAMES}
     assert upstream.count == 0
     assert list((checkout.path / "eval").rglob("*.ndjson")) == []

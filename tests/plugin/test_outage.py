@@ -45,8 +45,8 @@ def down(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("down")
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    [((), 5), (("-n2",), 10), (("--recall-concurrency=3",), 8)],
-    ids=["alone", "n2", "at-once"],
+    [(("-n2",), 10), (("--recall-concurrency=3",), 8)],
+    ids=["n2", "at-once"],
 )
 def test_a_provider_that_is_down(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], most: int

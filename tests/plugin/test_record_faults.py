@@ -444,12 +444,12 @@ for number in range(30):
 """
 
 
-def test_four_processes_that_record_thirty_calls_each_into_one_fixture_keep_them_all(tmp_path: Path) -> None:
+def test_two_processes_that_record_thirty_calls_each_into_one_fixture_keep_them_all(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", THIRTY, str(tmp_path), str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        for number in range(4)
+        for number in range(2)
     ]
     try:
         for process in processes:
@@ -464,8 +464,8 @@ def test_four_processes_that_record_thirty_calls_each_into_one_fixture_keep_them
     finally:
         for process in processes:
             process.kill()
-    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    assert [process.returncode for process in processes] == [0, 0]
     library = Library(tmp_path)
     found = Cassette(library.of_fixture("talk", "session", ""), "talk", Rules())
     found.verify()
-    assert len({exchange.request.body for exchange in found.exchanges()}) == len(found) == 120
+    assert len({exchange.request.body for exchange in found.exchanges()}) == len(found) == 60

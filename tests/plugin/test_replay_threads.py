@@ -14,7 +14,7 @@ from tests.helpers.upstream import Upstream
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
 AT_ONCE = "--recall-concurrency=2"
-WAYS = pytest.mark.parametrize("way", [(), (AT_ONCE,), ("-n", "2")], ids=["serial", "at_once", "workers"])
+WAYS = pytest.mark.parametrize("way", [(AT_ONCE,), ("-n", "2")], ids=["at_once", "workers"])
 
 OWN = """\
 def asked(question, **more):
@@ -66,13 +66,12 @@ def project(upstream: Upstream, body: str, *, prefix: str = "", caught: str = "(
 class TestWaitedFor:
     """A case that waits for a thread of its own making ends with the miss of that thread."""
 
-    @WAYS
     @pytest.mark.parametrize(
-        ("body", "more"),
+        ("body", "more", "ways"),
         [
-            ("return Worker().ask(question)", ""),
-            ("return SHARED.ask(question)", ""),
-            ("return SHARED.ask(question)", "SHARED.begin()\n\n"),
+            ("return Worker().ask(question)", "", [()]),
+            ("return SHARED.ask(question)", "", [(), (AT_ONCE,)]),
+            ("return SHARED.ask(question)", "SHARED.begin()\n\n", [(AT_ONCE,), ("-n", "2")]),
         ],
         ids=["of_each_case", "of_the_first_case", "of_the_session"],
     )
@@ -83,17 +82,17 @@ class TestWaitedFor:
         monkeypatch: pytest.MonkeyPatch,
         body: str,
         more: str,
-        way: tuple[str, ...],
+        ways: list[tuple[str, ...]],
     ) -> None:
         monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
         project(upstream, body, more=more).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
         # The answer never comes: the thread goes on, and the agent waits for more than an empty one.
         checkout = project(upstream, body, prefix="other ", caught="Exception", more=more).at(pytester)
         asked = upstream.count
-        result = checkout.run(*REPLAY, *way)
-        result.assert_outcomes(errors=2)
-        for case_id in "ab":
-            assert f"{case_id}.ndjson: POST {upstream.url}/v1/chat/completions is not" in trial(checkout, case_id).error
+        for way in ways:
+            checkout.run(*REPLAY, *way).assert_outcomes(errors=2)
+            missed = f"{{}}.ndjson: POST {upstream.url}/v1/chat/completions is not"
+            assert all(missed.format(case_id) in trial(checkout, case_id).error for case_id in "ab"), way
         assert upstream.count == asked
 
     def test_a_thread_that_ends_by_it_is_told_to_those_that_wait_for_it_later(
@@ -167,16 +166,20 @@ def agent():
         checkout.run(*REPLAY).assert_outcomes(passed=2)
         assert signal.getsignal(signal.SIGURG) == before
 
-    @WAYS
-    @pytest.mark.parametrize("more", ["", "SHARED.begin()\n\n"], ids=["of_the_first_case", "of_the_session"])
+    @pytest.mark.parametrize(
+        ("more", "ways"),
+        [("", [(), (AT_ONCE,)]), ("SHARED.begin()\n\n", [(AT_ONCE,), ("-n", "2")])],
+        ids=["of_the_first_case", "of_the_session"],
+    )
     def test_one_thread_serves_all_cases(
-        self, pytester: pytest.Pytester, upstream: Upstream, more: str, way: tuple[str, ...]
+        self, pytester: pytest.Pytester, upstream: Upstream, more: str, ways: list[tuple[str, ...]]
     ) -> None:
         checkout = project(upstream, "return SHARED.ask(question)", more=more).at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=2)
         upstream.close()
-        checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
-        assert sources(checkout) == {"a": "replayed", "b": "replayed"}
+        for way in ways:
+            checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
+            assert sources(checkout) == {"a": "replayed", "b": "replayed"}
 
 
 EXPORTER = """\

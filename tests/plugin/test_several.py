@@ -96,7 +96,7 @@ def assert_each_has_its_own(checkout: Checkout, lines: list[str], of_a: dict[str
 
 def test_each_has_its_own_state_and_ids(pytester: pytest.Pytester) -> None:
     checkout = TWO.at(pytester)
-    result = checkout.run_apart(".", "-n2")
+    result = checkout.run_apart(".", "-n1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert_each_has_its_own(checkout, result.outlines, {"one": 1, "two": 1, "of-a": 1})
 

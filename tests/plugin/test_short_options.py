@@ -93,8 +93,8 @@ class TestTakenByAPlugin:
 
     @pytest.mark.parametrize(
         ("place", "workers"),
-        [*((place, ()) for place in PLACES), ("folder", ("-n2",)), ("earlier", ("-n2",))],
-        ids=[*PLACES, "folder-n2", "earlier-n2"],
+        [*((place, ()) for place in PLACES), ("folder", ("-n2",)), ("earlier", ("-n1",))],
+        ids=[*PLACES, "folder-n2", "earlier-n1"],
     )
     def test_the_setting_leaves_all_of_them(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
         file, plugins = PLACES[place]

@@ -164,7 +164,7 @@ class TestSwitch:
 
     def test_on_the_command_line(self, checkout: Checkout, switched_off: None) -> None:
         checkout.run("-p", "recall").assert_outcomes(passed=1)
-        checkout.run_afresh("-precall", "-n2").assert_outcomes(passed=1)
+        checkout.run_afresh("-precall", "-n1").assert_outcomes(passed=1)
 
     @pytest.mark.parametrize(
         ("line", "workers"),

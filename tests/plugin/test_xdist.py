@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 
 import pytest
 
+from tests.helpers import programs
 from tests.helpers.project import BARE, ECHOING, Project, case, failing, row
 
 MANY = {f"c{number:02}": row(2) for number in range(20)}
 SET = ECHOING.with_cases(*map(case, MANY), failing("bad")).with_state(bad=row(3, 3), **MANY)
+
+
+def python() -> str:
+    """Return a Python whose pytest is a process of its own that starts at once."""
+    return str(programs.folder() / "python")
 
 
 @pytest.mark.parametrize("options", ["-n2 --dist=each", "-n2 --dist=loadfile", "-n0"])
@@ -52,7 +57,7 @@ class TestTwoRunsAtOnce:
     @staticmethod
     def project(agent: str) -> Project:
         return (
-            BARE.with_agent(agent)
+            BARE.with_agent(f"PYTHON = {python()!r}\n{agent}")
             .with_cases(case("a1"), case("a2"), file="eval/a.cases.yaml")
             .with_cases(case("b1"), case("b2"), file="eval/b.cases.yaml")
             .with_state(a1=row(2), a2=row(2), b1=row(2), b2=row(2))
@@ -61,16 +66,13 @@ class TestTwoRunsAtOnce:
     def test_a_whole_run_inside_another_ones_case(self, pytester: pytest.Pytester) -> None:
         source = """
 import subprocess
-import os
-import subprocess
-import sys
 
 
 @pytest.fixture
 def agent():
     def answer(question):
         if question == "a1":
-            command = [sys.executable, "-m", "pytest", "eval/b.cases.yaml", "--recall-date=2026-03-10"]
+            command = [PYTHON, "-m", "pytest", "eval/b.cases.yaml", "--recall-date=2026-03-10"]
             subprocess.run(command, check=True, capture_output=True)
         return question
 
@@ -99,7 +101,7 @@ def agent():
 """
         checkout = self.project(source).at(pytester)
         os.mkfifo(checkout.path / "eval/meeting")
-        common = [sys.executable, "-m", "pytest", "--recall-date=2026-03-10"]
+        common = [python(), "-m", "pytest", "--recall-date=2026-03-10"]
         runs = [pytester.popen([*common, f"eval/{name}.cases.yaml"], stdin=subprocess.DEVNULL) for name in "ab"]
         try:
             outputs = [run.communicate(timeout=60)[0].decode() for run in runs]
@@ -114,9 +116,6 @@ def agent():
     def test_the_same_case_twice_counts_as_one_pass_and_an_early_one(self, pytester: pytest.Pytester) -> None:
         source = """
 import subprocess
-import os
-import subprocess
-import sys
 
 
 @pytest.fixture
@@ -124,7 +123,7 @@ def agent():
     def answer(question):
         asked(question)
         if len(pathlib.Path(__file__).with_name("asked.txt").read_text().split()) == 1:
-            command = [sys.executable, "-m", "pytest", "eval/a.cases.yaml", "--recall-date=2026-03-10"]
+            command = [PYTHON, "-m", "pytest", "eval/a.cases.yaml", "--recall-date=2026-03-10"]
             subprocess.run(command, check=True, capture_output=True)
         return question
 
