@@ -138,7 +138,7 @@ def test_what_a_mock_answers_is_no_call(pytester: pytest.Pytester, upstream: Ups
 
 def test_what_a_mock_passes_through_is_recorded_and_replayed(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = project(upstream, passed=MARKED + PASSED).at(pytester)
-    run = ("eval", "--recall-mode=all", "-n2")
+    run = ("eval", "--recall-mode=all")
     checkout.run(*run, "--record").assert_outcomes(passed=3)
     names = {f"eval/test_passed.py::test_{which}" for which in ("httpx", "async", "requests")}
     assert counts(checkout) == dict.fromkeys(names, 1)

@@ -27,7 +27,7 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "workers"), [*((fault, ()) for fault in SAID), ("prose", ("-n", "2"))], ids=[*SAID, "prose-n2"]
+    ("fault", "workers"), [(fault, ("-n2",) if fault == "prose" else ()) for fault in SAID], ids=SAID
 )
 def test_a_judge_that_cannot_judge_moves_no_box(
     pytester: pytest.Pytester, fault: str, workers: tuple[str, ...]

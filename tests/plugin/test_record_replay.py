@@ -10,6 +10,7 @@ from tests.helpers.project import Checkout, Project, case
 from tests.helpers.talking import (
     WAYS,
     agent,
+    agents,
     answers,
     asking,
     asks,
@@ -168,19 +169,21 @@ class TestSeveralCalls:
 class TestRetries:
     """A refusal and what came after it are recorded, and no caller waits for it again."""
 
-    @pytest.mark.parametrize("way", ["openai_sync", "openai_async", "anthropic_sync", "anthropic_async_stream"])
     def test_no_replay_waits_as_long_as_the_server_had_asked_for(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, way: str
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         slept = no_sleep(monkeypatch)
-        checkout = recorded(pytester, upstream, asks(upstream, way, "busy"))
-        assert [seconds for seconds in slept if seconds >= 0.1] == [3.0]
-        assert upstream.count == 2
+        ways = ("openai_sync", "openai_async", "anthropic_sync", "anthropic_async_stream")
+        project = talking(upstream, agents({way: f"return {way}('busy {way}')" for way in ways}))
+        checkout = recorded(pytester, upstream, project.with_cases(*map(asking, ways)))
+        assert [seconds for seconds in slept if seconds >= 0.1] == [3.0] * len(ways)
+        assert upstream.count == 2 * len(ways)
         before = answers(checkout)
         slept.clear()
         replayed(checkout)
         assert answers(checkout) == before
-        assert [call.source for call in trial(checkout, "busy").calls] == ["replayed", "replayed"]
+        for way in ways:
+            assert [call.source for call in trial(checkout, way).calls] == ["replayed", "replayed"]
         assert [seconds for seconds in slept if seconds >= 0.1] == []
 
     def test_an_error_after_all_attempts_is_replayed_as_the_same_error(

@@ -32,14 +32,12 @@ needs_subtests = pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="pytes
 @pytest.mark.parametrize(
     ("inside", "outcome", "box", "workers"),
     [
-        ("assert number != 1", "failed", 1, ()),
         ("assert number != 1", "failed", 1, ("-n2",)),
         ("if number == 1: raise ValueError('no')", "error", 3, ()),
-        ("if number == 1: pytest.skip('not today')", "passed", 4, ()),
         ("if number == 1: pytest.skip('not today')", "passed", 4, ("-n2",)),
         ("assert True", "passed", 4, ()),
     ],
-    ids=["fails", "fails-n2", "crashes", "skips", "skips-n2", "passes"],
+    ids=["fails-n2", "crashes", "skips-n2", "passes"],
 )
 def test_a_test_comes_to_no_better_than_its_subtests(
     pytester: pytest.Pytester, inside: str, outcome: str, box: int, workers: tuple[str, ...]

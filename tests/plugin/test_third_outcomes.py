@@ -41,33 +41,33 @@ def extended(source: str) -> Project:
     return ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + source})
 
 
-@pytest.mark.parametrize(
-    ("wanted", "note"),
-    [
-        (crashing("a"), "agent: RuntimeError: boom"),
-        (case("a", judges=["broken"]), "judge broken: ValueError: the judge lost its way"),
-        (case("a", judges=["silent"]), "judge silent: gave None; return a Verdict, a bool, or a score from 0 to 1"),
-        (case("a", tags=["down"]), "setup: ConnectionError: no service"),
-    ],
-    ids=["agent", "judge", "unparsable", "setup"],
-)
-def test_an_error_moves_no_box_and_is_counted_and_shown(
-    pytester: pytest.Pytester, wanted: dict[str, object], note: str
-) -> None:
-    checkout = (
-        extended(JUDGE + FIXTURES).with_cases(wanted, case("b")).with_state(a=row(3, 3), b=row(3, 3)).at(pytester)
-    )
-    result = checkout.run("eval")
-    result.assert_outcomes(passed=1, errors=1)
+def test_errors_move_no_box_and_are_counted_and_shown(pytester: pytest.Pytester) -> None:
+    wanted = {
+        "agent": (crashing("agent"), "agent: RuntimeError: boom"),
+        "judge": (case("judge", judges=["broken"]), "judge broken: ValueError: the judge lost its way"),
+        "unparsable": (
+            case("unparsable", judges=["silent"]),
+            "judge silent: gave None; return a Verdict, a bool, or a score from 0 to 1",
+        ),
+        "setup": (case("setup", tags=["down"]), "setup: ConnectionError: no service"),
+    }
+    project = extended(JUDGE + FIXTURES).with_cases(*(given for given, _ in wanted.values()), case("b"))
+    checkout = project.with_state(b=row(3, 3), **dict.fromkeys(wanted, row(3, 3))).at(pytester)
+    result = checkout.run("eval", "--recall-mode=all")
+    result.assert_outcomes(passed=1, errors=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert checkout.state()["a"] == row(3, 3)
+    assert {name: found for name, found in checkout.state().items() if name != "b"} == dict.fromkeys(wanted, row(3, 3))
     assert checkout.boxes()["b"] == 4
     card = checkout.scorecard()
-    assert card["counts"] == {"passed": 1, "error": 1}
-    [told] = card["no_verdict"]
-    result.stdout.fnmatch_lines(["no verdict (1), no box moved:", f"  error: a: eval/cases.yaml:1: {note}"])
-    assert told["note"].startswith(note.rstrip("*").rstrip())
-    assert (told["box_before"], told["box_after"]) == (3, 3)
+    assert card["counts"] == {"passed": 1, "error": 4}
+    assert "no verdict (4), no box moved:" in result.outlines
+    assert {told["id"]: (told["box_before"], told["box_after"]) for told in card["no_verdict"]} == dict.fromkeys(
+        wanted, (3, 3)
+    )
+    for told in card["no_verdict"]:
+        note = wanted[told["id"]][1]
+        assert told["note"].startswith(note)
+        result.stdout.fnmatch_lines([f"  error: {told['id']}: eval/cases.yaml:*: {note}"])
 
 
 def test_asserts_that_fail_in_a_group_say_so(pytester: pytest.Pytester) -> None:
@@ -121,24 +121,14 @@ def test_a_skip_moves_no_box(pytester: pytest.Pytester) -> None:
     assert checkout.scorecard()["counts"] == {"skipped": 1}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "outcomes"),
-    [
-        (failing("a", tags=["xfail"]), {"xfailed": 1}),
-        (crashing("a", tags=["xfail"]), {"xfailed": 1}),
-        (case("a", tags=["skip"]), {"skipped": 1}),
-    ],
-    ids=["xfail", "xfail-crash", "skip"],
-)
-def test_the_tags_xfail_and_skip_are_the_marks(
-    pytester: pytest.Pytester, wanted: dict[str, object], outcomes: dict[str, int]
-) -> None:
-    checkout = ECHOING.with_cases(wanted).with_state(a=row(3, 3)).at(pytester)
+def test_the_tags_xfail_and_skip_are_the_marks(pytester: pytest.Pytester) -> None:
+    cases = (failing("a", tags=["xfail"]), crashing("b", tags=["xfail"]), case("c", tags=["skip"]))
+    checkout = ECHOING.with_cases(*cases).with_state(**dict.fromkeys("abc", row(3, 3))).at(pytester)
     result = checkout.run("eval")
-    result.assert_outcomes(**outcomes)
+    result.assert_outcomes(xfailed=2, skipped=1)
     assert result.ret == 0
-    assert checkout.state()["a"] == row(3, 3)
-    assert checkout.outcomes() == {"a": "skipped"}
+    assert checkout.state() == dict.fromkeys("abc", row(3, 3))
+    assert checkout.outcomes() == dict.fromkeys("abc", "skipped")
 
 
 def test_a_case_that_passes_though_it_was_expected_to_fail_is_a_fail(pytester: pytest.Pytester) -> None:
