@@ -104,18 +104,11 @@ def agent():
     checkout.run("eval").assert_outcomes(passed=2)
 
 
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "'yes'",
-        "{'text': 'yes'}",
-        "types.SimpleNamespace(text='yes')",
-        "Answer(text='yes')",
-    ],
-)
-def test_an_answer_is_text_or_has_text(pytester: pytest.Pytester, expression: str) -> None:
-    checkout = answering(expression).with_cases(case("a", expected="yes")).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=1)
+def test_an_answer_is_text_or_has_text(pytester: pytest.Pytester) -> None:
+    given = ("'yes'", "{'text': 'yes'}", "types.SimpleNamespace(text='yes')", "Answer(text='yes')")
+    cases = (case(f"a{at}", input=str(at), expected="yes") for at in range(len(given)))
+    checkout = answering(f"({', '.join(given)})[int(question)]").with_cases(*cases).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=4)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "n1"])

@@ -21,7 +21,7 @@ RESULT = {"a": "passed", "b": "failed", "c": "error"}
         ("-v", "-p", "no:xdist", "--full-trace", "--maxfail=5", "--showlocals"),
         ("-vv", "--tb=long", "--durations=0", "--color=yes", "-s"),
         ("--setup-show",),
-        ("-p", "no:cacheprovider", "-n2", "--dist=loadfile", "--import-mode=importlib"),
+        ("-p", "no:cacheprovider", "-n1", "--dist=loadfile", "--import-mode=importlib"),
     ],
     ids=" ".join,
 )
