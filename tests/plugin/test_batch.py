@@ -100,8 +100,9 @@ return asyncio.run(ask())
 }
 
 
-@pytest.mark.parametrize("options", [(), ("--record",)], ids=["off", "record"])
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    ("client", "options"), [("aiohttp", ()), *((client, ("--record",)) for client in CLIENTS)], ids=str
+)
 def test_other_clients_wait_as_well(
     pytester: pytest.Pytester, service: Service, client: str, options: tuple[str, ...]
 ) -> None:
