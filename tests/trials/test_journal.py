@@ -62,6 +62,7 @@ headers = st.builds(
     orphans=names,
     swapped=counts,
     budget=st.none() | st.floats(0, 10**6, exclude_min=True),
+    per_case=st.none() | st.floats(0, 10**6),
 )
 
 
