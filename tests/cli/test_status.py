@@ -60,6 +60,8 @@ def test_json(ran: Path) -> None:
         "failing": ["worse"],
         "orphans": ["gone"],
         "unanswered": {name: {"last_asked": DATE, "days": 1, "next_asked": DATE} for name in ("crash", "skipped")},
+        "deferred": {},
+        "bank": None,
     }
 
 

@@ -39,6 +39,8 @@ def test_json() -> None:
         "failing": ["a"],
         "orphans": ["away", "b", "c", "d", "gone"],
         "unanswered": {},
+        "deferred": {},
+        "bank": None,
     }
 
 
