@@ -310,7 +310,7 @@ def usual_policies(bank: Bank, rule: AnyRule | None) -> list[ChangePolicy]:
     """Return the policies that are compared, each with what decides a verdict by `rule`."""
     confirm = ruled(rule)
     # A run asks what its change affects for less evidence.
-    asked = ruled(rule.on("wide")) if isinstance(rule, EvidenceRule) else confirm
+    asked = ruled(None if rule is None else rule.on("wide"))
     in_batch = ChangePolicy("bank, rest in a batch", "affected", asked, bank=bank, batch=True)
     return [
         ChangePolicy("25 at random", "all", confirm, 25),

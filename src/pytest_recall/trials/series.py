@@ -186,6 +186,10 @@ class Rule(NamedTuple):
         """Return the rule for the case with this row: it is the same for all."""
         return self
 
+    def on(self, touch: Touch) -> Rule:
+        """Return the rule for a case that the change of a run touches so: it is the same for all."""
+        return self
+
     @classmethod
     def parse(cls, text: str) -> Rule:
         """Return the rule that `str` gave. Raises ValueError."""
@@ -220,5 +224,4 @@ def rule_of(case: Case, confirm: str | None, row: Row | None, touch: Touch = "")
         return Rule("pass", needed, count)
     if confirm is None:
         return None
-    rule = confirming(confirm).about(row)
-    return rule.on(touch) if isinstance(rule, EvidenceRule) else rule
+    return confirming(confirm).about(row).on(touch)
