@@ -23,6 +23,7 @@ class _Model(BaseHTTPRequestHandler):
     """Repeats the last message."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # The body comes after the head, and would wait for its receipt.
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
