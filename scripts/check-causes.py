@@ -43,7 +43,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval_runs import JsonHandler, drawn_arguments, environment, serving
+from eval_runs import PROGRAM_FIXTURE, JsonHandler, drawn_arguments, environment, serving
 
 MERGED = ("prompt", "code", "tool", "judge")
 """Kinds of faults that a pull request brings."""
@@ -58,15 +58,14 @@ LEAST = 0.95
 """The share of causes that have to be right."""
 DAY = date(2026, 1, 5)
 RUBRIC = "owner: us\npolicy: affected\nslice_cases: 1\nconfirm: evidence\n"
-CONFTEST = """\
-import importlib.util
+CONFTEST = (
+    PROGRAM_FIXTURE
+    + """
+
 import os
-import pathlib
 
 import httpx
-import pytest
 
-AGENTS = pathlib.Path(__file__).with_name("agents")
 CLIENT = httpx.Client(trust_env=False, timeout=60)
 
 
@@ -74,14 +73,6 @@ def said(case, *messages):
     asked = {"model": f"model-of-{case}", "messages": [{"role": "user", "content": text} for text in messages]}
     done = CLIENT.post(os.environ["UPSTREAM"] + "/v1/chat/completions", json=asked)
     return done.raise_for_status().json()["choices"][0]["message"]["content"]
-
-
-@pytest.fixture
-def program(request):
-    spec = importlib.util.spec_from_file_location("program", AGENTS / f"{request.node.case.id}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -93,6 +84,7 @@ def agent(program):
 def judge_graded(program):
     return lambda answer, case: program.grade(said, answer.text)
 """
+)
 PROGRAM = """\
 SYSTEM = {system!r}
 

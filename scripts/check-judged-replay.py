@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval_runs import JsonHandler, drawn_arguments, environment, serving, trials
+from eval_runs import PROGRAM_FIXTURE, JsonHandler, drawn_arguments, environment, serving, trials
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.changes import TO_ASK, Changes, ReplayFinding, ReplayState, from_text
@@ -62,22 +62,9 @@ def said(messages):
     done = CLIENT.post(os.environ["UPSTREAM"] + "/v1/chat/completions", json=asked)
     return done.raise_for_status().json()["choices"][0]["message"]["content"]
 """
-CONFTEST = """\
-import importlib.util
-import pathlib
-
-import pytest
-
-AGENTS = pathlib.Path(__file__).with_name("agents")
-
-
-@pytest.fixture
-def program(request):
-    spec = importlib.util.spec_from_file_location("program", AGENTS / f"{request.node.case.id}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+CONFTEST = (
+    PROGRAM_FIXTURE
+    + """
 
 @pytest.fixture
 def agent(program):
@@ -93,6 +80,7 @@ def judge_own(program):
 def judge_graded(program):
     return program.graded
 """
+)
 SOURCE = """\
 import json
 import re

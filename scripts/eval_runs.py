@@ -18,6 +18,24 @@ from typing import Any
 OURS = ("PYTEST_", "PYTHONDONTWRITEBYTECODE", "HTTP", "ALL_PROXY", "CI", "GITHUB")
 """The beginnings of variables that would change a run of pytest, slow it down, or lead its calls elsewhere."""
 
+PROGRAM_FIXTURE = """\
+import importlib.util
+import pathlib
+
+import pytest
+
+AGENTS = pathlib.Path(__file__).with_name("agents")
+
+
+@pytest.fixture
+def program(request):
+    spec = importlib.util.spec_from_file_location("program", AGENTS / f"{request.node.case.id}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+"""
+"""The beginning of a conftest file of cases that each have an agent of their own: the module of its id."""
+
 
 def drawn_arguments(
     description: str | None, arguments: Sequence[str] | None, what: str, default: int

@@ -34,3 +34,16 @@ def test_a_pass_of_what_few_share_is_asked_again_and_a_fall_without_a_change_six
     assert len(upstream.prompts) == 12
     told = {one["cause"]["label"] for one in placed.scorecard()["failed"]}
     assert told == {"the provider or the data"}
+
+
+def test_of_a_case_without_a_recording_it_is_not_known_what_touches_it(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    checkout = talking(upstream, agent("return plain_sync(f'echo say {question}')")).with_cases(*CASES[:1])
+    placed = checkout.with_files(RUBRIC).at(pytester)
+    placed.run("eval", "--recall-mode", "all").assert_outcomes(passed=1)
+    upstream.bodies.clear()
+    upstream.says = "no"
+    placed.run("eval", "--recall-mode", "all")
+    assert len(upstream.prompts) == 2
+    assert "untouched" not in placed.journal().trials[-1].rule

@@ -133,7 +133,7 @@ def _sizes(cases: list[Case]) -> Proposal:
 
 def _recommend(folder: Path, cases: list[Case]) -> None:
     """Print the settings that a rubric which is there lacks, with sizes for its cases."""
-    from pytest_recall.schedule.sizing import settings
+    from pytest_recall.schedule.sizing import aligned, settings
 
     path = folder / "rubric.yaml"
     if not path.exists() or not cases:
@@ -146,8 +146,8 @@ def _recommend(folder: Path, cases: list[Case]) -> None:
     if not lines:
         return
     print(f"\n{path.as_posix()} was not changed. Recommended for its {plural(len(cases), 'case')}:\n")
-    for line in lines:
-        print(f"  {line.text:<37}  # {line.why}")
+    for line in aligned(lines):
+        print(f"  {line}")
     idle = [name for name in LITERAL if name in given]
     if idle:
         print(f"\nin place of {', '.join(f'`{name}`' for name in idle)}, which have no effect then.")

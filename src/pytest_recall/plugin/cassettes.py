@@ -218,6 +218,10 @@ class CassetteManager:
         first, second = (self.library.of_case(case_id, scenario, repeat) for repeat in (1, 2))
         return exists(second) or not exists(first)
 
+    def has_recording(self, case_id: str, scenario: str) -> bool:
+        """Whether a case is recorded."""
+        return exists(self.library.of_case(case_id, scenario))
+
     def recorded_trials(self, item: pytest.Item) -> int:
         """Return how many trials of the case in a row are recorded, 1 at least."""
         count = 1

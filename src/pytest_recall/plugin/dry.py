@@ -61,16 +61,16 @@ def settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: R
 
 
 def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
-    """Return what the replay of a case came to, with what its recording has cost where it may be asked again."""
+    """Return what the replay of a case came to, with what its recording has cost where a budget is held to that."""
     found, tape = _came_to(item, call), item.stash.get(TAPE, None)
-    if found.state is ReplayState.PROVEN or tape is None or tape.cassette is None:
+    rubric = item.config.stash[RUN].plan.rubric
+    if found.state is ReplayState.PROVEN or rubric.budget is None or tape is None or tape.cassette is None:
         return found
-    prices = item.config.stash[RUN].plan.rubric.prices
     try:
         exchanges = [tape.cassette.exchange(place) for place in tape.cassette.calls]
     except RecallError:
         return found
-    costs = [call_of(exchange, exchange.kind, "replayed", prices).cost for exchange in exchanges]
+    costs = [call_of(exchange, exchange.kind, "replayed", rubric.prices).cost for exchange in exchanges]
     known = [cost for cost in costs if cost is not None]
     return found._replace(usd=fsum(known) if len(known) == len(costs) else None)
 

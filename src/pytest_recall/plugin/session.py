@@ -346,13 +346,14 @@ class Run:
         changes = self.plan.changes
         if changes is None:
             return
+        from pytest_recall.schedule.boxes import OTHER
         from pytest_recall.schedule.changes import ReplayState
 
         others = {case_id: changes.found[case_id].trial for case_id in changes.ids(ReplayState.OTHER)}
         for file in self.plan.files.values():
             for case_id in sorted(others.keys() & file.lines.keys()):
                 if (plain := others[case_id]) is not None:
-                    trial = Trial.from_json(plain)._replace(reason=str(ReplayState.OTHER))
+                    trial = Trial.from_json(plain)._replace(reason=OTHER)
                     self._append(trial, f"{file.name}:{file.lines[case_id]}")
 
     def _watch(self, case_ids: set[str]) -> None:

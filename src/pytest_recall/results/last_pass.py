@@ -56,9 +56,9 @@ def suspected(
     as a row or this run shows that names what a change touched, or a rule that knows of none; and of none that is known
     to be `changed`. Others are left out.
     """
-    rows = (trial.row for trial in record.trials if trial.row is not None)
-    traced = bool(record.header.affected) or any(row.touched for row in rows)
-    traced = traced or any(is_untouched(trial.rule) for trial in record.trials)
+    traced = bool(record.header.affected) or any(
+        is_untouched(trial.rule) or (trial.row is not None and trial.row.touched) for trial in record.trials
+    )
     library = Library(place.cassettes)
     found: dict[str, tuple[str, ...]] = {}
     for trial in failed:

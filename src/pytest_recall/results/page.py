@@ -137,7 +137,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.moved(header),
         sentences.swap(header),
         *sentences.replayed(header),
-        *sentences.budgeted(header),
+        *header.budgeted,
         sentences.near(header),
         sentences.stale(header),
     )

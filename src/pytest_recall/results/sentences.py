@@ -109,11 +109,6 @@ def replayed(header: Header) -> list[str]:
     return [f"judged replay: {header.replayed[0]}", *header.replayed[1:]] if header.replayed else []
 
 
-def budgeted(header: Header) -> list[str]:
-    """Return how far a budget that rolls over has gone, and what was left for the sake of it; nothing without one."""
-    return list(header.budgeted)
-
-
 def near(header: Header) -> str:
     """Return which cases the change touches, or nothing."""
     return f"near the change: {header.near}" if header.near else ""

@@ -19,7 +19,7 @@ from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.ci import links
 from pytest_recall.schedule.account import account_after
-from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.bank import bank_from
 from pytest_recall.schedule.boxes import fold, quarantine_of, reset
 from pytest_recall.schedule.events import events_of, with_account
 from pytest_recall.schedule.selection import unanswered_after, with_changes
@@ -147,8 +147,8 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
         account = account_after(state.account, header, record.trials, grading, first=folded is None)
-        if rubric.budget is not None:
-            account = account.pruned(Bank(rubric.budget.per_day, rubric.budget.carry_days), today)
+        if (bank := bank_from(rubric.budget)) is not None:
+            account = account.pruned(bank, today)
         if layout == "events":
             events = events_of(header, trials, len(record.trials), first=folded is None)
             events = with_account(events, header, record.trials, first=folded is None)

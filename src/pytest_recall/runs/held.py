@@ -7,19 +7,18 @@ from dataclasses import replace
 
 from pytest_recall.runs.plan import Plan
 from pytest_recall.schedule.allotment import Allotment, allot
-from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.bank import bank_from
 from pytest_recall.schedule.changes import Changes
 from pytest_recall.schedule.selection import Deferrals
 
 
 def allotted(plan: Plan, changes: Changes) -> Allotment | None:
     """Return how far the budget goes for what a change affects; None without one."""
-    budget = plan.rubric.budget
-    if budget is None or plan.rubric.policy != "affected":
+    bank, context = bank_from(plan.rubric.budget), plan.context
+    if bank is None or plan.rubric.policy != "affected":
         return None
     # Of marked tests, which no file has, the replay knows all.
     ids = plan.cases | (changes.found.keys() - plan.declared)
-    bank, context = Bank(budget.per_day, budget.carry_days), plan.context
     return allot(bank, plan.account, changes, ids, plan.rows, context.date, context.seed)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_recall.cases.settings import Settings
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.schedule.account import Account
-from pytest_recall.schedule.bank import AffectedCase, Bank, balance, hidden_line, spread
+from pytest_recall.schedule.bank import AffectedCase, Bank, balance, bank_from, hidden_line, spread
 from pytest_recall.schedule.changes import Changes
 from pytest_recall.trials.cost_text import dollars
 from pytest_recall.trials.trial import Row
@@ -76,9 +76,9 @@ class Allotment(NamedTuple):
 
 def in_the_bank(rubric: Settings, account: Account, today: date) -> tuple[float, float] | None:
     """Return what is in the bank of a rubric on `today`, and at most, in US dollars; None without a budget."""
-    if rubric.budget is None or rubric.policy != "affected":
+    bank = bank_from(rubric.budget)
+    if bank is None or rubric.policy != "affected":
         return None
-    bank = Bank(rubric.budget.per_day, rubric.budget.carry_days)
     return balance(bank, account.by_day, today), bank.most
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import NamedTuple
 
+from pytest_recall.cases.settings_fields import DailyBudget
 from pytest_recall.files.wording import plural
 from pytest_recall.metrics.hypergeometric import runs_to_exclude, smallest_excluded
 from pytest_recall.schedule.selection import shuffle_key
@@ -28,6 +29,11 @@ class Bank(NamedTuple):
     def most(self) -> float:
         """What the bank never exceeds, in US dollars."""
         return self.per_day * self.carry_days
+
+
+def bank_from(budget: DailyBudget | None) -> Bank | None:
+    """Return the bank of a budget as the rubric has it; None without one."""
+    return None if budget is None else Bank(budget.per_day, budget.carry_days)
 
 
 def balance(bank: Bank, spent: Mapping[date, float], today: date) -> float:

@@ -16,7 +16,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import find_place, runs_in
 from pytest_recall.files.json_lines import as_lines
 from pytest_recall.files.wording import percent, plural
-from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.bank import Bank, bank_from
 from pytest_recall.schedule.change_backtest import known_of, play, summary_of, usual_policies
 from pytest_recall.schedule.change_export import exported, judged_run
 from pytest_recall.schedule.change_history import facts_of
@@ -233,7 +233,7 @@ def _told(bank: Bank) -> str:
 
 def bank_of(args: argparse.Namespace, rubric: Settings) -> Bank:
     """Return the bank: the options' where they are given, else the rubric's, else the one that is assumed."""
-    usual = ASSUMED_BANK if rubric.budget is None else Bank(rubric.budget.per_day, rubric.budget.carry_days)
+    usual = bank_from(rubric.budget) or ASSUMED_BANK
     return Bank(args.per_day or usual.per_day, args.carry_days or usual.carry_days)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 STALE_DAYS = 14
@@ -125,17 +125,20 @@ def near(tags: Mapping[str, Collection[str]]) -> Iterator[str]:
         yield f"#   {tag}: [src/{tag}/]"
 
 
+def aligned(lines: Sequence[RecommendedLine]) -> list[str]:
+    """Return the lines of a rubric, each with why behind it."""
+    width = max((len(line.text) for line in lines), default=0)
+    return [f"{line.text:<{width}}  # {line.why}" for line in lines]
+
+
 def block(sizes: Proposal, cases: int, tags: Mapping[str, Collection[str]]) -> str:
     """Return the part of a rubric that says what runs, and how to get the boxes alone."""
-    lines = settings(sizes, cases)
-    width = max(len(line.text) for line in lines)
-    told = [f"{line.text:<{width}}  # {line.why}" for line in lines]
     return "\n".join(
         [
             "# What runs; `recall schedule simulate` says what it comes to. `policy: lottery` draws a fixed number of",
             "# cases instead, by tags if `near` names their paths. For the boxes alone, as first published, write",
             "# `policy: literal` in place of these seven lines.",
-            *told,
+            *aligned(settings(sizes, cases)),
             *near(tags),
         ]
     )

@@ -20,7 +20,7 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import committed
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.bank import bank_from
 from pytest_recall.schedule.events import Apart, Event, Events, fold_account, fold_events, fold_unanswered, in_order
 from pytest_recall.schedule.merge import continued
 from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
@@ -286,9 +286,9 @@ def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded
     done = {*state.folded, *old}
     if write:
         waiting = fold_unanswered(state.unanswered, old)
-        account, budget = fold_account(state.account, old), read_settings(place.rubric, place.name(place.rubric)).budget
-        if budget is not None:
-            account = account.pruned(Bank(budget.per_day, budget.carry_days), until)
+        account = fold_account(state.account, old)
+        if (bank := bank_from(read_settings(place.rubric, place.name(place.rubric)).budget)) is not None:
+            account = account.pruned(bank, until)
         names = sorted(_remembered(done, set(files)))
         text = state.updated(changed, folded=names, unanswered=waiting, account=account)
         if text != state.text:
