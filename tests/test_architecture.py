@@ -201,8 +201,8 @@ WORLD = {
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},
     "memory": {
-        *("client", "command", "grpc_service", "http_service", "mcp_server", "mem0_memory", "python_memory"),
-        *("resolve", "session", "sqlite_fts"),
+        *("client", "command", "fingerprint", "grpc_service", "http_service", "mcp_server", "mem0_memory"),
+        *("python_memory", "resolve", "session", "sqlite_fts"),
     },
     "metrics": set(),
     "models": {
@@ -228,7 +228,7 @@ WORLD = {
         *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
     "schedule": {"backtest", "change_backtest", "change_history_file", "merge_file", "simulate", "state", "state_file"},
-    "trials": {"command_cassette", "concurrency", "drive", "journal"},
+    "trials": {"command_cassette", "concurrency", "drive", "journal", "texts_file"},
 }
 OUTER = {
     *("asyncio", "contextvars", "fcntl", "filelock", "httpx", "importlib", "io", "os", "pathlib", "queue", "random"),

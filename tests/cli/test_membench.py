@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,7 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
     assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
     lines = {line.split("  ")[0]: " ".join(line.split()) for line in out.splitlines()}
     assert lines["adversarial"] == "adversarial 4 0 4 – – – –"
-    assert lines["single-hop"].startswith("single-hop 7 0 0 1.00 1.00 (0.65–1.00)")
+    assert lines["single-hop"].startswith("single-hop 7 0 0 1.00 1.00 (0.34–1.00)")
     assert "not judged: 4 unanswerable questions" in out
     assert "ingest: 49 units in 2 conversations" in out
 
@@ -64,7 +66,7 @@ def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp
     lines = path.read_bytes().splitlines(keepends=True)
     all_ids = [one["case_id"] for one in trials(path.parent)]
     assert len(all_ids) == 22
-    path.write_bytes(b"".join(lines[:8]) + lines[8][:30])  # Killed while it wrote the eighth question.
+    path.write_bytes(b"".join(lines[:30]) + lines[30][:30])  # Killed while it wrote the eighth question.
     assert main([*RUN, "--out", "o", "--json"]) == 0
     captured = capsys.readouterr()
     again = json.loads(captured.out)
@@ -108,7 +110,7 @@ def test_a_damaged_journal_names_its_line(capsys: pytest.CaptureFixture[str], tm
     with (tmp_path / "o" / "trials.jsonl").open("a") as file:
         file.write(f"{line}\n")
     assert main([*RUN, "--out", "o"]) == 2
-    assert "o/trials.jsonl:25: not a journal line" in capsys.readouterr().err
+    assert "o/trials.jsonl:47: not a journal line" in capsys.readouterr().err
 
 
 def test_a_sample_is_drawn_by_category(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,6 +192,84 @@ def test_a_question_that_fails_again_stays_a_failure(capsys: pytest.CaptureFixtu
     assert found(capsys, *more)["all"] == first["all"]
 
 
+FIRST = """
+class Memory:
+    private = True
+
+    def reset(self):
+        self.told = []
+
+    def store(self, content, metadata):
+        self.told.append(content)
+
+    def recall(self, query, limit, context):
+        return self.told[:limit]
+"""
+
+
+def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest_recall", *RUN, "--memory", "python:mine.py:Memory", "--out", "o"]
+    (tmp_path / "mine.py").write_text(FIRST)
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (again.stdout, again.stderr) == (first.stdout, "recall: o: 22 of 22 questions are kept\n")
+    (tmp_path / "mine.py").write_text(FIRST.replace("[:limit]", "[-limit:]"))
+    edited = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert edited.stderr == (
+        "recall: python:mine.py:Memory: its code has changed; all questions are asked again, and those of before are"
+        " in o/earlier-1\n"
+    )
+    assert edited.stdout != first.stdout
+    assert main(["compare", "o/earlier-1", "o"]) == 0
+    assert "22 questions in both" in capsys.readouterr().out
+
+
+def test_all_is_asked_again_where_that_is_wanted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    found(capsys, "--out", "o")
+    assert main([*RUN, "--out", "o", "--fresh"]) == 0
+    told = "sqlite-fts: --fresh; all questions are asked again, and those of before are in o/earlier-1"
+    assert told in capsys.readouterr().err
+    assert len(trials(tmp_path / "o")) == len(trials(tmp_path / "o" / "earlier-1")) == 22
+
+
+def test_a_run_is_computed_again_from_its_journal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    whole = found(capsys, "--out", "o")
+    three = found(capsys, "--out", "three", "--k", "3")
+    assert main(["memory", "rescore", "o", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["k"]["10"] == {"all": whole["all"], "categories": whole["categories"]}
+    assert captured.err == "recall: all 22 questions come to what the journal says\n"
+    # The first three of ten are what three are: this memory ranks the same, whatever the limit.
+    assert main(["memory", "rescore", "o", "--k", "3,10", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["k"]["3"]["all"] == three["all"]
+    path = tmp_path / "o" / "trials.jsonl"
+    path.write_text(path.read_text().replace('"reciprocal_rank":1.0', '"reciprocal_rank":0.5', 1))
+    assert main(["memory", "rescore", "o"]) == 1
+    assert "1 question came to other values in the journal: conv-1:q" in capsys.readouterr().err
+
+
+def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys, "--out", "o", "--k", "2")
+    assert main(["memory", "misses", "o", "--limit", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "8 of 18 questions without all of their evidence among the first 2\n" in out
+    assert "conv-1:q1 (single-hop): What is Tobias's boat called?\n  reference: Heron\n  absent  [D1:4]" in out
+    assert "\n       1  [D2:2] 2." in out
+    assert "… and 7 more" in out
+    assert main(["memory", "misses", "o", "--categories", "temporal,multi-hop", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert {one["category"] for one in plain["missed"]} == {"multi-hop"}
+    for more, said in (
+        (("--k", "3"), "the run o asked for 2 passages, and 3 is more"),
+        (("--categories", "temporl"), "'temporl' is not in this run; did you mean `temporal`?"),
+        (("--k", "1,2"), "--k: names several"),
+    ):
+        assert main(["memory", "misses", "o", *more]) == 2
+        assert said in capsys.readouterr().err
+    assert main(["memory", "misses", "nowhere"]) == 2
+    assert "'nowhere' is not a run over a dataset" in capsys.readouterr().err
+
+
 def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -201,7 +281,8 @@ def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
         " AssertionError: down`; fix it and rerun the same command to resume\n"
     )
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 5
-    assert main([*command, "--keep-failed"]) == 0
+    assert main([*command, "--keep-failed"]) == 1
+    assert "recall: nothing was measured: every question failed" in capsys.readouterr().err
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 22
 
 

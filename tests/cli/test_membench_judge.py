@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.journal import Journal, read_journal
+from pytest_recall.trials.trial import Trial
 from tests.cli.test_judge_calibrate import REMOTE
 from tests.helpers.scripted import JUDGE
 from tests.helpers.upstream import Upstream, running
@@ -64,11 +66,20 @@ def times_asked() -> int:
 
 def another_answer(folder: Path, word: str) -> None:
     """Give one question another answer, in each line of the journal."""
-    path = folder / "o" / "trials.jsonl"
-    answer = next(
-        one.answer.text for one in read_journal(folder / "o").trials if one.answer and "no, " in one.answer.text
-    )
-    path.write_text(path.read_text().replace(answer, answer.replace("no, ", word)))
+    record = read_journal(folder / "o")
+    old = next(one.answer.text for one in record.trials if one.answer and "no, " in one.answer.text)
+
+    def changed(trial: Trial) -> Trial:
+        if trial.answer is None or trial.answer.text != old:
+            return trial
+        return trial._replace(answer=replace(trial.answer, text=old.replace("no, ", word)))
+
+    with Journal(folder, record.header) as journal:
+        journal.asked(record.asked.values())
+        for trial in record.trials:
+            journal.append(changed(trial))
+        journal.end(0)
+    (folder / "trials.jsonl").replace(folder / "o" / "trials.jsonl")
 
 
 def test_the_judge_has_a_column_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:

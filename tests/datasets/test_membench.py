@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pytest_recall.datasets.membench import Arguments, arguments_of_lines, differences, fold, kept, plain
-from pytest_recall.datasets.membench_run import PASSAGES, SNIPPET, shortened
+from pytest_recall.datasets.membench_run import LONGEST, PASSAGES, shortened
 from pytest_recall.trials.record import setting_lines
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Passage, Trial
 
@@ -73,12 +73,11 @@ def test_what_is_kept_and_what_is_asked_again() -> None:
 
 @pytest.mark.parametrize("usage", [{}, {ANSWERED: 1}])
 def test_words_of_its_own_are_kept_and_passages_are_cut(usage: dict[str, int]) -> None:
-    long = "x" * (SNIPPET + 1)
+    long = "x" * (LONGEST + 1)
     passages = (Passage(text=long, source="a", score=0.5),) * (PASSAGES + 1)
-    cut = (Passage(text=long[:SNIPPET], source="a", score=0.5),) * PASSAGES
+    cut = (Passage(text=long[:LONGEST], source="a", score=0.5),) * PASSAGES
     assert shortened(Answer(text=long, passages=passages, usage=usage)) == Answer(text=long, passages=cut, usage=usage)
 
 
-def test_text_that_is_that_of_the_passages_is_cut_like_them() -> None:
-    long = "x" * (SNIPPET + 1)
-    assert shortened(Answer(text=long, usage={ANSWERED: 0})).text == long[:SNIPPET]
+def test_text_that_is_that_of_the_passages_is_kept_as_these_alone() -> None:
+    assert shortened(Answer(text="x", usage={ANSWERED: 0})).text == ""

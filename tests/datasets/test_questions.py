@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from pytest_recall.cases.case import JudgeCall
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.dataset import Question
-from pytest_recall.datasets.questions import BenchFile, chosen, draw, evidence_of, judges_of, retrieval_of
+from pytest_recall.datasets.questions import BenchFile, chosen, clusters, draw, evidence_of, judges_of, retrieval_of
 from pytest_recall.files.errors import RecallError
-from pytest_recall.metrics.retrieval import measure
+from pytest_recall.metrics.retrieval import Retrieval, measure
 from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 QUESTION = Question(id="q", text="?", answer="a boat", category="single-hop", evidence=("a",), evidence_sessions=("s",))
@@ -148,6 +149,19 @@ def test_evidence_is_of_what_is_stored() -> None:
 # What is measured
 
 
+def retrieved(question: Question, answer: Answer, dataset: str) -> Retrieval | None:
+    """Return what came back for the question, whose evidence is `a`."""
+    asked = QuestionRecord(
+        question.id,
+        question.text,
+        question.category,
+        question.answer,
+        ("a",),
+        unanswerable=question.unanswerable,
+    )
+    return retrieval_of(asked, answer, ranked(answer.passages, UNITS, ("a",)), dataset)
+
+
 def test_passages_are_known_by_their_source_or_by_holding_the_evidence() -> None:
     given = [Passage(text="It rains", source="c"), Passage(text="Notes. Ana: I sold the boat. End"), Passage(text="x")]
     assert ranked(given, UNITS, ("a",)) == ["c", "a", "?3"]
@@ -160,14 +174,14 @@ def test_a_turn_stands_for_its_session() -> None:
 
 def test_passages_that_name_nothing_are_not_measured_by_evidence() -> None:
     assert ranked([Passage(text="boat sale"), Passage(text="weather", source="own-7")], UNITS, ("a",)) is None
-    found = retrieval_of(QUESTION, ("a",), UNITS, came_back(Passage(text="boat sale")), "locomo")
+    found = retrieved(QUESTION, came_back(Passage(text="boat sale")), "locomo")
     assert found is not None
     assert "evidence_recall_at_k" not in measure(found, 10)
     assert measure(found, 10)["contains_at_k"] is False
 
 
 def test_nothing_that_came_back_is_a_zero() -> None:
-    found = retrieval_of(QUESTION, ("a",), UNITS, came_back(), "locomo")
+    found = retrieved(QUESTION, came_back(), "locomo")
     assert found is not None
     values = measure(found, 10)
     assert values["evidence_recall_at_k"] == 0
@@ -175,13 +189,13 @@ def test_nothing_that_came_back_is_a_zero() -> None:
 
 
 def test_without_an_answer_nobody_can_judge_what_was_never_said() -> None:
-    assert retrieval_of(NEVER_SAID, ("a",), UNITS, came_back(Passage(text="x", source="a")), "locomo") is None
+    assert retrieved(NEVER_SAID, came_back(Passage(text="x", source="a")), "locomo") is None
 
 
 @pytest.mark.parametrize(("text", "abstained"), [("That is not mentioned.", True), ("A boat.", False)])
 def test_an_answer_to_what_was_never_said_is_judged_by_abstention_alone(text: str, abstained: bool) -> None:
     given = came_back(Passage(text="x", source="a"), answered=True, text=text)
-    found = retrieval_of(NEVER_SAID, ("a",), UNITS, given, "locomo")
+    found = retrieved(NEVER_SAID, given, "locomo")
     assert found is not None
     values = measure(found, 10, ("abstention_recall", "locomo_f1", "evidence_recall_at_k", "answer_contains"))
     assert values == {"abstention_recall": abstained, "locomo_f1": float(abstained)}
@@ -189,9 +203,35 @@ def test_an_answer_to_what_was_never_said_is_judged_by_abstention_alone(text: st
 
 def test_an_answer_is_measured_beside_the_passages() -> None:
     given = came_back(Passage(text="x", source="a"), answered=True, text="It was a boat")
-    found = retrieval_of(QUESTION, ("a",), UNITS, given, "longmemeval")
+    found = retrieved(QUESTION, given, "longmemeval")
     assert found is not None
     values = measure(found, 10)
     assert values["answer_contains"] is True
     assert values["evidence_all_at_k"] == 1
     assert "abstention_recall" not in values
+
+
+# Which questions resemble each other
+
+
+def question(id: str, *sessions: str) -> Question:
+    return Question(id=id, text="?", answer="x", category="multi-session", evidence_sessions=sessions)
+
+
+def test_questions_about_one_conversation_are_of_one_cluster() -> None:
+    asked = [(question(id), row) for id, row in (("a", "1"), ("b", "1"), ("c", "2"))]
+    assert clusters(asked, "locomo") == {"a": "1", "b": "1", "c": "2"}
+
+
+def test_in_longmemeval_what_rests_on_one_session_or_question_is_of_one() -> None:
+    asked = [
+        (question("a", "s1", "s2"), "1"),
+        (question("a_abs", "s9"), "2"),
+        (question("b", "s2", "s3"), "3"),
+        (question("c", "s4"), "4"),
+        (question("d", "s9"), "5"),
+    ]
+    found = clusters(asked, "longmemeval")
+    assert len({found[id] for id in ("a", "a_abs", "b", "d")}) == 1
+    assert found["c"] != found["a"]
+    assert len(set(clusters(asked, "dmr").values())) == 5

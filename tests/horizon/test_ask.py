@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.datasets.membench_run import SNIPPET
 from pytest_recall.horizon.ask import Asker
 from pytest_recall.horizon.calls import Counted
-from pytest_recall.horizon.evaluation import CheckpointTrial, Points
+from pytest_recall.horizon.evaluation import SNIPPET, CheckpointTrial, Points
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import Subject
 from pytest_recall.horizon.persona import Calendar

@@ -15,8 +15,9 @@ from pytest_recall.metrics.clustered import (
     clustered_share,
     clustered_slope,
     stratified_share,
+    widened,
 )
-from pytest_recall.metrics.intervals import critical_t, mean_of
+from pytest_recall.metrics.intervals import critical_t, mean_of, share_of
 
 POINTS = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=30)
 
@@ -119,3 +120,35 @@ def test_shares_of_strata_stay_within_0_and_1(written: list[tuple[int, int, int]
     assert found.high is not None
     assert 0 <= found.low <= found.value + 1e-12
     assert found.value - 1e-12 <= found.high <= 1
+
+
+GROUPED = st.lists(st.tuples(st.integers(0, 5), st.sampled_from([0.0, 0.25, 1.0])), min_size=1, max_size=40)
+
+
+@given(GROUPED, st.booleans())
+def test_an_interval_over_groups_is_never_narrower_than_the_one_over_values(
+    values: list[tuple[int, float]], share: bool
+) -> None:
+    if share:
+        values = [(group, float(value > 0.5)) for group, value in values]
+    numbers = [value for _, value in values]
+    plain = share_of(map(bool, numbers)) if share else mean_of(numbers, within=(0, 1))
+    found = widened(plain, values, share=share, within=(0, 1))
+    assert (found.value, found.n, found.low is None) == (plain.value, plain.n, plain.low is None)
+    if plain.low is not None and plain.high is not None and found.low is not None and found.high is not None:
+        assert 0 <= found.low <= plain.low
+        assert plain.high <= found.high <= 1
+
+
+def test_values_that_are_alike_in_their_groups_have_the_interval_of_these() -> None:
+    values = [(group, level) for group, level in ((1, 0.4), (2, 0.45), (3, 0.55), (4, 0.6)) for _ in range(50)]
+    found = widened(mean_of([value for _, value in values], within=(0, 1)), values, share=False, within=(0, 1))
+    # CR1 by hand: the deviations of the four groups from 0.5, with G / (G - 1), and t of 3 degrees of freedom.
+    half = 3.1824463 * sqrt(4 / 3 * (0.1**2 + 0.05**2 + 0.05**2 + 0.1**2)) / 4
+    assert found.high == pytest.approx(0.5 + half)
+    assert found.low == pytest.approx(0.5 - half)
+
+
+def test_of_one_group_nothing_is_known_of_others() -> None:
+    plain = mean_of([0.2, 0.4, 0.9])
+    assert widened(plain, [("a", 0.2), ("a", 0.4), ("a", 0.9)], share=False, within=(0, 1)) == plain

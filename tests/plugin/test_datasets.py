@@ -174,8 +174,8 @@ def test_the_scorecard_has_the_table_of_a_membench(
             f"{FILE}: 22 questions",
             "category      n  error  not judged *evidence *all of it *1 / rank *contains",
             "adversarial   4      0           4 *– *– *– *–",
-            "all          22      0           4  0.89 (0.78–1.00)  0.78 (0.55–0.91) *",
-            "mean (95 % interval)",
+            "all          22      0           4  0.89 (0.18–1.00)  0.78 (0.13–0.99) *",
+            "mean (95 % interval over 2 groups of questions that share a conversation)",
         ]
     )
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")

@@ -89,10 +89,12 @@ COMMANDS: Mapping[str, str | Group] = {
         "memory systems: try one, run one over a public dataset, and measure what one returned",
         (
             "memory.commands:add_memory",
-            "datasets.commands:add_membench",
+            "datasets.commands.run:add_membench",
+            "datasets.commands.rescore:add_rescore",
+            "datasets.commands.rescore:add_misses",
             "metrics.commands:add_metrics",
-            "datasets.commands:add_dataset_check",
-            "datasets.commands:add_dataset_sample",
+            "datasets.commands.run:add_dataset_check",
+            "datasets.commands.run:add_dataset_sample",
         ),
     ),
     "bench": Group(

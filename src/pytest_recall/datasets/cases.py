@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -11,12 +11,14 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Unit, key_of
 from pytest_recall.datasets.dataset import Question, Sample, case_of, units
 from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
-from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, evidence_of, judges_of, retrieval_of
+from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import read_mapping
 from pytest_recall.metrics.answers import stem
-from pytest_recall.metrics.retrieval import MAX_K, METRICS, measure
+from pytest_recall.metrics.retrieval import MAX_K, METRICS, Retrieval, measure
 from pytest_recall.schedule.boxes import DATASET
+from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Answer
 
 _OTHERS = {"seconds", "tokens_stored", "tokens_read"}
@@ -52,6 +54,7 @@ class DatasetCases:
         found = [entry for sample in dataset.samples() for entry in self._entries(sample)]
         kept = chosen([(one.question.id, one.question.category) for one in found], asked, name)
         self.entries = {one.question.id: one for one in found if one.question.id in kept}
+        self.clusters = clusters(((one.question, str(one.row)) for one in found), dataset.format)
         self.lines = dict.fromkeys(self.entries, 1)
         self._cases: dict[str, Case] = {}
 
@@ -87,18 +90,32 @@ class DatasetCases:
             )
         return self._cases[question.id]
 
-    def measured(self, entry: QuestionEntry, answer: Answer, *, whole: bool) -> dict[str, float | None] | None:
-        """Return what an answer to the question comes to, by metric; None where it cannot be judged.
+    def retrieval(self, entry: QuestionEntry, answer: Answer) -> Retrieval | None:
+        """Return what came back for the question; None where it cannot be judged."""
+        asked = self.question(entry)
+        ids = ranked(answer.passages, self.units_of(entry), asked.evidence) if asked.evidence else None
+        return retrieval_of(asked, answer, ids, self.dataset.format)
+
+    def measured(self, found: Retrieval | None, *, whole: bool) -> dict[str, float | None] | None:
+        """Return what came back for a question by metric; None where it cannot be judged.
 
         `whole` says that the memory returned all that it would show a model.
         """
-        evidence = evidence_of(entry.question, self.asked.unit)
-        found = retrieval_of(entry.question, evidence, self.units_of(entry), answer, self.dataset.format)
         chosen, _ = metrics_of(self.dataset.format, whole)
-        if found is None:
-            return None
-        values = measure(found, MAX_K if whole else self.asked.limit, chosen)
-        return {name: None if value is None else float(value) for name, value in values.items()}
+        return None if found is None else values_at(found, MAX_K if whole else self.asked.limit, chosen)
+
+    def question(self, entry: QuestionEntry) -> QuestionRecord:
+        """Return the question as a journal has it."""
+        question = entry.question
+        return QuestionRecord(
+            id=question.id,
+            question=question.text,
+            category=question.category,
+            reference=question.answer,
+            evidence=evidence_of(question, self.asked.unit),
+            unanswerable=question.unanswerable,
+            cluster=self.clusters[question.id],
+        )
 
     def units_of(self, entry: QuestionEntry) -> tuple[Unit, ...]:
         """Return what is stored for the question."""
@@ -125,6 +142,12 @@ def metrics_of(dataset: str, whole: bool) -> tuple[frozenset[str], str]:
         except ModuleNotFoundError as error:
             return names - {"locomo_f1"}, f"locomo_f1 is left out: it {error}"
     return names, ""
+
+
+def values_at(found: Retrieval, k: int, chosen: Collection[str]) -> dict[str, float | None]:
+    """Return the values of the `chosen` metrics over the first `k` of what came back; None is a failure."""
+    values = measure(found, k, frozenset(chosen))
+    return {name: None if value is None else float(value) for name, value in values.items()}
 
 
 def read_bench(path: Path, name: str) -> DatasetCases:

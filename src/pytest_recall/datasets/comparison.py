@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pytest_recall.datasets.membench import has_failed
+from pytest_recall.datasets.membench import cluster_of, has_failed
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.metrics.change import Change, ChangeSummary, Counts, changes
+from pytest_recall.metrics.change import Change, ChangeSummary, ClusterDifference, Counts, changes
 from pytest_recall.metrics.measures import JUDGED, MEASURES
+from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Trial, Verdict
 
 COMPARED = (
@@ -24,11 +26,15 @@ _GRID = 100
 
 
 class JournalContents(NamedTuple):
-    """What a journal holds: who was asked what, as plain arguments, and the trial of each question."""
+    """What a journal holds: who was asked what, as plain arguments, and the trial of each question.
+
+    `asked` are the questions themselves, by id, which a journal of an earlier version does not have.
+    """
 
     name: str
     arguments: Mapping[str, Any]
     trials: Mapping[str, Trial]
+    asked: Mapping[str, QuestionRecord] = MappingProxyType({})
 
 
 class Paired(NamedTuple):
@@ -103,7 +109,8 @@ def compare_benches(
             f"no question has a value of the same metric in both ({len(first)} are in BASE, {len(second)} in HEAD,"
             f" {len(shared)} in both); ask the same questions again, such as all of them"
         )
-    tested = changes({name: _counts(pairs.values(), MEASURES[name].share) for name, pairs in found.items()}, alpha)
+    clusters = {id: cluster_of(first[id], head.asked or base.asked) for id in both}
+    tested = changes({name: _counts(pairs, MEASURES[name].share, clusters) for name, pairs in found.items()}, alpha)
     return BenchComparison(
         base=base,
         head=head,
@@ -129,19 +136,31 @@ def _pairs(name: str, ids: Iterable[str], base: Values, head: Values) -> Pairs:
     return {id: (one, other) for id, (one, other) in values.items() if one is not None and other is not None}
 
 
-def _counts(pairs: Iterable[tuple[float, float]], share: bool) -> Counts:
-    kept = list(pairs)
+def _counts(pairs: Pairs, share: bool, clusters: Mapping[str, str]) -> Counts:
+    kept = list(pairs.values())
+    differences = {id: Fraction(round(_GRID * (other - one)), _GRID) for id, (one, other) in pairs.items()}
+    groups = _grouped(differences, clusters)
     if share:
         lost, gained = (sum(one > other for one, other in kept), sum(one < other for one, other in kept))
-        return Counts(len(kept), sum(one == other == 1 for one, other in kept), lost, gained)
-    differences = tuple(Fraction(round(_GRID * (other - one)), _GRID) for one, other in kept)
+        return Counts(len(kept), sum(one == other == 1 for one, other in kept), lost, gained, clusters=groups)
     return Counts(
         pairs=len(kept),
         both=sum(min(pair) for pair in kept),
         lost=sum(max(one - other, 0.0) for one, other in kept),
         gained=sum(max(other - one, 0.0) for one, other in kept),
-        differences=differences,
+        differences=tuple(differences.values()),
+        clusters=groups,
     )
+
+
+def _grouped(differences: Mapping[str, Fraction], clusters: Mapping[str, str]) -> tuple[ClusterDifference, ...]:
+    """Return the differences by group; nothing where each pair is one of its own."""
+    groups: dict[str, list[Fraction]] = {}
+    for id, difference in differences.items():
+        groups.setdefault(clusters[id], []).append(difference)
+    if len(groups) == len(differences):
+        return ()
+    return tuple(ClusterDifference(sum(one, Fraction()), len(one)) for one in groups.values())
 
 
 def _paired(pairs: Pairs, change: Change) -> Paired:

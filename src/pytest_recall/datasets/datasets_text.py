@@ -16,7 +16,7 @@ from pytest_recall.datasets.membench import (
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, p_value, percent, plural
-from pytest_recall.metrics.change import ChangeSummary
+from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -49,7 +49,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     yield ""
     yield from table(summary)
     yield ""
-    yield _legend([summary])
+    yield legend([summary])
     if unjudged := summary.everything.unjudged:
         yield (
             f"not judged: {plural(unjudged, 'unanswerable question')}, where passages alone do not say whether"
@@ -97,7 +97,7 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
             f"{group.n:,}",
             f"{group.failures:,}",
             f"{group.unjudged:,}",
-            *(_cell(group, name) for name in names),
+            *(mean_cell(group, name) for name in names),
         )
         for category, group in groups.items()
     ]
@@ -110,7 +110,7 @@ def sections(datasets: Mapping[str, MembenchSummary]) -> Iterator[str]:
         yield f"{name}: {plural(summary.everything.n, 'question')}"
         yield from table(summary, failed="error")  # A question that failed is another thing in a run.
     if datasets:
-        yield _legend(datasets.values())
+        yield legend(datasets.values())
 
 
 def membench_markdown(datasets: Mapping[str, MembenchSummary]) -> list[str]:
@@ -123,7 +123,7 @@ def membench_markdown(datasets: Mapping[str, MembenchSummary]) -> list[str]:
             *table(summary, markdown=True, failed="error"),
             "",
         ]
-    return [*lines, f"{_legend(datasets.values())}."]
+    return [*lines, f"{legend(datasets.values())}."]
 
 
 def groups(summary: MembenchSummary) -> dict[str, Any]:
@@ -134,11 +134,21 @@ def groups(summary: MembenchSummary) -> dict[str, Any]:
     }
 
 
-def _legend(summaries: Iterable[MembenchSummary]) -> str:
-    return "mean (95 % interval)" + (", n where it is of fewer" if any(map(_partial, summaries)) else "")
+def legend(summaries: Iterable[MembenchSummary]) -> str:
+    """Return what the cells of a table are."""
+    found = list(summaries)
+    fewer = ", n where it is of fewer" if any(map(_partial, found)) else ""
+    groups = {one.everything.clusters for one in found if one.everything.clusters < one.everything.n}
+    if not groups:
+        return f"mean (95 % interval){fewer}"
+    if groups == {1}:
+        return f"mean (95 % interval for more questions about this one conversation){fewer}"
+    counts = listed(f"{count:,}" for count in sorted(groups))
+    return f"mean (95 % interval over {counts} groups of questions that share a conversation){fewer}"
 
 
-def _cell(group: CategoryResult, name: str) -> str:
+def mean_cell(group: CategoryResult, name: str) -> str:
+    """Return the mean of a metric with its interval, and n where it is of fewer questions than the row."""
     mean = group.means.get(name)
     if mean is None or mean.value is None:
         return "–"
@@ -174,6 +184,7 @@ def _group(group: CategoryResult) -> dict[str, Any]:
     means: Mapping[str, Mean] = group.means
     return {
         "n": group.n,
+        "clusters": group.clusters,
         "failures": group.failures,
         "unjudged": group.unjudged,
         "metrics": {
@@ -258,13 +269,23 @@ def _row(one: Paired) -> tuple[str, ...]:
 
 def _notes(found: BenchComparison) -> Iterator[str]:
     tested = sum(one.change.adjusted is not None for one in found.metrics.values())
+    groups = {len(one.change.counts.clusters) for one in found.metrics.values()}
+    by = (
+        "flips of the signs of whole groups of questions that share a conversation"
+        if max(groups)
+        else "McNemar's exact test of yes and no, sign flips of scores"
+    )
     if tested > 1:
-        yield f"p of {tested} metrics, adjusted together: McNemar's exact test of yes and no, sign flips of scores"
+        yield f"p of {tested} metrics, adjusted together: {by}"
+    if few := {one for one in groups if one and 2 / 2**one > found.alpha}:
+        yield (
+            f"the questions are about {min(few)} conversations: of so few no difference can be shown at"
+            f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{min(few)}"
+        )
     if found.judges:
         yield one_line(f"judged by {found.judges}")
     if found.unjudged:
         yield one_line(f"what models judged is not compared: {found.unjudged}")
-    yield "questions about one conversation resemble each other, so that less is shown than it seems"
 
 
 def comparison_json(found: BenchComparison) -> dict[str, Any]:
@@ -294,13 +315,20 @@ def _metric(one: Paired) -> dict[str, Any]:
         "head": one.head,
         "difference": one.head - one.base,
         "interval": list(one.change.interval),
-        "test": "sign flips" if one.change.shares else "mcnemar",
+        "test": _test(one.change),
+        "clusters": len(one.change.counts.clusters) or None,
         "p": one.change.p,
         "p_holm": one.change.adjusted,
         "shown": one.change.shown.value,
         "lower": list(one.fell),
         "higher": list(one.rose),
     }
+
+
+def _test(change: Change) -> str:
+    if change.counts.clusters:
+        return "sign flips of clusters"
+    return "sign flips" if change.shares else "mcnemar"
 
 
 SHOWN_PLACES = 5

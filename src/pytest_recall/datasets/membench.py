@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pytest_recall.metrics.clustered import widened
 from pytest_recall.metrics.intervals import Mean, Tally, percentiles
 from pytest_recall.metrics.measures import MEASURES
+from pytest_recall.metrics.retrieval import Metric
+from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Outcome, Trial
 
 
 class Arguments(NamedTuple):
-    """What decides the outcome of a run; a journal is gone on with by a run that has the same.
+    """What decides the outcome of a run, which is resumed by a run that has the same.
 
-    `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model.
+    `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model. `code`
+    is a digest of the memory's own code, empty where that is not here, and `packages` are the versions of what it
+    imports.
     """
 
     dataset: str
@@ -28,18 +34,22 @@ class Arguments(NamedTuple):
     seed: str
     categories: tuple[str, ...]
     whole: bool
+    code: str = ""
+    packages: tuple[str, ...] = ()
 
 
 class CategoryResult(NamedTuple):
     """What the questions of a category, or all of them, came to: `n` were asked, `failures` broke.
 
-    `unjudged` are those that cannot be judged. Neither these nor failures are in the means.
+    `unjudged` are those that cannot be judged. Neither these nor failures are in the means, whose intervals are over
+    the `clusters` of questions that resemble each other, such as those about one conversation.
     """
 
     n: int
     failures: int
     unjudged: int
     means: Mapping[str, Mean]
+    clusters: int = 0
 
 
 class MembenchSummary(NamedTuple):
@@ -66,10 +76,13 @@ class MembenchSummary(NamedTuple):
 class _Group:
     def __init__(self) -> None:
         self.n = self.failures = self.unjudged = 0
+        self.clusters: set[str] = set()
         self.tallies: dict[str, Tally] = {}
+        self.values: dict[str, list[tuple[str, float]]] = {}
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: Trial, cluster: str) -> None:
         self.n += 1
+        self.clusters.add(cluster)
         self.failures += has_failed(trial)
         self.unjudged += trial.measures is None and not has_failed(trial)
         for name, value in (trial.measures or {}).items():
@@ -80,17 +93,23 @@ class _Group:
                 tally.fail()
             else:
                 tally.add(value)
+                self.values.setdefault(name, []).append((cluster, value))
 
     def found(self) -> CategoryResult:
-        means = {name: self.tallies[name].mean() for name in MEASURES if name in self.tallies}
-        return CategoryResult(self.n, self.failures, self.unjudged, means)
+        means = {name: self._mean(name, metric) for name, metric in MEASURES.items() if name in self.tallies}
+        return CategoryResult(self.n, self.failures, self.unjudged, means, len(self.clusters))
+
+    def _mean(self, name: str, metric: Metric) -> Mean:
+        values = self.values.get(name, ())
+        return widened(self.tallies[name].mean(), values, share=metric.share, within=metric.within)
 
 
 class MembenchFold:
-    """Adds trials up as they come; it keeps sums, and the seconds of each question."""
+    """Adds trials up as they come. `asked` are the questions by id, as far as they are known."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, asked: Mapping[str, QuestionRecord]) -> None:
         self._total = total
+        self._asked = asked
         self._all = _Group()
         self._categories: dict[str, _Group] = {}
         self._seconds = array("d")
@@ -99,8 +118,9 @@ class MembenchFold:
 
     def add(self, trial: Trial) -> None:
         """Take the trial of a question."""
-        self._all.add(trial)
-        self._categories.setdefault(trial.dimension, _Group()).add(trial)
+        cluster = cluster_of(trial, self._asked)
+        self._all.add(trial, cluster)
+        self._categories.setdefault(trial.dimension, _Group()).add(trial, cluster)
         usage = {} if trial.answer is None else trial.answer.usage
         if (seconds := usage.get("memory_recall_seconds")) is not None:
             self._seconds.append(seconds)
@@ -127,9 +147,25 @@ def has_failed(trial: Trial) -> bool:
     return trial.outcome is Outcome.ERROR and trial.measures is None
 
 
-def fold(trials: Iterable[Trial], total: int) -> MembenchSummary:
-    """Return what trials come to, of `total` questions; to the last digit the same in whichever order they are."""
-    found = MembenchFold(total)
+_OWN_CONVERSATION = frozenset({"longmemeval", "dmr"})
+"""The datasets in which each question has a conversation of its own; their name is then the scenario."""
+
+
+def cluster_of(trial: Trial, asked: Mapping[str, QuestionRecord]) -> str:
+    """Return the cluster of the trial's question: that of the journal, or else the conversation that it is about."""
+    if trial.case_id in asked:
+        return asked[trial.case_id].cluster
+    return trial.case_id if trial.scenario in _OWN_CONVERSATION else trial.scenario or trial.case_id
+
+
+def fold(
+    trials: Iterable[Trial], total: int, asked: Mapping[str, QuestionRecord] = MappingProxyType({})
+) -> MembenchSummary:
+    """Return what trials come to, of `total` questions; to the last digit the same in whichever order they are.
+
+    `asked` are the questions by id, as far as a journal has them.
+    """
+    found = MembenchFold(total, asked)
     for trial in sorted(trials, key=lambda one: one.case_id):
         found.add(trial)
     return found.summary()
@@ -155,10 +191,31 @@ def kept(trials: Collection[Trial], total: int, keeps_failed: bool) -> str:
     return f"{len(trials) - failed:,} of {total:,} questions are kept{again}"
 
 
+MADE_OF = ("code", "packages")
+"""The arguments that say what a memory is made of: where they have changed, what was asked before is of another one."""
+
+
 def differences(before: Mapping[str, Any], after: Arguments) -> list[str]:
-    """Return what has changed between the arguments of a journal and those of a run, in words."""
-    now = plain(after)
+    """Return what has changed between what a journal was asked and what a run asks, in words."""
+    now = asked_of(after)
     return [f"`{name}` was {before.get(name)!r} and is {now[name]!r}" for name in now if before.get(name) != now[name]]
+
+
+def remade(before: Mapping[str, Any], after: Arguments) -> str:
+    """Return in words what of the memory itself has changed since; empty if nothing has, or that is not known."""
+    was, now = set(before["packages"]), set(after.packages)
+    if changed := [f"{one} is here now" for one in sorted(now - was)] or [
+        f"{one} is gone" for one in sorted(was - now)
+    ]:
+        return ", ".join(changed)
+    if before["code"] == after.code or not after.code:
+        return ""
+    return "its code has changed" if before["code"] else "it is not known of which code they are"
+
+
+def asked_of(arguments: Arguments) -> dict[str, Any]:
+    """Return the arguments without what the memory is made of, as plain JSON types."""
+    return {name: value for name, value in plain(arguments).items() if name not in MADE_OF}
 
 
 def arguments_of_lines(lines: Iterable[str]) -> dict[str, Any]:
@@ -169,4 +226,4 @@ def arguments_of_lines(lines: Iterable[str]) -> dict[str, Any]:
 
 def plain(arguments: Arguments) -> dict[str, Any]:
     """Return the arguments as plain JSON types."""
-    return {**arguments._asdict(), "categories": list(arguments.categories)}
+    return {**arguments._asdict(), "categories": list(arguments.categories), "packages": list(arguments.packages)}

@@ -21,21 +21,25 @@ from pytest_recall.datasets.membench import (
     has_failed,
     kept,
     plain,
+    remade,
 )
 from pytest_recall.datasets.questions import JUDGE
+from pytest_recall.datasets.rescoring import RETRIEVED
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.fingerprint import fingerprint
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
+from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver
 from pytest_recall.trials.execution import Result, RunFacts, TrialCase, judge_answer, make_trial, with_result
-from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal
+from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, set_aside
 from pytest_recall.trials.record import Header, Record, setting_lines
-from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial
+from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
 
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
@@ -53,24 +57,30 @@ def folder_of(named: str, *beside: Path) -> Path | None:
     return next((one for one in folders if is_begun(one) and read_header(one).source_kind == DATASET), None)
 
 
-def begun(folder: Path, arguments: Arguments) -> Record | None:
+def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[str], None]) -> Record | None:
     """Return the journal of an earlier run with the same arguments, None if there is none.
 
-    Raises RecallError where the arguments are others, or the journal is damaged.
+    Where the memory is made of something else by now, or with `fresh`, that journal is set aside. Raises RecallError
+    where the arguments are others, or the journal is damaged.
     """
     if not is_begun(folder):
         return None
     record = read_journal(folder)
-    changed = differences(_asked_for(folder, record.header), arguments)
-    if changed:
+    before = _asked_for(folder, record.header)
+    if changed := differences(before, arguments):
         raise RecallError(f"{folder / NAME}: {'; '.join(changed)}; ask the same as before, or name another --out")
-    return record
+    why = "--fresh" if fresh else remade(before, arguments)
+    if not why or not record.trials:
+        return record
+    there = set_aside(folder)
+    tell(f"{arguments.memory}: {why}; all questions are asked again, and those of before are in {there}")
+    return None
 
 
 def read_asked(folder: Path, name: str) -> JournalContents:
     """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
     record = read_journal(folder)
-    return JournalContents(name, _asked_for(folder, record.header), _newest(record))
+    return JournalContents(name, _asked_for(folder, record.header), _newest(record), record.asked)
 
 
 def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
@@ -102,7 +112,7 @@ class MembenchResult(NamedTuple):
     @property
     def summary(self) -> MembenchSummary:
         """What all of them came to."""
-        return fold(self.trials, self.total)
+        return fold(self.trials, self.total, {} if self.record is None else self.record.asked)
 
     @property
     def failed(self) -> tuple[Trial, ...]:
@@ -112,7 +122,7 @@ class MembenchResult(NamedTuple):
 
 def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
     """Return what decides the outcome of a run. Raises RecallError if the dataset cannot be read."""
-    asked = bench.asked
+    asked, made_of = bench.asked, fingerprint(client.code())
     return Arguments(
         dataset=bench.dataset.format,
         file=Path(asked.path).name,
@@ -124,6 +134,8 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
         seed="" if asked.sample is None else str(asked.seed),
         categories=asked.categories or (),
         whole=client.whole,
+        code=made_of.code,
+        packages=made_of.packages,
     )
 
 
@@ -155,18 +167,19 @@ def go_on(
     allowed: bool,
     tell: Callable[[str], None],
     keeps_failed: bool = False,
+    fresh: bool = False,
 ) -> MembenchResult:
     """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
-    `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller. Raises
-    RecallError, also for a run that is stopped; what was asked is in the journal.
+    `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
+    all of them. Raises RecallError, also for a run that is stopped; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing:
         tell(missing)
     total = len(bench.entries)
-    record = begun(folder, arguments)
+    record = begun(folder, arguments, fresh=fresh, tell=tell)
     trials = {} if record is None else _newest(record)
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not has_failed(trial))
     if trials:
@@ -178,11 +191,13 @@ def go_on(
             journal_of(folder, header_of(folder, bench, arguments)) as journal,
             Driver(str(folder), in_a_row=None if keeps_failed else IN_A_ROW) as driver,
         ):
+            if record is None or len(record.asked) < total:
+                journal.asked(map(bench.question, bench.entries.values()))
             questions = (_question(bench, memory, one) for id, one in bench.entries.items() if id not in done)
             try:
                 for count, trial in enumerate(driver.ask(questions), start=len(done) + 1):
                     journal.append(trial)
-                    trials[trial.case_id] = trial
+                    trials[trial.case_id] = _lean(trial)
                     if clock.monotonic() - told >= EVERY:
                         told = clock.monotonic()
                         tell(f"{count:,} of {total:,} questions")
@@ -191,6 +206,11 @@ def go_on(
             journal.end(0)
         record = read_journal(folder)
     return MembenchResult(tuple(unjudged(trials[id]) for id in bench.entries if id in trials), total, record)
+
+
+def _lean(trial: Trial) -> Trial:
+    """Return the trial without its passages, which are in the journal: a large file is never held."""
+    return trial if trial.answer is None else trial._replace(answer=replace(trial.answer, passages=()))
 
 
 def unjudged(trial: Trial) -> Trial:
@@ -237,7 +257,8 @@ def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case
         answer = memory.ask(case)
     except CaseError as error:
         return Result.no_verdict(error)
-    measures = bench.measured(entry, answer, whole=memory.whole)
+    retrieval = bench.retrieval(entry, answer)
+    measures = bench.measured(retrieval, whole=memory.whole)
     kept = shortened(answer)
     if measures is None:
         result = Result(Outcome.SKIPPED, kept, error=UNJUDGED)
@@ -246,7 +267,8 @@ def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case
             result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))
         except CaseError as error:
             result = Result.no_verdict(error, kept)
-    return result._replace(measures=measures, seconds=answer.usage["memory_recall_seconds"])
+    steps = () if retrieval is None else ranks(retrieval)
+    return result._replace(measures=measures, seconds=answer.usage["memory_recall_seconds"], steps=steps)
 
 
 def _nothing(awaitable: object) -> object:
@@ -254,14 +276,20 @@ def _nothing(awaitable: object) -> object:
 
 
 PASSAGES = 50
-"""Passages of an answer of a memory that a journal keeps."""
-SNIPPET = 300
-"""Characters of each of them that it keeps: a memory may hand out all that it was told, for every question."""
+"""Passages of an answer that a journal keeps: a memory may hand out all that it was told, for every question."""
+LONGEST = 20_000
+"""Characters of each of them that it keeps."""
 
 
 def shortened(answer: Answer) -> Answer:
-    """Return the answer of a memory as a journal keeps it: its own words, and the beginnings of its passages."""
-    passages = tuple(replace(one, text=one.text[:SNIPPET]) for one in answer.passages[:PASSAGES])
+    """Return the answer of a memory as a journal keeps it: its own words, and the first of its passages."""
+    passages = tuple(replace(one, text=one.text[:LONGEST]) for one in answer.passages[:PASSAGES])
     # Without an answer of its own its text is that of the passages.
-    text = answer.text if answer.usage.get(ANSWERED, 1) else answer.text[:SNIPPET]
-    return replace(answer, text=text, passages=passages)
+    return replace(answer, text=answer.text if answer.usage.get(ANSWERED, 1) else "", passages=passages)
+
+
+def ranks(retrieval: Retrieval) -> tuple[TrialStep, ...]:
+    """Return the step that says by rank what came back, as `evidence` would name it; none where that is not known."""
+    if retrieval.retrieved_ids is None:
+        return ()
+    return (TrialStep(RETRIEVED, {"ids": list(retrieval.retrieved_ids)}),)

@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from pytest_recall.cases.case import JudgeCall, Text, WrittenJudge
-from pytest_recall.cases.memory_part import MAX_LIMIT, Unit
+from pytest_recall.cases.memory_part import MAX_LIMIT
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.retrieval import MAX_ANSWER, Retrieval
 from pytest_recall.schedule.selection import shuffle_key
-from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import ANSWERED, Answer
 
 SAMPLE = "sample"
@@ -112,6 +112,34 @@ def draw(known: Iterable[Asked], count: int, seed: str) -> set[str]:
     }
 
 
+_ABSTAINING_ID = "_abs"
+
+
+def clusters(asked: Iterable[tuple[Question, str]], dataset: str) -> dict[str, str]:
+    """Return the cluster of each question by its id, of questions with the conversation that each is about.
+
+    Questions about one conversation resemble each other. In LongMemEval each has its own, but some rest on the same
+    sessions, and what asks for something that was never said is made of another question: 466 clusters of 500.
+    """
+    parents: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while parents.setdefault(name, name) != name:
+            name = parents[name]
+        return name
+
+    found: dict[str, str] = {}
+    for question, conversation in asked:
+        shared = [f"row {conversation}"]
+        if dataset == "longmemeval":
+            shared.append(f"of {question.id.removesuffix(_ABSTAINING_ID)}")
+            shared += [f"session {id}" for id in question.evidence_sessions]
+        for name in shared[1:]:
+            parents[top(name)] = top(shared[0])
+        found[question.id] = shared[0]
+    return {id: top(name).removeprefix("row ") for id, name in found.items()}
+
+
 def judges_of(question: Question, dataset: str, evidence: Sequence[str], named: Sequence[JudgeCall]) -> list[JudgeCall]:
     """Return who judges the question: those that are `named`, as far as it has what they need.
 
@@ -137,31 +165,29 @@ def evidence_of(question: Question, unit: str) -> tuple[str, ...]:
     return (question.evidence if unit == "turn" else ()) or question.evidence_sessions
 
 
-def retrieval_of(
-    question: Question, evidence: Sequence[str], units: Sequence[Unit], answer: Answer, dataset: str
-) -> Retrieval | None:
+def retrieval_of(asked: QuestionRecord, answer: Answer, ids: Sequence[str] | None, dataset: str) -> Retrieval | None:
     """Return what came back as a row of `recall memory metrics`; None where that cannot be judged.
 
-    An unanswerable question is about the answer alone: what would be retrieved for it is neither right nor wrong.
+    `ids` say by rank what came back, as the evidence would name it, None where that is not known. An unanswerable
+    question is about the answer alone: what would be retrieved for it is neither right nor wrong.
     """
     answered = answer.usage.get(ANSWERED, 1) != 0
-    if question.unanswerable and not answered:
+    if asked.unanswerable and not answered:
         return None
     plain: dict[str, object] = {
-        "id": question.id,
-        "category": question.category,
+        "id": asked.id,
+        "category": asked.category,
         "seconds": float(answer.usage.get("memory_recall_seconds", 0)),
-        "unanswerable": question.unanswerable,
+        "unanswerable": asked.unanswerable,
     }
     if answered:
         text = answer.text[:MAX_ANSWER]
         plain |= {"answer": text, "abstained": abstains(text, dataset)}
-    if not question.unanswerable:
-        if question.answer:
-            plain["ground_truth"] = question.answer
+    if not asked.unanswerable:
+        if asked.reference:
+            plain["ground_truth"] = asked.reference
         if answer.passages or not answered:
             plain["retrieved"] = tuple(one.text for one in answer.passages)
-            ids = ranked(answer.passages, units, evidence) if evidence else None
-            if ids is not None:
-                plain |= {"retrieved_ids": tuple(ids), "evidence": tuple(evidence)}
+            if ids is not None and asked.evidence:
+                plain |= {"retrieved_ids": tuple(ids), "evidence": asked.evidence}
     return Retrieval.model_validate(plain)

@@ -63,6 +63,8 @@ class Points(NamedTuple):
 JUDGE = "horizon"
 """The judge of questions about a persona."""
 _STAGES: Mapping[Failure, str] = {"memory": "memory", "timeout": "memory timeout", "answer": "answer", "judge": "judge"}
+SNIPPET = 300
+"""Characters of a passage that a published line has; the journal has all of it."""
 _RETRIEVAL, _TOOL_CALL = "retrieval", "tool_call"
 
 
@@ -156,7 +158,7 @@ class CheckpointTrial:
         if found := self._steps(_RETRIEVAL):
             return found
         passages = () if self.trial.answer is None else self.trial.answer.passages
-        return tuple({"path": one.source, "score": one.score, "snippet": one.text} for one in passages)
+        return tuple({"path": one.source, "score": one.score, "snippet": one.text[:SNIPPET]} for one in passages)
 
     @property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:

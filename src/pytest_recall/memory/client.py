@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
 from pytest_recall.files.errors import one_line
+from pytest_recall.memory.fingerprint import files_of
 from pytest_recall.trials.trial import Passage
 from pytest_recall.trials.trial import passage_of as given_passage
 
@@ -31,6 +33,10 @@ class Client:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def code(self) -> Iterable[Path]:
+        """Return the files that say how it works, as far as they are here."""
+        return files_of(self)
 
     def ready(self) -> None:
         """Raise MemoryFault if something is missing here: a package, a program. Nothing is asked."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -45,6 +46,10 @@ class GrpcService(Client):
         self._of: tuple[str, str] | None = None
         self._about: dict[str, Any] = {}
         self._session = ""
+
+    def code(self) -> Iterable[Path]:
+        """Return no file: what the service is made of is elsewhere."""
+        return ()
 
     def ready(self) -> None:
         """Raise MemoryFault if grpcio or protobuf is not installed."""

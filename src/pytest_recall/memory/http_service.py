@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,10 @@ class HttpService(Client):
         self._lock = Lock()
         self._http: httpx.Client | None = None
         self._abilities: Mapping[str, Any] | None = None
+
+    def code(self) -> Iterable[Path]:
+        """Return no file: what the service is made of is elsewhere."""
+        return ()
 
     def ready(self) -> None:
         """Raise MemoryFault if httpx is not installed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -68,6 +68,10 @@ class McpServer(Client):
             self._argv = process.split(target)
         except ModelError as error:
             raise MemoryFault(f"{name}: {error}") from error
+
+    def code(self) -> Iterable[Path]:
+        """Return the files that the command line names."""
+        return [path for part in self._argv if (path := self._root / part).is_file()]
 
     def ready(self) -> None:
         """Raise MemoryFault if the SDK or the program is not there."""

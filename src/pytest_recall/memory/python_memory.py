@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Mapping
+import sys
+from collections.abc import Awaitable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryContext
 from pytest_recall.files.errors import nearest
 from pytest_recall.memory.client import Client, patience
+from pytest_recall.memory.fingerprint import files_of
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.python_model import load
 
@@ -30,6 +32,10 @@ class Own(Client):
         super().__init__(name)
         self._found = found
         self._timeout = timeout or TIMEOUT
+
+    def code(self) -> Iterable[Path]:
+        """Return the files of the object's classes."""
+        return files_of(self._object())
 
     @property
     def private(self) -> bool:  # type: ignore[override]
@@ -99,6 +105,12 @@ class Imported(Own):
         super().__init__(name, None, timeout)
         self._place, self._attribute, self._root = place, attribute, root
         self._lock = Lock()
+
+    def code(self) -> Iterable[Path]:
+        """Return the files of the object's classes, and the one that the selector names."""
+        file = self._root / self._place if self._place.endswith(".py") else None
+        named = getattr(sys.modules.get(self._place), "__file__", None) if file is None else str(file)
+        return [*super().code(), *([Path(named)] if named else [])]
 
     @property
     def _is_there(self) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
+from math import sqrt
 from typing import NamedTuple
 
-from pytest_recall.metrics.intervals import Interval, wilson
+from pytest_recall.metrics.intervals import Interval, critical_t, wilson
 from pytest_recall.metrics.paired import difference_interval, holm, mcnemar, sign_flip, smallest_drop
 
 
@@ -19,6 +20,13 @@ class ChangeSummary(StrEnum):
     NOTHING = "nothing"
 
 
+class ClusterDifference(NamedTuple):
+    """By how much the `pairs` of a group changed, added up: second minus first."""
+
+    total: Fraction
+    pairs: int
+
+
 class Counts(NamedTuple):
     """The verdicts of `pairs` cases in two runs.
 
@@ -26,6 +34,9 @@ class Counts(NamedTuple):
     that were tried several times these are sums of shares: a case that passed 4 of 5 times and
     then 1 of 5 has 0.2 in both and 0.6 lost. `differences` are then those of the shares, one for
     each pair, second minus first; without such cases there are none.
+
+    `clusters` are there where pairs come in groups that resemble each other, such as questions about one conversation:
+    then a group changes as a whole, and that is what is tested.
     """
 
     pairs: int
@@ -33,15 +44,25 @@ class Counts(NamedTuple):
     lost: float
     gained: float
     differences: tuple[Fraction, ...] = ()
+    clusters: tuple[ClusterDifference, ...] = ()
 
     @property
     def p(self) -> float:
         """The two-sided p-value.
 
         By the exact McNemar test, or by sign flips where there are shares, which for single
-        trials is the same: both alarm no more often than their level, however many cases flip.
+        trials is the same: both alarm no more often than their level, however many cases flip. Of clusters the signs
+        of their sums are flipped, all 2^G where that can be counted (Cameron, Gelbach and Miller 2008, Review of
+        Economics and Statistics 90:414, whose wild bootstrap has the same points).
         """
+        if self.clusters:
+            return sign_flip([one.total for one in self.clusters])
         return sign_flip(self.differences) if self.differences else mcnemar(int(self.lost), int(self.gained))
+
+    @property
+    def least(self) -> float:
+        """The p-value if all of them had changed in one direction: no result could have a lower one."""
+        return mcnemar(len(self.clusters) or self.pairs, 0)
 
 
 class Change(NamedTuple):
@@ -128,13 +149,29 @@ class Change(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """The interval of the difference at level 1 - `alpha` (Tango); for shares too wide rather than too narrow."""
+        """The interval of the difference at level 1 - `alpha` (Tango); for shares too wide rather than too narrow.
+
+        Of clusters it is the wider one of this and the cluster-robust one, by the formula of `metrics.clustered`.
+        """
         found = difference_interval(self.lost, self.gained, self.pairs, 1 - self.alpha)
         assert found is not None
+        if half := self._clustered_half:
+            found = max(min(found[0], self.difference - half), -1.0), min(max(found[1], self.difference + half), 1.0)
         if self.shown is ChangeSummary.NOTHING:
             # The exact test is the stricter one: what it takes for chance must not look certain here.
             return min(found[0], 0.0), max(found[1], 0.0)
         return found
+
+    @property
+    def _clustered_half(self) -> float:
+        """Half of the cluster-robust interval; 0 without clusters, or with a single one."""
+        clusters, pairs = self.counts.clusters, self.counts.pairs
+        if len(clusters) < 2:
+            return 0.0
+        mean = sum(one.total for one in clusters) / pairs
+        spread = float(sum((one.total - one.pairs * mean) ** 2 for one in clusters))
+        count = len(clusters)
+        return critical_t(count - 1, 1 - self.alpha) * sqrt(count / (count - 1) * spread) / pairs
 
     @property
     def smallest(self) -> float | None:
@@ -157,7 +194,7 @@ def changes(groups: Mapping[str, Counts], alpha: float) -> dict[str, Change]:
     A group so small that not even a flip of all its cases would be significant is no test,
     and costs the others nothing.
     """
-    able = [name for name, counts in groups.items() if mcnemar(counts.pairs, 0) <= alpha]
+    able = [name for name, counts in groups.items() if counts.least <= alpha]
     values = {name: counts.p for name, counts in groups.items()}
     adjusted = dict(zip(able, holm([values[name] for name in able]), strict=True))
     return {

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum, inf, sqrt
 from typing import NamedTuple
 
-from pytest_recall.metrics.intervals import critical, critical_t, wilson
+from pytest_recall.metrics.intervals import Mean, critical, critical_t, wilson
 
 _NOTHING = 1e-24
 
@@ -72,6 +72,32 @@ def clustered_share(outcomes: Iterable[tuple[Hashable, bool]], *, confidence: fl
     centre, half = share * size + z * z / 2, z * sqrt(share * (1 - share) * size + z * z / 4)
     low, high = max((centre - half) / (size + z * z), 0.0), min((centre + half) / (size + z * z), 1.0)
     return Clustered(share, min(low, share), max(high, share), n, len(groups))
+
+
+def widened(
+    mean: Mean,
+    values: Sequence[tuple[Hashable, float]],
+    *,
+    share: bool,
+    within: tuple[float, float],
+    confidence: float = 0.95,
+) -> Mean:
+    """Return the `mean` of values, each given with its group, with an interval that lets those of a group be alike.
+
+    It is never narrower than the one that takes them for independent: of few groups the spread between these is itself
+    a matter of luck. Where all values are of one group, nothing shows how others would differ, and it stays.
+    """
+    groups = len({key for key, _ in values})
+    if mean.low is None or mean.high is None or not 1 < groups < len(values):
+        return mean
+    found = (
+        clustered_share(((key, bool(value)) for key, value in values), confidence=confidence)
+        if share
+        else clustered_mean(values, within=within, confidence=confidence)
+    )
+    if found.low is None or found.high is None:
+        return mean
+    return mean._replace(low=min(mean.low, found.low), high=max(mean.high, found.high))
 
 
 def clustered_slope(values: Iterable[tuple[Hashable, float, float]], *, confidence: float = 0.95) -> Clustered:

@@ -214,7 +214,7 @@ def measures(file: Source, case_id: str, result: Result, given: Any) -> dict[str
     assert isinstance(file, DatasetCases)
     assert result.answer is not None
     whole = isinstance(given, Memory) and given.whole
-    found = file.measured(file.entries[case_id], result.answer, whole=whole)
+    found = file.measured(file.retrieval(file.entries[case_id], result.answer), whole=whole)
     if found is None:
         return None
     judged = [one.passed for one in result.verdicts if one.judge == PAPER]

@@ -23,8 +23,10 @@ from pytest_recall.files.disk import check_link, read_text, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.replay.call import Call
-from pytest_recall.trials.record import Header, Record, Told
+from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 from pytest_recall.trials.series import parse_rule
+from pytest_recall.trials.texts_file import NAME as TEXTS
+from pytest_recall.trials.texts_file import TextsFile, read_texts, restored
 from pytest_recall.trials.trial import Trial
 
 try:
@@ -41,8 +43,11 @@ _LONGEST_END = 65_536
 class Journal:
     """A journal that is being written; a context manager that closes the file.
 
-    Its process holds a lock on the file, where there are such, and the lock dies with it.
+    Its process holds a lock on the file, where there are such, and the lock dies with it. With `texts` the texts of
+    answers are in that file.
     """
+
+    texts: TextsFile | None = None
 
     def __init__(self, folder: Path, header: Header) -> None:
         self.folder = folder
@@ -79,12 +84,20 @@ class Journal:
         return round(clock.monotonic() - self._begun, 3)
 
     def close(self) -> None:
-        """Let go of the file; one that has no end mark is of a run that was cut off."""
+        """Let go of the files; one that has no end mark is of a run that was cut off."""
         self._file.close()
+        if self.texts is not None:
+            self.texts.close()
 
     def append(self, trial: Trial) -> None:
         """Write one trial through to the operating system. Raises OSError."""
-        self._write({"kind": "trial", **trial.to_json()})
+        plain = trial.to_json()
+        self._write({"kind": "trial", **(plain if self.texts is None else self.texts.kept(plain))})
+
+    def asked(self, questions: Iterable[QuestionRecord]) -> None:
+        """Write what is asked. Raises OSError."""
+        for one in questions:
+            self._write({"kind": "question", **one.to_json()})
 
     def spent(self, calls: Iterable[Call]) -> None:
         """Write the calls that belong to no trial. Raises OSError."""
@@ -128,11 +141,12 @@ def is_begun(folder: Path) -> bool:
 
 @contextmanager
 def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
-    """Begin a journal in the folder, or resume the one that is there. Raises OSError.
+    """Begin a journal in the folder, or resume the one that is there; its texts are beside it. Raises OSError.
 
     Raises RecallError if another process is writing it.
     """
-    if is_begun(folder):
+    fresh = not is_begun(folder)
+    if not fresh:
         journal = Journal.continued(folder)
         journal.resume(header.started, None, "", "")
     else:
@@ -140,7 +154,24 @@ def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
         (folder / NAME).unlink(missing_ok=True)
         journal = Journal(folder, header)
     with journal:
+        journal.texts = TextsFile(folder, fresh=fresh)
         yield journal
+
+
+def set_aside(folder: Path) -> Path:
+    """Move the journal in `folder` into a folder of its own in it, and return that; nothing is lost.
+
+    Raises RecallError if another process is writing it, or OSError.
+    """
+    Journal.continued(folder).close()
+    number = 1 + sum(1 for _ in folder.glob("earlier-*"))
+    while (there := folder / f"earlier-{number}").exists():
+        number += 1
+    there.mkdir()
+    for name in (TEXTS, NAME):  # What a journal names is there before it.
+        if (folder / name).exists():
+            (folder / name).rename(there / name)
+    return there
 
 
 def read_header(folder: Path) -> Header:
@@ -173,6 +204,8 @@ def read_journal(folder: Path) -> Record:
     why = ""
     also: tuple[str, ...] = ()
     told: list[Told] = []
+    questions: dict[str, QuestionRecord] = {}
+    texts = read_texts(folder)
     resumed: list[str] = []
     seconds: float | None = 0.0
     for number, line in enumerate(lines, start=1):
@@ -182,7 +215,7 @@ def read_journal(folder: Path) -> Record:
             if number == 1:
                 header, first = _header(record, path), record
             elif kind == "trial":
-                trial = Trial.from_json(record)
+                trial = Trial.from_json(restored(record, texts))
                 if trial.rule:
                     parse_rule(trial.rule)
                 trials.append(trial)
@@ -190,6 +223,9 @@ def read_journal(folder: Path) -> Record:
                 calls += map(Call.from_json, record["calls"])
             elif kind == "told":
                 told.append(Told(**typed(Told, record)))
+            elif kind == "question":
+                asked = QuestionRecord.from_json(record)
+                questions[asked.id] = asked
             elif kind == "amend":
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
@@ -210,7 +246,7 @@ def read_journal(folder: Path) -> Record:
     assert header is not None
     took_all = None if exit_code is None else seconds
     every = Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
-    return every._replace(told=tuple(told), resumed=tuple(resumed))
+    return every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions)
 
 
 def is_cut_off(folder: Path) -> bool:

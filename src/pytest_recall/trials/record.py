@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from pytest_recall.files.coerce import typed
 from pytest_recall.replay.call import Call
 from pytest_recall.trials.trial import Trial
 
@@ -115,6 +117,31 @@ class Told(NamedTuple):
     at: str
 
 
+class QuestionRecord(NamedTuple):
+    """A question as it was asked: what there is to measure its answer by, without the file that it is from.
+
+    `evidence` are the ids that have to come back. Questions of one `cluster` resemble each other, such as those about
+    one conversation.
+    """
+
+    id: str
+    question: str
+    category: str = ""
+    reference: str | None = None
+    evidence: tuple[str, ...] = ()
+    unanswerable: bool = False
+    cluster: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types; empty fields are left out."""
+        return {name: value for name, value in self._asdict().items() if value not in ("", None, (), False)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> QuestionRecord:
+        """Return the question that `to_json` gave. Raises TypeError or ValueError."""
+        return cls(**typed(cls, plain))
+
+
 class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
@@ -122,7 +149,8 @@ class Record(NamedTuple):
     to no trial: of fixtures that several tests share, and of teardowns. `why` says why chosen cases
     were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
     `also` says what failed beside the cases, a test or a file each. `told` is what a long-horizon run has told its
-    memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed.
+    memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed. `asked` are
+    the questions of a dataset, by id.
     """
 
     header: Header
@@ -134,6 +162,7 @@ class Record(NamedTuple):
     also: tuple[str, ...] = ()
     told: tuple[Told, ...] = ()
     resumed: tuple[str, ...] = ()
+    asked: Mapping[str, QuestionRecord] = {}
 
 
 def setting_lines(**given: Any) -> tuple[str, ...]:

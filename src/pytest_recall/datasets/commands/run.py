@@ -76,6 +76,9 @@ def add_membench(commands: Commands) -> None:
     add_options(parser)
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the questions are written down")
     parser.add_argument(
+        "--fresh", action="store_true", help="ask all questions again; those of an earlier run are set aside"
+    )
+    parser.add_argument(
         "--keep-failed",
         action="store_true",
         help="keep questions that failed: neither ask them again nor stop after five in a row",
@@ -128,7 +131,14 @@ def run_membench(args: argparse.Namespace) -> int:
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
     found = go_on(
-        bench, client, folder, arguments, allowed=args.memory_reset, tell=_tell, keeps_failed=args.keep_failed
+        bench,
+        client,
+        folder,
+        arguments,
+        allowed=args.memory_reset,
+        tell=_tell,
+        keeps_failed=args.keep_failed,
+        fresh=args.fresh,
     )
     told: list[str] = []
     extra: dict[str, Any] = {}
@@ -150,6 +160,9 @@ def run_membench(args: argparse.Namespace) -> int:
         print(json.dumps({**render.membench_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([*render.membench_lines(arguments, found.summary, found.failed), *told]))
+    if (everything := found.summary.everything).failures == everything.n:
+        print("recall: nothing was measured: every question failed, as said above; correct the memory", file=sys.stderr)
+        return 1
     return _verdict(floors, found.summary, undecided)
 
 
@@ -180,9 +193,9 @@ def _folder(arguments: Arguments) -> Path:
 
 
 def _mark(arguments: Arguments) -> str:
-    from pytest_recall.datasets.membench import plain
+    from pytest_recall.datasets.membench import asked_of
 
-    return hashlib.sha256(json.dumps(plain(arguments)).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(asked_of(arguments)).encode()).hexdigest()[:12]
 
 
 def _floors(given: list[str]) -> dict[str, float]:

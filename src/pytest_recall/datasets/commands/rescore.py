@@ -1,0 +1,135 @@
+"""The commands `recall memory rescore` and `misses`: look into a run over a dataset again, without asking anything."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import Commands, names, placeless
+
+if TYPE_CHECKING:
+    from pytest_recall.datasets.comparison import JournalContents
+
+RESCORE = """\
+Computes the values of each question again from what its journal has: the passages by rank with their ids, the
+answer, the reference and the evidence. Nothing is asked, and the dataset is not read.
+
+  recall memory rescore RUN                 whether they come to what the journal says; exit code 1 if not
+  recall memory rescore RUN --k 1,5,10      the same questions over the first 1, 5 and 10 passages
+
+RUN is the folder of a run, or its name in eval/_artifacts/membench. What models have judged is taken as it is.
+"""
+MISSES = """\
+Shows the questions whose evidence is not all among the first k passages: what is absent, and what came instead,
+by rank, with the memory's own scores; `+` marks evidence. The text of what is absent is shown where another
+question has brought it up.
+
+  recall memory misses RUN
+  recall memory misses RUN --k 5 --categories multi-hop --limit 20
+
+RUN is the folder of a run, or its name in eval/_artifacts/membench.
+"""
+SHOWN = 5
+
+
+def add_rescore(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "rescore", "compute a run's numbers again, also at other k", run_rescore, RESCORE)
+    parser.add_argument("run_folder", metavar="RUN", help="the run")
+    parser.add_argument("--k", type=_counts, metavar="K,K", help="how many passages count (default: as many as then)")
+    parser.add_argument("--json", action="store_true", help="print JSON, with all metrics and categories")
+
+
+def run_rescore(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.datasets import rescoring_text as render
+    from pytest_recall.datasets.cases import metrics_of
+    from pytest_recall.datasets.membench import fold
+    from pytest_recall.datasets.rescoring import altered, at_k, limit_of
+    from pytest_recall.files.wording import listed, plural
+
+    run = _run(args.run_folder)
+    chosen, missing = metrics_of(str(run.arguments["dataset"]), bool(run.arguments["whole"]))
+    if missing:
+        print(f"recall: {missing}", file=sys.stderr)
+    ks = args.k or (limit_of(run),)
+    found = {k: at_k(run, k, chosen) for k in ks}
+    by_k = {k: fold(one.trials.values(), len(one.asked), one.asked) for k, one in found.items()}
+    changed = [] if args.k else altered(run, found[ks[0]])
+    if args.json:
+        print(json.dumps({**render.rescored_json(by_k), "altered": changed}, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.rescored_lines(by_k)))
+    if changed:
+        told = f"{plural(len(changed), 'question')} came to other values in the journal: {listed(changed)}"
+        print(f"recall: {told}; it was written by another version, or changed since", file=sys.stderr)
+    elif not args.k:
+        print(f"recall: all {len(run.trials):,} questions come to what the journal says", file=sys.stderr)
+    return int(bool(changed))
+
+
+def add_misses(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "misses", "show what a run did not find, and what came instead", run_misses, MISSES)
+    parser.add_argument("run_folder", metavar="RUN", help="the run")
+    parser.add_argument("--k", type=_counts, metavar="K", help="how many passages count (default: as many as then)")
+    parser.add_argument("--categories", type=names, metavar="A,B", help="questions of these categories only")
+    parser.add_argument(
+        "--limit", type=_count, default=SHOWN, metavar="N", help=f"show so many in full (default: {SHOWN})"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with all of them and whole texts")
+
+
+def run_misses(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.datasets import rescoring_text as render
+    from pytest_recall.datasets.rescoring import at_k, ids_of, limit_of, missed
+    from pytest_recall.files.errors import RecallError, nearest
+
+    run = _run(args.run_folder)
+    if args.k is not None and len(args.k) > 1:
+        raise RecallError("--k: names several, and misses are those of one; give one")
+    known = {one.category for one in run.asked.values()}
+    if unknown := [name for name in args.categories or () if name not in known]:
+        raise RecallError(*(f"--categories: {name!r} is not in this run{nearest(name, known)}" for name in unknown))
+    (k,) = args.k or (limit_of(run),)
+    at_k(run, k, ())
+    asked = {id: one for id, one in run.asked.items() if not args.categories or one.category in args.categories}
+    measured = sum(ids_of(run.trials[id]) is not None for id in asked if id in run.trials)
+    if not measured:
+        raise RecallError(
+            f"{args.run_folder}: of no question it is known what came back: the memory hands out no passages, or has"
+            " rewritten what it was told and names no ids"
+        )
+    found = list(missed(run._replace(asked=asked), k))
+    if args.json:
+        print(json.dumps(render.missed_json(found, k, measured), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.missed_lines(found, args.limit, k, measured)))
+    return 0
+
+
+def _run(named: str) -> JournalContents:
+    """Return the run that is named. Raises RecallError."""
+    from pytest_recall.datasets.membench_run import folder_of, read_asked
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.eval_directory import BENCHES, find_place
+
+    root = Path.cwd()
+    folder = folder_of(named, find_place(root, root, [root]).artifacts.folder / BENCHES)
+    if folder is None:
+        raise RecallError(f"{named!r} is not a run over a dataset; name the folder of a `recall memory run`")
+    return read_asked(folder, named)
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(map(_count, text.split(",")))
+
+
+def _count(text: str) -> int:
+    if not text.strip().isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 10,000")
+    return int(text)

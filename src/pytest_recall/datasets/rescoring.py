@@ -1,0 +1,121 @@
+"""Compute the numbers of a run over a dataset again from its journal, at any k, and find what it has missed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from pytest_recall.datasets.comparison import JournalContents
+from pytest_recall.datasets.membench import has_failed
+from pytest_recall.datasets.questions import retrieval_of
+from pytest_recall.files.errors import RecallError
+from pytest_recall.metrics.measures import JUDGED
+from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
+from pytest_recall.trials.record import QuestionRecord
+from pytest_recall.trials.trial import Passage, Trial
+
+RETRIEVED = "retrieved"
+"""The kind of the step of a trial that has the ids of what came back, by rank."""
+OF_TEXTS = frozenset({"contains", "token_f1", "contains_at_k"})
+"""The metrics that look at the texts of passages."""
+_CLOSE = 1e-9
+
+
+def ids_of(trial: Trial) -> tuple[str, ...] | None:
+    """Return by rank what came back for a question, as evidence would name it; None where that is not known."""
+    return next((tuple(map(str, one.data["ids"])) for one in trial.steps if one.kind == RETRIEVED), None)
+
+
+def limit_of(run: JournalContents) -> int:
+    """Return how many ranks the run's numbers are over."""
+    return MAX_K if run.arguments.get("whole") else int(run.arguments["k"])
+
+
+def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalContents:
+    """Return the run with the values over the first `k` of what came back, and with what models have judged.
+
+    Of a memory that hands out all that it holds, values over texts are left out: a journal has the first of them.
+    `chosen` are the metrics that can be computed here. Raises RecallError for a k beyond what the run has asked for,
+    and for a journal that has no questions.
+    """
+    if not run.asked:
+        raise RecallError(f"{run.name}: its journal has no questions, as an earlier version wrote it; run it again")
+    if k > limit_of(run):
+        raise RecallError(f"--k: the run {run.name} asked for {limit_of(run)} passages, and {k} is more; ask again")
+    found = {}
+    for id, trial in run.trials.items():
+        values = _values(run, trial, k, chosen)
+        found[id] = trial if values is None else trial._replace(measures=values)
+    return run._replace(trials=found)
+
+
+def _values(run: JournalContents, trial: Trial, k: int, chosen: Collection[str]) -> dict[str, float | None] | None:
+    retrieval = _retrieval(run, trial, k)
+    if retrieval is None or trial.measures is None:
+        return None
+    had = {name for name in chosen if name in trial.measures}
+    if run.arguments.get("whole"):
+        had -= OF_TEXTS
+    values = {name: None if one is None else float(one) for name, one in measure(retrieval, k, had).items()}
+    return values | {name: value for name, value in trial.measures.items() if name in JUDGED}
+
+
+def _retrieval(run: JournalContents, trial: Trial, k: int) -> Retrieval | None:
+    """Return what came back for a question, as it would have been with this k."""
+    asked = run.asked.get(trial.case_id)
+    if asked is None or trial.answer is None or has_failed(trial):
+        return None
+    ids, answer = ids_of(trial), replace(trial.answer, passages=trial.answer.passages[:k])
+    return retrieval_of(asked, answer, None if ids is None else ids[:k], str(run.arguments["dataset"]))
+
+
+def altered(before: JournalContents, after: JournalContents) -> list[str]:
+    """Return the questions, by id, of which a value is not what it was; what models have judged is not compared."""
+    return [id for id, trial in before.trials.items() if _differ(trial, after.trials[id])]
+
+
+def _differ(first: Trial, second: Trial) -> bool:
+    one, other = first.measures or {}, second.measures or {}
+    return any(not _equal(one[name], value) for name, value in other.items() if name in one and name not in JUDGED)
+
+
+def _equal(first: float | None, second: float | None) -> bool:
+    return first == second if first is None or second is None else abs(first - second) <= _CLOSE
+
+
+class MissedEvidence(NamedTuple):
+    """A question whose evidence is not all among the first k.
+
+    `absent` is what is not there, each id with its text as far as another question has brought that up; `instead` is
+    what came, by rank.
+    """
+
+    asked: QuestionRecord
+    absent: Mapping[str, str]
+    instead: Sequence[tuple[str, Passage]]
+
+
+def missed(run: JournalContents, k: int) -> Iterator[MissedEvidence]:
+    """Yield the questions whose evidence is not all among the first `k`, in the order of the dataset."""
+    texts = _texts(run)
+    for id, asked in run.asked.items():
+        trial = run.trials.get(id)
+        ids = None if trial is None else ids_of(trial)
+        if trial is None or trial.answer is None or ids is None:
+            continue
+        absent = [one for one in asked.evidence if one not in ids[:k]]
+        if absent:
+            told = {one: texts.get((asked.cluster, one), "") for one in absent}
+            yield MissedEvidence(asked, told, tuple(zip(ids[:k], trial.answer.passages, strict=False)))
+
+
+def _texts(run: JournalContents) -> dict[tuple[str, str], str]:
+    """Return the texts that came back for any question, by the conversation and the id."""
+    return {
+        (run.asked[id].cluster, passage.source): passage.text
+        for id, trial in run.trials.items()
+        if id in run.asked and trial.answer is not None
+        for passage in trial.answer.passages
+        if passage.source
+    }

@@ -1,0 +1,79 @@
+"""Render the numbers of a run at several k, and what it has missed, as terminal lines and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_recall.datasets.datasets_text import SHOWN, groups, legend, mean_cell
+from pytest_recall.datasets.membench import MembenchSummary
+from pytest_recall.datasets.rescoring import MissedEvidence
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import grid, plural
+from pytest_recall.metrics.retrieval import MAX_K
+
+_PASSAGE = 110
+"""Characters of a passage that are shown."""
+
+
+def rescored_lines(by_k: Mapping[int, MembenchSummary]) -> Iterator[str]:
+    """Yield the table of all questions, a line for each k."""
+    some = next(iter(by_k.values()))
+    names = [name for name in SHOWN if name in some.everything.means]
+    rows = [
+        ("all" if k == MAX_K else str(k), f"{one.everything.n:,}", *(mean_cell(one.everything, name) for name in names))
+        for k, one in by_k.items()
+    ]
+    yield from grid(("k", "n", *(SHOWN[name] for name in names)), rows)
+    yield ""
+    yield legend(by_k.values())
+
+
+def rescored_json(by_k: Mapping[int, MembenchSummary]) -> dict[str, Any]:
+    """Return the same with all metrics and categories, as plain JSON types."""
+    return {"version": 1, "k": {str(k): groups(one) for k, one in by_k.items()}}
+
+
+def missed_lines(found: Sequence[MissedEvidence], shown: int, k: int, measured: int) -> Iterator[str]:
+    """Yield what was missed within the first `k` of `measured` questions, of the first `shown` in full."""
+    among = "what came back" if k == MAX_K else f"the first {k:,}"
+    yield f"{len(found):,} of {plural(measured, 'question')} without all of their evidence among {among}"
+    for one in found[:shown]:
+        asked = one.asked
+        yield ""
+        yield one_line(f"{asked.id} ({asked.category}): {asked.question}", 300)
+        if asked.reference is not None:
+            yield f"  reference: {one_line(asked.reference, 200)}"
+        for id, text in one.absent.items():
+            yield f"  absent  {one_line(f'[{id}] {text}', _PASSAGE)}"
+        for rank, (id, passage) in enumerate(one.instead, start=1):
+            score = "" if passage.score is None else f"{passage.score:.3f} "
+            mark = "+" if id in asked.evidence else " "
+            yield f"  {mark}{rank:>5}  {one_line(f'[{passage.source or id}] {score}{passage.text}', _PASSAGE)}"
+    if len(found) > shown:
+        yield ""
+        yield f"… and {len(found) - shown:,} more; --limit shows more of them, --json all"
+
+
+def missed_json(found: Sequence[MissedEvidence], k: int, measured: int) -> dict[str, Any]:
+    """Return the same as plain JSON types, all of it."""
+    return {
+        "version": 1,
+        "k": k,
+        "questions": measured,
+        "missed": [
+            {
+                "id": one.asked.id,
+                "category": one.asked.category,
+                "question": one.asked.question,
+                "reference": one.asked.reference,
+                "evidence": list(one.asked.evidence),
+                "absent": list(one.absent),
+                "instead": [
+                    {"id": id, "source": passage.source, "score": passage.score, "text": passage.text}
+                    for id, passage in one.instead
+                ],
+            }
+            for one in found
+        ],
+    }

@@ -1,0 +1,142 @@
+"""Find the code that a memory system is made of, so that a run can tell whether it has changed since."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+MOST_FILES = 2000
+"""Files of one package that are read."""
+_OURS = "pytest_recall"
+
+
+class Fingerprint(NamedTuple):
+    """What a memory was made of: a digest of its own code, and the versions of the packages that this imports.
+
+    `code` is empty where no file of it is here, as of a service.
+    """
+
+    code: str = ""
+    packages: tuple[str, ...] = ()
+
+
+def fingerprint(files: Iterable[Path]) -> Fingerprint:
+    """Return the fingerprint of `files`, of the packages that they are in, and of what they import from their folder.
+
+    Files that cannot be parsed, such as programs, count by their bytes, and installed packages by their version.
+    """
+    contents: dict[Path, bytes] = {}
+    imported: set[str] = set()
+    left = [path.resolve() for path in files]
+    while left and len(contents) < MOST_FILES:
+        path = left.pop()
+        if installed := _installed(path):
+            imported.add(installed)
+            continue
+        if path in contents or not path.is_file():
+            continue
+        contents[path] = path.read_bytes()
+        for name in _imports(contents[path], path):
+            found = _local(name, path)
+            left += found
+            if not found:
+                imported.add(name.partition(".")[0])
+    for root in {_package(path) for path in contents} - {None}:
+        assert root is not None
+        for path in sorted(root.rglob("*.py"))[:MOST_FILES]:
+            contents.setdefault(path, path.read_bytes())
+    if not contents and not imported:
+        return Fingerprint()
+    # By content alone: where the files are is another matter on each machine.
+    digests = sorted(f"{path.name} {sha256(content).hexdigest()}" for path, content in contents.items())
+    return Fingerprint(sha256("\n".join(digests).encode()).hexdigest()[:16], tuple(_versions(imported)))
+
+
+def files_of(found: object) -> list[Path]:
+    """Return the files of the classes that an object is of."""
+    paths: list[Path] = []
+    for kind in type(found).__mro__:
+        try:
+            paths.append(Path(inspect.getfile(kind)))
+        except (TypeError, OSError):  # Built in, or made as it runs.
+            continue
+    return paths
+
+
+def _installed(path: Path) -> str:
+    """Return the name of the module that an installed file is of; empty for any other file, and one of ours."""
+    parts = path.parts
+    for folder in ("site-packages", "dist-packages"):
+        if folder in parts[:-1]:
+            name = parts[parts.index(folder) + 1].removesuffix(".py")
+            return "" if name == _OURS else name
+    return ""
+
+
+def _package(path: Path) -> Path | None:
+    """Return the folder of the outermost package that a Python file is in; None for none, and for ours."""
+    folder = path.parent
+    if path.suffix != ".py" or not (folder / "__init__.py").is_file():
+        return None
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return None if folder.name == _OURS else folder
+
+
+def _imports(content: bytes, path: Path) -> Iterator[str]:
+    """Yield the dotted names that a file imports, relative ones with their dots."""
+    if path.suffix != ".py":
+        return
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            yield base
+            yield from (f"{base}{'' if base.endswith('.') else '.'}{alias.name}" for alias in node.names)
+
+
+def _local(name: str, path: Path) -> list[Path]:
+    """Return the files in the folder of `path` that an import names; none for what is elsewhere."""
+    if name.startswith("."):
+        folder = path.parent
+        for _ in range(len(name) - len(name.lstrip(".")) - 1):
+            folder = folder.parent
+        parts = [part for part in name.lstrip(".").split(".") if part]
+    else:
+        # A module of our own package names its neighbours in full.
+        prefix = f"{_OURS}.{path.parent.name}."
+        folder, parts = path.parent, name.removeprefix(prefix).split(".")
+        if not name.startswith(prefix) and not _stands_beside(parts[0], folder):
+            return []
+    place = folder.joinpath(*parts)
+    return [one for one in (place.with_suffix(".py"), place / "__init__.py") if parts and one.is_file()]
+
+
+def _stands_beside(name: str, folder: Path) -> bool:
+    return (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(metadata.packages_distributions())
+
+
+def _versions(names: Iterable[str]) -> list[str]:
+    """Return the distributions that have these modules, with their versions; not what comes with Python, or is ours."""
+    others = {name for name in names if name and name not in sys.stdlib_module_names and name != _OURS}
+    if not others:
+        return []
+    known = _distributions()
+    return sorted({f"{one} {metadata.version(one)}" for name in others for one in known.get(name, ())})

@@ -1,0 +1,113 @@
+"""The fingerprint of a memory's code: what changes it, and what does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
+from pytest_recall.memory.resolve import resolve
+
+MEMORY = """
+{imports}
+class Memory:
+    def reset(self): ...
+    def store(self, content, metadata): ...
+    def recall(self, query, limit, context): return []
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_modules() -> Iterator[None]:
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def of(folder: Path, selector: str = "python:mine.py:Memory") -> Fingerprint:
+    """Return the fingerprint of a memory, as a new process would see it."""
+    return fingerprint(resolve(selector, root=folder).code())
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_an_edit_changes_it_and_its_place_does_not(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write(tmp_path / folder, {"mine": MEMORY.format(imports=""), "other": ""})
+    first = of(tmp_path / "a")
+    assert first.code
+    assert of(tmp_path / "b") == first
+    write(tmp_path / "a", {"other": "x = 1"})
+    assert of(tmp_path / "a") == first
+    write(tmp_path / "a", {"mine": MEMORY.format(imports="# new")})
+    assert of(tmp_path / "a") != first
+
+
+@pytest.mark.parametrize("imports", ["def later():\n    import helper", "def later():\n    from helper.deep import x"])
+def test_an_edit_of_what_it_imports_from_beside_it_changes_it(tmp_path: Path, imports: str) -> None:
+    name = "helper/deep" if "deep" in imports else "helper"
+    write(tmp_path, {"mine": MEMORY.format(imports=imports), name: "x = 1"})
+    if "deep" in imports:
+        write(tmp_path, {"helper/__init__": ""})
+    first = of(tmp_path)
+    write(tmp_path, {name: "x = 2"})
+    assert of(tmp_path) != first
+
+
+def test_of_a_package_all_of_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write(tmp_path, {"ours/__init__": "", "ours/memory/__init__": "", "ours/memory/client": MEMORY.format(imports="")})
+    first = of(tmp_path, "python:ours.memory.client:Memory")
+    write(tmp_path, {"ours/prompts": "PROMPT = 'x'"})
+    assert of(tmp_path, "python:ours.memory.client:Memory") != first
+
+
+def test_a_factory_counts_as_well_as_what_it_makes(tmp_path: Path) -> None:
+    text = "def make():\n    import sys; sys.path.insert(0, {!r})\n    from made import Memory\n    return Memory()\n"
+    write(tmp_path, {"made": MEMORY.format(imports=""), "mine": text.format(str(tmp_path))})
+    first = of(tmp_path, "python:mine.py:make")
+    sys.modules.pop("made", None)
+    write(tmp_path, {"made": MEMORY.format(imports="# new")})
+    assert of(tmp_path, "python:mine.py:make") != first
+
+
+def test_versions_of_what_it_imports_are_there(tmp_path: Path) -> None:
+    write(tmp_path, {"mine": MEMORY.format(imports="import json\nimport yaml\nimport pytest_recall")})
+    assert of(tmp_path).packages == (f"PyYAML {metadata.version('pyyaml')}",)
+
+
+def test_of_a_program_the_files_of_its_command_line_count(tmp_path: Path) -> None:
+    (tmp_path / "memory.sh").write_text("echo\n")
+    selector = "command:sh memory.sh"
+    first = of(tmp_path, selector)
+    (tmp_path / "memory.sh").write_text("echo 2\n")
+    assert of(tmp_path, selector) != first
+
+
+@pytest.mark.parametrize("selector", ["http://127.0.0.1:1", "grpc://127.0.0.1:1", "command:sh -c true"])
+def test_of_what_is_elsewhere_nothing_is_known(tmp_path: Path, selector: str) -> None:
+    assert of(tmp_path, selector) == Fingerprint()
+
+
+def test_ours_are_known_by_their_own_modules(tmp_path: Path) -> None:
+    found = {name: of(tmp_path, name).code for name in ("sqlite-fts", "last-20", "null")}
+    assert all(found.values())
+    assert found["sqlite-fts"] != found["last-20"]
+
+
+def test_what_cannot_be_parsed_counts_by_its_bytes(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_bytes(b"def (\xff")
+    first = fingerprint([broken, tmp_path / "not-there.py"])
+    broken.write_bytes(b"def (\xfe")
+    assert fingerprint([broken]) != first
