@@ -9,6 +9,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.test_membench_judge import MEMORY
+from tests.datasets import files
 from tests.helpers.scripted import JUDGE
 
 SAMPLE = ("memory", "run", "--dataset", "locomo", "sample")
@@ -22,17 +23,28 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     capsys.readouterr()
 
 
+@pytest.fixture
+def ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run both over ten conversations, of two a difference cannot be shown."""
+    rows = [{**row, "sample_id": f"conv-{number}"} for number, row in enumerate(5 * files.plain("locomo"), start=1)]
+    path = files.write(tmp_path / "ten.json", "locomo", rows)
+    for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
+        assert main(["memory", "run", path.name, "--memory", memory, "--out", f"ten-{name}"]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("ten")
 def test_a_drop_is_shown_and_decides_on_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "fts", "none"]) == 1
+    assert main(["compare", "ten-fts", "ten-none"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
-        "BASE fts: sqlite-fts on locomo (sample), 10 passages, stored by the turn",
-        "HEAD none: null on locomo (sample), 10 passages, stored by the turn",
-        "22 questions in both",
+        "BASE ten-fts: sqlite-fts on locomo (ten.json), 10 passages, stored by the turn",
+        "HEAD ten-none: null on locomo (ten.json), 10 passages, stored by the turn",
+        "110 questions in both",
     ]
-    assert " ".join(lines[5].split()) == "evidence 18 0.89 0.00 -0.89 (-0.98 to -0.38) 18 0 < 0.0001"
-    assert "A drop is shown in evidence, all of it, 1 / rank." in lines
-    assert main(["compare", "none", "fts"]) == 0
+    assert " ".join(lines[5].split()) == "evidence 90 0.89 0.00 -0.89 (-0.95 to -0.76) 90 0 0.0078"
+    assert "A drop is shown in evidence, all of it, 1 / rank, contains." in lines
+    assert main(["compare", "ten-none", "ten-fts"]) == 0
     assert "A rise is shown in evidence" in capsys.readouterr().out
 
 
@@ -41,8 +53,10 @@ def test_the_file_and_the_folder_name_the_same_journal(capsys: pytest.CaptureFix
     plain = json.loads(capsys.readouterr().out)
     assert (plain["pairs"], plain["base"]["memory"]) == (5, "sqlite-fts")
     assert plain["metrics"]["contains_at_k"]["p_holm"] is None
-    assert main(["compare", "fts", "none", "--markdown", "--fail-on", "never"]) == 0
-    assert "# Recall comparison: a drop is shown (evidence, all of it, 1 / rank)" in capsys.readouterr().out
+    assert main(["compare", "fts", "none", "--markdown"]) == 0
+    out = capsys.readouterr().out
+    assert "# Recall comparison: nothing is shown" in out
+    assert "the questions are about 2 conversations: of so few no difference can be shown" in out
 
 
 def test_journals_of_the_eval_directory_go_by_their_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
