@@ -270,6 +270,34 @@ def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> N
     assert "'nowhere' is not a run over a dataset" in capsys.readouterr().err
 
 
+def test_several_memories_make_one_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    alone = found(capsys)
+    command = (*RUN, "--memory", "sqlite-fts,last-3", "--memory", "null", "--out", "o")
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    lines = [" ".join(line.split()) for line in captured.out.splitlines()]
+    assert lines[0] == "3 memory systems on locomo (sample): 22 questions, 10 passages each, stored by the turn"
+    assert [line.split()[0] for line in lines[3:6]] == ["sqlite-fts", "last-3", "null"]
+    assert lines[5].startswith("null 22 0 0.00 0.00 (0.00–0.66) 0.00 0.00 (0.00–0.66) 0 ")
+    assert "evidence, by category (n)" in lines
+    assert "null against sqlite-fts: Could be chance." in lines
+    assert "differences are shown at 99.0 % for all pairs together" in lines
+    assert len(list((tmp_path / "o").iterdir())) == 3
+    assert main([*command, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.count("22 of 22 questions are kept") == 3
+    plain = json.loads(captured.out)
+    assert plain["memories"][0]["all"] == alone["all"]
+    assert [one["alpha"] for one in plain["against_first"]] == [0.005, 0.005]
+
+
+def test_several_memories_have_each_their_floor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--memory", "sqlite-fts,null", "--fail-under", "evidence_recall_at_k=0.5"]) == 1
+    error = capsys.readouterr().err
+    assert "recall: null: --fail-under: evidence_recall_at_k is 0.0000, below 0.5" in error
+    assert "sqlite-fts: --fail-under" not in error
+
+
 def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory.selector import FORMS, OPTIONS, MemorySelector, parse, place_and_name
+from pytest_recall.memory.selector import FORMS, OPTIONS, MemorySelector, parse, place_and_name, selected
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,12 @@ def test_the_timeout_is_a_number_where_it_is_given() -> None:
 
 def test_every_kind_with_options_has_a_form() -> None:
     assert {form.partition(":")[0] for form in FORMS} >= set(OPTIONS)
+
+
+def test_several_selectors_are_separated_before_a_known_kind() -> None:
+    assert selected(["sqlite-fts, last-20,python:mine.py:A", "https://127.0.0.1:1"]) == [
+        *("sqlite-fts", "last-20", "python:mine.py:A", "https://127.0.0.1:1")
+    ]
+    assert selected(["command:memory --tags a,b;timeout=3"]) == ["command:memory --tags a,b;timeout=3"]
+    with pytest.raises(RecallError, match="'null' is named twice"):
+        selected(["null,full", "null"])

@@ -21,7 +21,7 @@ from pytest_recall.trials.evidence import ranked
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Answer
 
-_OTHERS = {"seconds", "tokens_stored", "tokens_read"}
+_OTHERS = {"seconds", "tokens_stored"}
 
 
 class QuestionEntry(NamedTuple):

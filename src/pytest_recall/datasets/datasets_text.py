@@ -277,15 +277,21 @@ def _notes(found: BenchComparison) -> Iterator[str]:
     )
     if tested > 1:
         yield f"p of {tested} metrics, adjusted together: {by}"
-    if few := {one for one in groups if one and 2 / 2**one > found.alpha}:
-        yield (
-            f"the questions are about {min(few)} conversations: of so few no difference can be shown at"
-            f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{min(few)}"
-        )
+    yield from few_conversations(found)
     if found.judges:
         yield one_line(f"judged by {found.judges}")
     if found.unjudged:
         yield one_line(f"what models judged is not compared: {found.unjudged}")
+
+
+def few_conversations(found: BenchComparison) -> Iterator[str]:
+    """Yield a sentence where there are so few conversations that no result could show a difference."""
+    groups = {len(one.change.counts.clusters) for one in found.metrics.values()}
+    if few := [one for one in groups if one and 2 / 2**one > found.alpha]:
+        yield (
+            f"the questions are about {min(few)} conversations: of so few no difference can be shown at"
+            f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{min(few)}"
+        )
 
 
 def comparison_json(found: BenchComparison) -> dict[str, Any]:

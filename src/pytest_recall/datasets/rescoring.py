@@ -17,7 +17,7 @@ from pytest_recall.trials.trial import Passage, Trial
 
 RETRIEVED = "retrieved"
 """The kind of the step of a trial that has the ids of what came back, by rank."""
-OF_TEXTS = frozenset({"contains", "token_f1", "contains_at_k"})
+OF_TEXTS = frozenset({"contains", "token_f1", "contains_at_k", "tokens_read"})
 """The metrics that look at the texts of passages."""
 _CLOSE = 1e-9
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -99,6 +99,20 @@ def parse(text: str) -> MemorySelector:
         raise RecallError(f"{text!r}: which name of the module? write {_form(kind)}")
     _check_options(text, kind, options)
     return MemorySelector(text=text, kind=kind, target=target, options=options)
+
+
+_BEGINS = re.compile(rf",(?=\s*(?:{'|'.join(map(re.escape, _KINDS))}|https)\b)")
+
+
+def selected(given: Iterable[str]) -> list[str]:
+    """Return the selectors in texts, each of which may have several, separated by commas before a known kind.
+
+    Raises RecallError for one that is named twice.
+    """
+    found = [part.strip() for text in given for part in _BEGINS.split(text)]
+    if twice := next((one for one in found if found.count(one) > 1), None):
+        raise RecallError(f"--memory: {twice!r} is named twice; name each memory once")
+    return found
 
 
 def place_and_name(selector: MemorySelector) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -46,6 +47,7 @@ models; an answer on which they come to no verdict is in no mean, and is judged 
   recall memory run --dataset locomo sample --memory sqlite-fts
   recall memory run locomo10.json --memory hybrid --sample 200 --seed 1
   recall memory run locomo10.json --memory python:mine.py:Memory --judge openai:gpt-5.5
+  recall memory run locomo10.json --memory sqlite-fts,hybrid,python:mine.py:Memory
   recall memory run locomo10.json --fail-under evidence_recall_at_k=0.6
 """
 
@@ -62,7 +64,12 @@ def add_membench(commands: Commands) -> None:
         default="auto",
         help="what it is (default: auto, by its first row)",
     )
-    parser.add_argument("--memory", metavar="SELECTOR", help="the memory system (default: sqlite-fts)")
+    parser.add_argument(
+        "--memory",
+        action="append",
+        metavar="SELECTOR",
+        help="the memory system (default: sqlite-fts); several, A,B or given repeatedly, make one table",
+    )
     parser.add_argument(
         "--memory-reset",
         action="store_true",
@@ -100,12 +107,11 @@ def add_membench(commands: Commands) -> None:
 
 def run_membench(args: argparse.Namespace) -> int:
     """Run `recall memory run`."""
-    from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
-    from pytest_recall.datasets.membench_run import arguments_of, go_on
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
     from pytest_recall.files.errors import RecallError
     from pytest_recall.memory.resolve import DEFAULT, resolve
+    from pytest_recall.memory.selector import selected
 
     if args.categories == ():
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
@@ -120,16 +126,85 @@ def run_membench(args: argparse.Namespace) -> int:
         seed=args.seed,
         categories=args.categories,
     )
-    client = resolve(args.memory or DEFAULT)
-    if args.memory_reset and client.private:
-        raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
-    check(args, client)
     bench = DatasetCases(
         Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
     )
+    selectors = selected(args.memory or [DEFAULT])
+    clients = [resolve(one) for one in selectors]
+    for client in clients:
+        if args.memory_reset and client.private:
+            raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
+        check(args, client)
+    if len(clients) == 1:
+        return _run_one(args, bench, clients[0], floors)
+    if args.published:
+        raise RecallError("--published is shown beside one memory; name one with --memory")
+    return _run_several(args, bench, clients, floors)
+
+
+def _run_one(args: argparse.Namespace, bench: DatasetCases, client: Client, floors: dict[str, float]) -> int:
+    """Run one memory, print what it came to, and return the exit code."""
+    from pytest_recall.datasets import datasets_text as render
+    from pytest_recall.datasets.file import PUBLISHED
+    from pytest_recall.datasets.membench_run import arguments_of
+
     arguments = arguments_of(bench, client)
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
+    found, judged = _asked(args, bench, client, arguments, folder)
+    told: list[str] = []
+    extra: dict[str, Any] = {}
+    if judged is not None:
+        judges, sat = judged
+        told = list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
+        extra = {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
+    if reported:
+        whole = args.sample is None and args.categories is None and found.summary.complete
+        same = whole and arguments.sha256 in PUBLISHED
+        told += ["", *render.reported_lines(reported, found.summary, same_file=same)]
+        extra["published"] = render.reported_json(reported, found.summary, same_file=same)
+    if args.json:
+        print(json.dumps({**render.membench_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join([*render.membench_lines(arguments, found.summary, found.failed), *told]))
+    return _verdict(floors, found.summary, 0 if judged is None else len(judged[1].undecided))
+
+
+def _run_several(
+    args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client], floors: dict[str, float]
+) -> int:
+    """Run memories one after the other, print one table, and return the worst of their exit codes."""
+    from pytest_recall.datasets import several as render
+    from pytest_recall.datasets.comparison import JournalContents
+    from pytest_recall.datasets.membench import plain
+    from pytest_recall.datasets.membench_run import arguments_of
+
+    runs, codes = [], []
+    for client in clients:
+        arguments = arguments_of(bench, client)
+        folder = _folder(arguments) if args.out is None else args.out / _slug(client.name)
+        _tell(f"{client.name}: {folder}")
+        found, judged = _asked(args, bench, client, arguments, folder)
+        trials = {one.case_id: one for one in found.trials}
+        asked = {} if found.record is None else found.record.asked
+        contents = JournalContents(client.name, plain(arguments), trials, asked)
+        runs.append(render.MemoryRun(arguments, found.summary, contents))
+        undecided = 0 if judged is None else len(judged[1].undecided)
+        codes.append(_verdict(floors, found.summary, undecided, f"{client.name}: "))
+    compared = render.against_first(runs)
+    if args.json:
+        print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(render.several_lines(runs, compared)))
+    return max(codes)
+
+
+def _asked(
+    args: argparse.Namespace, bench: DatasetCases, client: Client, arguments: Arguments, folder: Path
+) -> tuple[MembenchResult, tuple[str, JudgingResult] | None]:
+    """Ask the questions that are open, have the answers judged if that is wanted, and return what it came to."""
+    from pytest_recall.datasets.membench_run import go_on
+
     found = go_on(
         bench,
         client,
@@ -140,30 +215,15 @@ def run_membench(args: argparse.Namespace) -> int:
         keeps_failed=args.keep_failed,
         fresh=args.fresh,
     )
-    told: list[str] = []
-    extra: dict[str, Any] = {}
-    undecided = 0
-    if args.judge:
-        judges, sat = sit(args, bench, found, folder, arguments, _mark(arguments), _tell)
-        found, undecided = sat.found, len(sat.undecided)
-        told = list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
-        extra = {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
-    if reported:
-        from pytest_recall.datasets import datasets_text as others
-        from pytest_recall.datasets.file import PUBLISHED
+    if not args.judge:
+        return found, None
+    judges, sat = sit(args, bench, found, folder, arguments, _mark(arguments), _tell)
+    return sat.found, (judges, sat)
 
-        whole = args.sample is None and args.categories is None and found.summary.complete
-        same = whole and arguments.sha256 in PUBLISHED
-        told += ["", *others.reported_lines(reported, found.summary, same_file=same)]
-        extra["published"] = others.reported_json(reported, found.summary, same_file=same)
-    if args.json:
-        print(json.dumps({**render.membench_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
-    else:
-        print("\n".join([*render.membench_lines(arguments, found.summary, found.failed), *told]))
-    if (everything := found.summary.everything).failures == everything.n:
-        print("recall: nothing was measured: every question failed, as said above; correct the memory", file=sys.stderr)
-        return 1
-    return _verdict(floors, found.summary, undecided)
+
+def _slug(name: str) -> str:
+    """Return the name of a memory as a folder is called."""
+    return f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name).strip('-.')[:40]}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Reported]:
@@ -216,23 +276,30 @@ def _floors(given: list[str]) -> dict[str, float]:
     return floors
 
 
-def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int) -> int:
-    """Return the exit code, and say which floor is not reached; `undecided` answers have no verdict of the judge."""
+def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int, name: str = "") -> int:
+    """Return the exit code, and say what is wrong; `undecided` answers have no verdict of the judge."""
     from pytest_recall.metrics.measures import JUDGED
 
+    everything = summary.everything
+    if everything.failures == everything.n:
+        print(
+            f"recall: {name}nothing was measured: every question failed, as said above; correct the memory",
+            file=sys.stderr,
+        )
+        return 1
     problems = []
-    for name, floor in floors.items():
-        mean = summary.everything.means.get(name)
+    for metric, floor in floors.items():
+        mean = everything.means.get(metric)
         if mean is None or mean.value is None:
-            problems.append(f"{name} was measured on no question")
+            problems.append(f"{metric} was measured on no question")
         elif mean.value < floor:
-            problems.append(f"{name} is {mean.value:.4f}, below {floor:g}")
-    if floors and summary.everything.failures:
-        problems.append(f"{summary.everything.failures:,} questions failed, and are in no mean")
-    if undecided and any(name in JUDGED for name in floors):
+            problems.append(f"{metric} is {mean.value:.4f}, below {floor:g}")
+    if floors and everything.failures:
+        problems.append(f"{everything.failures:,} questions failed, and are in no mean")
+    if undecided and any(metric in JUDGED for metric in floors):
         problems.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
     for problem in problems:
-        print(f"recall: --fail-under: {problem}", file=sys.stderr)
+        print(f"recall: {name}--fail-under: {problem}", file=sys.stderr)
     return 1 if problems else 0
 
 

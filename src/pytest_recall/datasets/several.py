@@ -1,0 +1,116 @@
+"""Render the runs of several memories over the same questions as one table, and what they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pytest_recall.datasets.comparison import BenchComparison, JournalContents, compare_benches
+from pytest_recall.datasets.datasets_text import (
+    SHOWN,
+    comparison_json,
+    few_conversations,
+    legend,
+    mean_cell,
+    membench_json,
+    verdict,
+)
+from pytest_recall.datasets.membench import Arguments, MembenchSummary
+from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.wording import grid, percent, plural
+
+LEVEL = 0.01
+"""The level of all comparisons of a table together."""
+
+
+class MemoryRun(NamedTuple):
+    """The run of one memory, and what it came to."""
+
+    arguments: Arguments
+    summary: MembenchSummary
+    contents: JournalContents
+
+
+def against_first(runs: Sequence[MemoryRun]) -> list[BenchComparison | str]:
+    """Return the comparison of each further memory with the first one, or why there is none.
+
+    The level is shared among them (Bonferroni), so that all that is shown holds together.
+    """
+    found: list[BenchComparison | str] = []
+    for one in runs[1:]:
+        try:
+            found.append(compare_benches(runs[0].contents, one.contents, alpha=LEVEL / (len(runs) - 1)))
+        except RecallError as error:
+            found.append(str(error))
+    return found
+
+
+def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Iterator[str]:
+    """Yield the lines for a terminal."""
+    first = runs[0]
+    yield (
+        f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
+        f" {first.summary.total:,} questions, {first.arguments.k} passages each, stored by the {first.arguments.unit}"
+    )
+    yield ""
+    names = [name for name in SHOWN if any(name in one.summary.everything.means for one in runs)]
+    head = ("memory", "n", "failed", *(SHOWN[name] for name in names), "tokens", "recall p50", "ingest")
+    yield from grid(head, [_row(one, names) for one in runs])
+    yield ""
+    if names:
+        yield f"{SHOWN[names[0]]}, by category (n)"
+        yield from _by_category(runs, names[0])
+        yield ""
+    yield legend(one.summary for one in runs)
+    yield "tokens: handed out for a question on average, estimated as characters / 4"
+    for one, found in zip(runs[1:], compared, strict=True):
+        said = found if isinstance(found, str) else verdict(found)
+        yield one_line(f"{one.arguments.memory} against {first.arguments.memory}: {said}", 300)
+    tested = [one for one in compared if isinstance(one, BenchComparison)]
+    if tested:
+        yield f"differences are shown at {percent(1 - LEVEL)} for all pairs together"
+        yield from few_conversations(tested[0])
+
+
+def _row(one: MemoryRun, names: Sequence[str]) -> tuple[str, ...]:
+    group, summary = one.summary.everything, one.summary
+    tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
+    return (
+        one.arguments.memory,
+        f"{group.n:,}",
+        f"{group.failures:,}",
+        *(mean_cell(group, name) for name in names),
+        "–" if tokens is None or tokens.value is None else f"{tokens.value:,.0f}",
+        "–" if latency is None else f"{1000 * latency:.1f} ms",
+        f"{summary.ingest_seconds:.2f} s",
+    )
+
+
+def _by_category(runs: Sequence[MemoryRun], name: str) -> Iterator[str]:
+    categories = sorted({category for one in runs for category in one.summary.categories})
+    counts = {category: max(_n(one, category) for one in runs) for category in categories}
+    rows = [
+        (
+            one.arguments.memory,
+            *(
+                mean_cell(one.summary.categories[category], name) if category in one.summary.categories else "–"
+                for category in categories
+            ),
+        )
+        for one in runs
+    ]
+    yield from grid(("memory", *(f"{category} ({counts[category]:,})" for category in categories)), rows)
+
+
+def _n(one: MemoryRun, category: str) -> int:
+    return one.summary.categories[category].n if category in one.summary.categories else 0
+
+
+def several_json(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> dict[str, Any]:
+    """Return the same as plain JSON types; a comparison that cannot be made is its reason."""
+    return {
+        "version": 1,
+        "memories": [membench_json(one.arguments, one.summary) for one in runs],
+        "level": LEVEL,
+        "against_first": [one if isinstance(one, str) else comparison_json(one) for one in compared],
+    }
