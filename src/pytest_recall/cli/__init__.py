@@ -92,6 +92,7 @@ COMMANDS: Mapping[str, str | Group] = {
             "datasets.commands.run:add_membench",
             "datasets.commands.rescore:add_rescore",
             "datasets.commands.rescore:add_misses",
+            "datasets.commands.bundle:add_bundle_check",
             "metrics.commands:add_metrics",
             "datasets.commands.run:add_dataset_check",
             "datasets.commands.run:add_dataset_sample",

@@ -91,6 +91,17 @@ def add_membench(commands: Commands) -> None:
         help="keep questions that failed: neither ask them again nor stop after five in a row",
     )
     parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE",
+        help="also write the runs into FILE, from which `recall memory verify` computes the figures again",
+    )
+    parser.add_argument(
+        "--bundle-texts",
+        action="store_true",
+        help="with the texts of LoCoMo too, whose licence you then answer for; other datasets have them anyway",
+    )
+    parser.add_argument(
         "--fail-under",
         action="append",
         default=[],
@@ -115,6 +126,8 @@ def run_membench(args: argparse.Namespace) -> int:
 
     if args.categories == ():
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
+    if args.bundle_texts and args.bundle is None:
+        raise RecallError("--bundle-texts is about a bundle; name its file with --bundle, or remove it")
     floors = _floors(args.fail_under)
     path = args.path if args.path == SAMPLE else str(Path(args.path).absolute())
     asked = BenchFile(
@@ -167,6 +180,7 @@ def _run_one(args: argparse.Namespace, bench: DatasetCases, client: Client, floo
         print(json.dumps({**render.membench_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([*render.membench_lines(arguments, found.summary, found.failed), *told]))
+    _bundle(args, bench, [folder])
     return _verdict(floors, found.summary, 0 if judged is None else len(judged[1].undecided))
 
 
@@ -179,7 +193,7 @@ def _run_several(
     from pytest_recall.datasets.membench import plain
     from pytest_recall.datasets.membench_run import arguments_of
 
-    runs, codes = [], []
+    runs, codes, folders = [], [], []
     for client in clients:
         arguments = arguments_of(bench, client)
         folder = _folder(arguments) if args.out is None else args.out / _slug(client.name)
@@ -190,13 +204,29 @@ def _run_several(
         contents = JournalContents(client.name, plain(arguments), trials, asked)
         runs.append(render.MemoryRun(arguments, found.summary, contents))
         undecided = 0 if judged is None else len(judged[1].undecided)
+        folders.append(folder)
         codes.append(_verdict(floors, found.summary, undecided, f"{client.name}: "))
     compared = render.against_first(runs)
     if args.json:
         print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
     else:
         print("\n".join(render.several_lines(runs, compared)))
+    _bundle(args, bench, folders)
     return max(codes)
+
+
+def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Path]) -> None:
+    """Write the runs into a bundle, if that is asked for."""
+    from pytest_recall.datasets.bundle_file import LICENCES, write_bundle
+    from pytest_recall.datasets.questions import SAMPLE
+
+    if args.bundle is None:
+        return
+    licence = None if bench.asked.path == SAMPLE else LICENCES.get(bench.dataset.format)
+    texts = licence is None or args.bundle_texts
+    write_bundle(args.bundle, folders, texts=texts)
+    without = "" if texts else f", with ids and digests in place of the dataset's texts ({licence})"
+    _tell(f"{args.bundle}: written{without}; `recall memory verify {args.bundle}` computes its figures again")
 
 
 def _asked(

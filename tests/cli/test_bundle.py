@@ -1,0 +1,180 @@
+"""`recall memory run --bundle` and `recall memory verify`: a table that a third party can compute again."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
+from pytest_recall.datasets.file import sample_text
+from tests.cli.test_membench import FIRST
+from tests.cli.test_membench_judge import MEMORY
+from tests.helpers.scripted import JUDGE
+
+RUN = ("memory", "run", "mine.json", "--memory", "sqlite-fts,last-20", "--out", "o", "--bundle", "b.zip")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.json").write_text(sample_text("locomo"), encoding="utf-8")
+
+
+def rewritten(path: Path, name: str, change: Callable[[str], str], *, hashed: bool) -> None:
+    """Change a file of the bundle, with a manifest that fits or not."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {one: archive.read(one) for one in archive.namelist()}
+    changed = change(contents[name].decode())
+    assert changed != contents[name].decode()
+    contents[name] = changed.encode()
+    if hashed:
+        del contents[MANIFEST]
+        contents[MANIFEST] = manifest_of(contents).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for one, data in contents.items():
+            archive.writestr(one, data)
+
+
+def test_texts_of_locomo_stay_at_home(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(RUN) == 0
+    assert "with ids and digests in place of the dataset's texts (CC BY-NC 4.0)" in capsys.readouterr().err
+    said = {turn["text"] for row in json.loads(sample_text("locomo")) for turn in row["conversation"]["session_1"]}
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        whole = "".join(archive.read(name).decode() for name in archive.namelist())
+    assert not [text for text in said if text in whole]
+    assert "boat called" not in whole
+    assert '"D1:4"' in whole
+
+
+def test_all_that_goes_by_evidence_is_computed_again_without_the_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    main(RUN)
+    capsys.readouterr()
+    assert main(["memory", "verify", "b.zip"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [
+        "runs/1 (sqlite-fts): 22 questions, 7 metrics computed again",
+        "runs/2 (last-20): 22 questions, 6 metrics computed again",
+        "holds",
+    ]
+    assert "not computed again, as texts are missing: contains, contains_at_k, token_f1, tokens_read" in captured.err
+    assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
+    captured = capsys.readouterr()
+    assert "runs/1 (sqlite-fts): 22 questions, 11 metrics computed again" in captured.out
+    # Of a memory that hands out all that it holds the journal has the first passages.
+    assert captured.err == (
+        "recall: runs/2 (last-20): not computed again, as texts are missing: contains, contains_at_k, token_f1,"
+        " tokens_read\n"
+    )
+
+
+@pytest.mark.parametrize("with_texts", [False, True])
+def test_a_bundle_holds_what_its_table_says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, *, with_texts: bool
+) -> None:
+    assert main([*RUN, *(["--bundle-texts"] if with_texts else [])]) == 0
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        about = json.loads(archive.read(ABOUT))
+    assert about["texts"] is with_texts
+    assert main(["memory", "rescore", str(next((tmp_path / "o").glob("sqlite*"))), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out[out.index("{") :])["k"]["10"] == about["runs"][0]["figures"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        (ABOUT, lambda text: text.replace('"value": 0.88', '"value": 0.98', 1), "is told as 0.98"),
+        (
+            "runs/1/trials.jsonl",
+            lambda text: text.replace('"reciprocal_rank": 1.0', '"reciprocal_rank": 0.5', 1),
+            "1 question with values that it does not come to: conv-1:q",
+        ),
+        (
+            "runs/1/trials.jsonl",
+            lambda text: text.replace('"ids": ["', '"ids": ["X", "', 1),
+            "1 question with values that it does not come to: conv-1:q",
+        ),
+        (ABOUT, lambda text: text.replace('"k": 10', '"k": 9', 1), "k was 9"),
+    ],
+)
+def test_what_was_changed_is_found_also_with_a_new_manifest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, change: Callable[[str], str], said: str
+) -> None:
+    main(RUN)
+    rewritten(tmp_path / "b.zip", name, change, hashed=True)
+    capsys.readouterr()
+    assert main(["memory", "verify", "b.zip"]) == 1
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out.endswith("does not hold\n")
+
+
+def test_a_changed_byte_is_found_by_its_hash(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    main(RUN)
+    rewritten(tmp_path / "b.zip", "runs/2/trials.jsonl", lambda text: text.replace("D1:4", "D1:5", 1), hashed=False)
+    capsys.readouterr()
+    main(["memory", "verify", "b.zip"])
+    assert "recall: runs/2/trials.jsonl has changed since" in capsys.readouterr().err
+
+
+def test_verdicts_of_a_model_are_read_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(MEMORY)
+    (tmp_path / "judge.py").write_text(JUDGE)
+    run = ("memory", "run", "--dataset", "longmemeval", "sample", "--memory", "python:client.py:Kept")
+    assert main([*run, "--judge", "python:judge.py:oracle", "--out", "o", "--bundle", "b.zip"]) == 0
+    assert main(["memory", "verify", "b.zip"]) == 0
+    rewritten(
+        tmp_path / "b.zip",
+        "runs/1/trials.jsonl",
+        lambda text: text.replace('"longmemeval_judge":0.0', '"longmemeval_judge":1.0', 1),
+        hashed=True,
+    )
+    capsys.readouterr()
+    assert main(["memory", "verify", "b.zip"]) == 1
+    assert "1 question judged otherwise than its verdict" in capsys.readouterr().err
+
+
+def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        f"{FIRST}\n    def answer(self, query, limit, context):\n        return 'Heron'\n"
+    )
+    run = ("memory", "run", "mine.json", "--memory", "python:mine.py:Memory", "--out", "o", "--bundle", "b.zip")
+    assert main(run) == 0
+    assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
+    captured = capsys.readouterr()
+    assert "answer_contains" in captured.err
+    assert "contains_at_k" not in captured.err
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        assert "Heron" not in archive.read("runs/1/trials.jsonl").decode()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("gone.zip",), "gone.zip: is not there"),
+        (("mine.json",), "mine.json: cannot be read as a bundle (File is not a zip file)"),
+        (("other.zip",), "other.zip: is no bundle of runs"),
+        (("b.zip", "--data", "gone.json"), "gone.json"),
+        (("b.zip", "--data", "other.json"), "its runs are over another file than --data"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
+    main(RUN)
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("x", "y")
+    (tmp_path / "other.json").write_text(sample_text("longmemeval"), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["memory", "verify", *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_texts_are_about_a_bundle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["memory", "run", "mine.json", "--bundle-texts"]) == 2
+    assert "--bundle-texts is about a bundle" in capsys.readouterr().err
