@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.memory_part import Unit
-from pytest_recall.memory.session import Readback, sample, seen
+from pytest_recall.cases.case import Case, JudgeCall
+from pytest_recall.cases.memory_part import Fact, MemoryPart, QueryContext, Unit
+from pytest_recall.memory.python_memory import Own
+from pytest_recall.memory.session import Memory, Readback, readback_of, sample, seen
 from pytest_recall.trials.trial import Passage
 
 UNIT = Unit(id="car", content="Bob's car is red, and old")
@@ -47,6 +50,88 @@ def test_a_sample_is_spread_evenly_and_always_the_same(count: int, wanted: int) 
         assert places[0] == 0
         steps = {later - earlier for earlier, later in pairwise(places)}
         assert not steps or max(steps) - min(steps) <= 1
+
+
+@given(st.integers(0, 60), st.integers(0, 20))
+def test_an_uneven_sample_has_one_of_each_part(count: int, wanted: int) -> None:
+    units = [Unit(id=str(n), content=str(n)) for n in range(count)]
+    places = [int(unit.id) for unit in sample(units, wanted, uneven=True)]
+    assert len(places) == min(count, wanted)
+    assert all(place * count // wanted <= one < (place + 1) * count // wanted for place, one in enumerate(places)) or (
+        count <= wanted
+    )
+
+
+class Half:
+    """Keeps every second unit, and says so or not."""
+
+    private = True
+
+    def __init__(self, *, counts: bool, rewrites: bool = False) -> None:
+        self.rewrites = rewrites
+        if counts:
+            self.count = lambda: len(self.kept)
+        self.reset()
+
+    def reset(self) -> None:
+        self.kept: list[str] = []
+        self.told = 0
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None:
+        self.told += 1
+        if self.rewrites:
+            self.kept.append(content.upper())
+        elif self.told % 2:
+            self.kept.append(content)
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[str]:
+        return [one for one in self.kept if one.lower() == query]
+
+
+def came_of(memory: Half, *, in_all: int | None = 40, cases: int = 1) -> Readback | None:
+    """Return what came of asking units back, of so many conversations with 24 units."""
+    session = Memory(Own("half", memory), wait=lambda _: None, probed=4, in_all=in_all)
+    for number in range(cases):
+        facts = tuple(Fact(id=f"u{n}", text=f"unit {n} of {number}") for n in range(24))
+        session.ask(
+            Case(
+                id="c",
+                scenario="s",
+                dimension="d",
+                input="?",
+                judges=(JudgeCall(name="x"),),
+                memory=MemoryPart(facts=facts),
+            )
+        )
+    return session.readback
+
+
+def test_a_memory_that_keeps_every_second_unit_is_told_of() -> None:
+    silent, counting = came_of(Half(counts=False)), came_of(Half(counts=True))
+    assert silent is not None
+    assert silent.trouble == "2 of 4 units did not come back when asked by their own words"
+    assert counting is not None
+    assert counting.trouble.startswith("it says that it holds 12 of 24 units; 2 of 4 units did not come back")
+
+
+def test_a_memory_that_rewrites_is_told_of() -> None:
+    found = came_of(Half(counts=True, rewrites=True))
+    assert found is not None
+    assert found.trouble == "4 of 4 units did not come back when asked by their own words"
+
+
+def test_no_more_is_asked_back_than_is_allowed_in_all() -> None:
+    found = came_of(Half(counts=True), in_all=10, cases=4)
+    assert found is not None
+    assert (found.asked, found.stored, found.held) == (10, 96, 48)
+
+
+def test_what_an_answer_says_of_it_comes_back() -> None:
+    one = Readback(stored=24, asked=4, same=1, changed=1, missing=2, held=12)
+    usage = {"memory_stored": 24, "memory_probed": 4, "memory_changed": 1, "memory_missing": 2, "memory_held": 12}
+    assert readback_of(usage) == one
+    assert readback_of({"memory_stored": 3}) == Readback(stored=3)
+    assert (NOTHING.trouble, Readback(stored=3, held=5).trouble) == ("", "")
 
 
 def test_sums_and_words() -> None:

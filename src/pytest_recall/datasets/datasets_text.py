@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol
 
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
@@ -68,6 +69,8 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
             f"ingest: {plural(summary.units, 'unit')} in {plural(summary.ingests, 'conversation')},"
             f" in {summary.ingest_seconds:.2f}s"
         )
+    if summary.readback.trouble:
+        yield f"not kept as it was told: {summary.readback.trouble}"
 
 
 def verdicts(judges: str, count: int, undecided: Mapping[str, str], spend: Spend) -> Iterator[str]:
@@ -177,6 +180,7 @@ def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, A
         **groups(summary),
         "recall_seconds": {**summary.latency, "method": METHOD},
         "ingest": {"conversations": summary.ingests, "units": summary.units, "seconds": summary.ingest_seconds},
+        "readback": asdict(summary.readback),
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pytest_recall.memory.session import Readback, readback_of
 from pytest_recall.metrics.clustered import widened
 from pytest_recall.metrics.intervals import Mean, Tally, percentiles
 from pytest_recall.metrics.measures import MEASURES
@@ -52,11 +53,14 @@ class CategoryResult(NamedTuple):
     clusters: int = 0
 
 
+NOT_READ_BACK = Readback(stored=0)
+
+
 class MembenchSummary(NamedTuple):
     """What a run came to so far: `asked` of `total` questions.
 
     `latency` are percentiles, in seconds, of a question; `ingests` counts how often a conversation was
-    stored, `units` how much all of them stored, in `ingest_seconds`.
+    stored, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of asking units back.
     """
 
     total: int
@@ -66,6 +70,7 @@ class MembenchSummary(NamedTuple):
     ingests: int
     units: int
     ingest_seconds: float
+    readback: Readback = NOT_READ_BACK
 
     @property
     def complete(self) -> bool:
@@ -115,6 +120,7 @@ class MembenchFold:
         self._seconds = array("d")
         self._ingests = self._units = 0
         self._ingest_seconds = 0.0
+        self._readback: Readback | None = None
 
     def add(self, trial: Trial) -> None:
         """Take the trial of a question."""
@@ -128,6 +134,8 @@ class MembenchFold:
             self._ingests += 1
             self._ingest_seconds += seconds
             self._units += int(usage.get("memory_stored", 0))
+            found = readback_of(usage)
+            self._readback = found if self._readback is None else self._readback + found
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
@@ -139,6 +147,7 @@ class MembenchFold:
             ingests=self._ingests,
             units=self._units,
             ingest_seconds=round(self._ingest_seconds, 6),
+            readback=self._readback or NOT_READ_BACK,
         )
 
 

@@ -41,6 +41,8 @@ from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
 
+PROBED, ASKED_BACK = 4, 40
+"""Units that are asked back of a conversation, and of all of them, to see whether the memory keeps what it is told."""
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 SHOWN = 5
@@ -226,7 +228,7 @@ def _opened(client: Client, allowed: bool) -> Iterator[Memory]:
     """Hand out the memory, ready and empty; what is not private is empty again afterwards."""
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
-        memory = Memory(client, wait=loop.wait, probed=0)
+        memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=ASKED_BACK)
         stack.callback(memory.close)
         memory.ready()
         memory.healthcheck()

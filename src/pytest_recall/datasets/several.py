@@ -63,6 +63,9 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
         yield ""
     yield legend(one.summary for one in runs)
     yield "tokens: handed out for a question on average, estimated as characters / 4"
+    for one in runs:
+        if trouble := one.summary.readback.trouble:
+            yield one_line(f"{one.arguments.memory} has not kept what it was told: {trouble}", 300)
     for one, found in zip(runs[1:], compared, strict=True):
         said = found if isinstance(found, str) else verdict(found)
         yield one_line(f"{one.arguments.memory} against {first.arguments.memory}: {said}", 300)

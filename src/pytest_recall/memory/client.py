@@ -23,13 +23,14 @@ class Client:
 
     `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
     show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages. `concurrent`:
-    several threads may ask it at once.
+    several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
     """
 
     private = False
     whole = False
     answers_only = False
     concurrent = False
+    baseline = False
 
     def __init__(self, name: str) -> None:
         self.name = name

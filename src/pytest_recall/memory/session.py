@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any
 
 from pytest_recall.cases.case import Case
@@ -18,6 +19,7 @@ from pytest_recall.memory.client import Client, deadline, passages_of
 from pytest_recall.trials.execution import Ends, Wait, called
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
+_STRIDE = 7919
 NEAR = 0.6
 """The ratio of difflib from which a passage counts as a unit in other words."""
 
@@ -54,14 +56,32 @@ class Readback:
         back = f"{found}, {self.missing} not at all" if self.asked else ""
         return f"stored {self.stored} unit{'' if self.stored == 1 else 's'}{count}{back}"
 
+    @property
+    def trouble(self) -> str:
+        """What was not kept as it was told, in words; empty where nothing shows that."""
+        told = []
+        if self.held is not None and self.held < self.stored:
+            told.append(f"it says that it holds {self.held:,} of {self.stored:,} units")
+        if self.missing:
+            told.append(f"{self.missing:,} of {self.asked:,} units did not come back when asked by their own words")
+        if self.changed:
+            told.append(f"{self.changed:,} of {self.asked:,} came in other words")
+        return "; ".join(told)
 
-def sample(units: Sequence[Unit], count: int) -> list[Unit]:
-    """Return at most `count` of `units`, evenly spread, the first among them; always the same ones."""
+
+def sample(units: Sequence[Unit], count: int, *, uneven: bool = False) -> list[Unit]:
+    """Return at most `count` of `units`, evenly spread, the first among them; always the same ones.
+
+    `uneven` ones are not at equal steps, so that a memory which keeps every second unit is found out.
+    """
     if count <= 0:
         return []
     if len(units) <= count:
         return list(units)
-    return [units[place * len(units) // count] for place in range(count)]
+    places = [place * len(units) // count for place in range(count + 1)]
+    if uneven:
+        places = [low + _STRIDE * n % (high - low) for n, (low, high) in enumerate(pairwise(places))]
+    return [units[place] for place in places[:count]]
 
 
 def seen(readback: Readback, unit: Unit, passages: Iterable[Passage]) -> Readback:
@@ -93,8 +113,8 @@ class Memory:
     """A memory system. Every method raises CaseError with the stage that broke, such as `memory store`.
 
     `wait` runs what async clients return; `ends` are the exceptions by which someone ends the run; `probed`
-    units are asked back of what a case stores. With `reuses`, a case that stores what the one before it has
-    stored asks at once; where each case has its own recording, none does.
+    units are asked back of what a case stores, and at most `in_all` in all. With `reuses`, a case that stores what
+    the one before it has stored asks at once; where each case has its own recording, none does.
     """
 
     def __init__(
@@ -104,6 +124,7 @@ class Memory:
         wait: Wait,
         ends: Ends = (),
         probed: int = PROBED,
+        in_all: int | None = None,
         reuses: bool = True,
         clock: Callable[[], float] = clock.perf_counter,
     ) -> None:
@@ -111,6 +132,7 @@ class Memory:
         self._wait = wait
         self._ends = ends
         self._probed = probed
+        self._in_all = in_all
         self._reuses = reuses
         self._clock = clock
         self._holds: str | None = None
@@ -259,7 +281,10 @@ class Memory:
     def _read_back(self, part: MemoryPart, limit: int) -> Readback:
         """Ask for some of what was stored by its own words."""
         found = Readback(stored=len(part.units), held=self.count() if self._probed else None)
-        for unit in [] if self._client.answers_only else sample(part.units, self._probed):
+        left = self._probed
+        if self._in_all is not None:
+            left = min(left, self._in_all - (0 if self.readback is None else self.readback.asked))
+        for unit in [] if self._client.answers_only else sample(part.units, left, uneven=self._in_all is not None):
             found = seen(found, unit, self._recalled("probe", unit.content, limit, QueryContext()))
         return found
 
@@ -291,6 +316,20 @@ class Memory:
     def _done(self, given: Any) -> Any:
         __tracebackhide__ = True
         return self._wait(given) if inspect.isawaitable(given) else given
+
+
+def readback_of(usage: Mapping[str, float]) -> Readback:
+    """Return what the usage of the first answer after storing says of asking units back."""
+    held = usage.get("memory_held")
+    asked, changed, missing = (int(usage.get(f"memory_{name}", 0)) for name in ("probed", "changed", "missing"))
+    return Readback(
+        stored=int(usage.get("memory_stored", 0)),
+        asked=asked,
+        same=asked - changed - missing,
+        changed=changed,
+        missing=missing,
+        held=None if held is None else int(held),
+    )
 
 
 def _named(part: MemoryPart, passages: list[Passage]) -> tuple[Passage, ...]:

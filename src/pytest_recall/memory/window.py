@@ -18,6 +18,7 @@ class Window(Client):
     private = True
     whole = True
     concurrent = True
+    baseline = True
 
     def __init__(self, name: str, size: int | None) -> None:
         super().__init__(name)
@@ -46,6 +47,7 @@ class Null(Client):
 
     private = True
     concurrent = True
+    baseline = True
 
     def reset(self) -> None:
         """Do nothing."""
