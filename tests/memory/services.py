@@ -21,6 +21,9 @@ class Service:
         self.replies: dict[str, tuple[int, bytes]] = {}
         self.waits = threading.Event()
         self.slow: str | None = None
+        self.busy: list[tuple[int, str]] = []
+        """What the next requests are answered with in place of a reply: a status, and the `Retry-After`."""
+        self.headers: list[dict[str, str]] = []
         self.url = ""
 
     def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
@@ -64,9 +67,17 @@ def serving(service: Service) -> Iterator[Service]:
             self._answer(json.loads(self.rfile.read(int(self.headers["content-length"]))))
 
         def _answer(self, given: Any) -> None:
-            status, body = service.reply(self.command, self.path, given)
+            service.headers.append({name.lower(): value for name, value in self.headers.items()})
+            if service.busy:
+                (status, after), body = service.busy.pop(0), b"busy"
+                service.asked.append((f"busy {self.command} {self.path}", given))
+            else:
+                after = ""
+                status, body = service.reply(self.command, self.path, given)
             try:
                 self.send_response(status)
+                if after:
+                    self.send_header("retry-after", after)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
 
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.memory.client import Client
+from pytest_recall.memory.client import Client, deadline
 from tests.memory.asking import NOW, filled, made, sources
 from tests.memory.services import Service, serving
 
@@ -117,3 +120,58 @@ def test_one_that_is_not_there() -> None:
     with pytest.raises(MemoryFault, match=r"POST /reset: .*; start the service, or correct the selector"):
         client.reset()
     client.close()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_service_is_asked_again_after_what_it_says(service: Service, client: Client, status: int) -> None:
+    date = format_datetime(datetime.fromtimestamp(time.time() + 1, UTC), usegmt=True)
+    service.busy = [(status, "0.2"), (status, date)]
+    start = time.monotonic()
+    client.store("my car is red", {"id": "car"})
+    assert time.monotonic() - start >= 0.2
+    assert [path for path, _ in service.asked] == ["busy POST /store", "busy POST /store", "POST /store"]
+    assert [one["content"] for one in service.kept] == ["my car is red"]
+
+
+@pytest.mark.parametrize(("status", "after", "tries"), [(429, "600", 1), (503, "0", 4), (500, "0", 1)])
+def test_it_is_not_asked_without_end(service: Service, client: Client, status: int, after: str, tries: int) -> None:
+    service.busy = [(status, after)] * 9
+    with pytest.raises(MemoryFault, match=f"POST /reset: status {status} 'busy'") as caught:
+        client.reset()
+    assert len(service.asked) == tries
+    assert (f"tried {tries} times" in str(caught.value)) == (tries > 1)
+
+
+def test_no_wait_is_longer_than_the_time_of_the_question(service: Service, client: Client) -> None:
+    service.busy = [(503, "5")] * 9
+    with deadline(0.5), pytest.raises(MemoryFault, match="status 503"):
+        client.recall("car", 1, NOW)
+    assert len(service.asked) == 1
+
+
+def test_headers_have_their_values_from_the_environment(service: Service) -> None:
+    selector = f"{service.url};bearer=MY_TOKEN;header=X-API-Key:MY_KEY,X-Org:MY_ORG"
+    client = made(selector, MY_TOKEN="s3cret", MY_KEY="k3y", MY_ORG="us")
+    client.ready()
+    filled(client)
+    for sent in service.headers:
+        assert (sent["authorization"], sent["x-api-key"], sent["x-org"]) == ("Bearer s3cret", "k3y", "us")
+    service.replies["/reset"] = (401, b"the token s3cret is not known")
+    with pytest.raises(MemoryFault, match=r"status 401 'the token \$MY_TOKEN is not known'"):
+        client.reset()
+    assert "s3cret" not in client.name
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({}, "header authorization: the environment variable MY_TOKEN is not set; set it"),
+        ({"MY_TOKEN": " "}, "MY_TOKEN is not set"),
+        ({"MY_TOKEN": "a\nb"}, "the environment variable MY_TOKEN has characters that no header may have"),
+    ],
+)
+def test_a_variable_that_cannot_be_sent_is_one_sentence(service: Service, environ: dict[str, str], said: str) -> None:
+    with pytest.raises(MemoryFault, match=said):
+        made(f"{service.url};bearer=MY_TOKEN", None, None, **environ).ready()
+    assert service.asked == []

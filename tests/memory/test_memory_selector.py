@@ -104,3 +104,24 @@ def test_several_selectors_are_separated_before_a_known_kind() -> None:
     assert selected(["command:memory --tags a,b;timeout=3"]) == ["command:memory --tags a,b;timeout=3"]
     with pytest.raises(RecallError, match="'null' is named twice"):
         selected(["null,full", "null"])
+
+
+def test_headers_are_named_with_their_variables() -> None:
+    found = parse("https://127.0.0.1;header=X-API-Key:A,X-Org:B;bearer=TOKEN;timeout=3")
+    assert found.headers == {"X-API-Key": "A", "X-Org": "B", "authorization": "TOKEN"}
+    assert parse("http://127.0.0.1").headers == {}
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("bearer=Bearer abc", "is not the name of an environment variable; the token stands there"),
+        ("header=X-Key", "write it like ;header=X-API-Key:MY_KEY"),
+        ("header=X-Key:A,", "write it like"),
+        ("header=Authorization:A", "write it like"),
+        ("header=X-Key:a b", "write it like"),
+    ],
+)
+def test_a_token_does_not_stand_in_a_selector(option: str, said: str) -> None:
+    with pytest.raises(RecallError, match=said):
+        parse(f"http://127.0.0.1;{option}")

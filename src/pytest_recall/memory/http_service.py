@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from random import random
 from threading import Lock
+from time import sleep
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.files import clock
 from pytest_recall.files.errors import one_line
 from pytest_recall.memory.client import Client, json_object, passages_of, patience
+from pytest_recall.models.rate import Retry, asked_for, wait
 from pytest_recall.trials.trial import Passage
 
 if TYPE_CHECKING:
@@ -18,19 +23,33 @@ if TYPE_CHECKING:
 
 TIMEOUT = 30.0
 """Seconds in which something has to arrive."""
+RETRIED = 120.0
+"""Seconds in which a busy service is asked again."""
 _NO_SUCH = (404, 405, 501)
+_BUSY = (429, 503)
 
 
 class HttpService(Client):
     """A service that speaks JSON; docs/reference/memory-protocols.md says what is sent and what has to come back.
 
-    What it can do beside `reset`, `store` and `recall` it says once, under `GET /health`.
+    What it can do beside `reset`, `store` and `recall` it says once, under `GET /health`. `headers` name variables of
+    `environ`, whose values are sent with each request and stand nowhere else. A request that is answered with 429 or
+    503 is sent again, after what `Retry-After` says.
     """
 
     concurrent = True
 
-    def __init__(self, name: str, url: str, timeout: float | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        timeout: float | None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        environ: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(name)
+        self._given = headers
+        self._environ = environ
         self._url = url.rstrip("/")
         self._timeout = timeout or TIMEOUT
         self._lock = Lock()
@@ -42,8 +61,9 @@ class HttpService(Client):
         return ()
 
     def ready(self) -> None:
-        """Raise MemoryFault if httpx is not installed."""
+        """Raise MemoryFault if httpx is not installed, or a variable that a header names is not set."""
         self._client()
+        self._headers()
 
     def reset(self) -> None:
         """Let it forget everything."""
@@ -103,26 +123,66 @@ class HttpService(Client):
     def _call(self, method: str, path: str, given: Mapping[str, Any] | None) -> bytes:
         """Return the body of the reply; empty if there is no such path, which only `/health` may do."""
         client = self._client()
+        body = None if given is None else json.dumps(given, ensure_ascii=False).encode("utf-8", "replace")
+        headers = self._headers() | ({} if body is None else {"content-type": "application/json"})
+        begin, failures = clock.monotonic(), 0
+        retry = Retry(total=patience(RETRIED))
+        while True:
+            reply = self._once(client, method, path, body, headers)
+            if reply.status_code not in _BUSY:
+                break
+            failures += 1
+            asked = asked_for(reply.headers, clock.wall())
+            seconds = wait(retry, failures, clock.monotonic() - begin, asked, random())
+            if seconds is None:
+                break
+            sleep(seconds)
+        if given is None and reply.status_code in _NO_SUCH:
+            return b""
+        if not reply.is_success:
+            said = one_line(self._hidden(reply.text[:400]), 120)
+            shown = f" {said!r}" if said else ""
+            tried = f", tried {failures} times" if failures > 1 else ""
+            raise MemoryFault(
+                f"{method} {path}: status {reply.status_code}{shown}{tried}; look into the log of the service"
+            )
+        return reply.content
+
+    def _once(
+        self, client: httpx.Client, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> httpx.Response:
         import httpx
 
-        body = None if given is None else json.dumps(given, ensure_ascii=False).encode("utf-8", "replace")
-        headers = {} if body is None else {"content-type": "application/json"}
         timeout = patience(self._timeout)
         try:
-            reply = client.request(method, self._url + path, content=body, headers=headers, timeout=timeout)
+            return client.request(method, self._url + path, content=body, headers=headers, timeout=timeout)
         except httpx.TimeoutException as error:
             message = f"{method} {path}: no reply within {timeout:g} s; add `;timeout=` with more seconds"
             raise MemoryFault(message) from error
         except httpx.HTTPError as error:
-            said = one_line(str(error), 120) or type(error).__name__
+            said = one_line(self._hidden(str(error)), 120) or type(error).__name__
             raise MemoryFault(f"{method} {path}: {said}; start the service, or correct the selector") from error
-        if given is None and reply.status_code in _NO_SUCH:
-            return b""
-        if not reply.is_success:
-            said = one_line(reply.text[:400], 120)
-            shown = f" {said!r}" if said else ""
-            raise MemoryFault(f"{method} {path}: status {reply.status_code}{shown}; look into the log of the service")
-        return reply.content
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers with the values of their variables. Raises MemoryFault for one that is not set."""
+        found = {}
+        for name, variable in self._given.items():
+            value = self._environ.get(variable, "").strip()
+            if not value:
+                raise MemoryFault(
+                    f"the header {name} needs the environment variable {variable}, which is not set; set it"
+                )
+            if not value.isascii() or not value.isprintable():
+                raise MemoryFault(f"the environment variable {variable} has characters that no header may have")
+            found[name] = f"Bearer {value}" if name == "authorization" else value
+        return found
+
+    def _hidden(self, text: str) -> str:
+        """Return a text without the values of the headers, which a service may repeat."""
+        for variable in self._given.values():
+            if value := self._environ.get(variable, "").strip():
+                text = text.replace(value, f"${variable}")
+        return text
 
     def _client(self) -> httpx.Client:
         with self._lock:

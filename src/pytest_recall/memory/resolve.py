@@ -51,7 +51,7 @@ def _client(parsed: MemorySelector, root: Path, channel: Channel, environ: Mappi
     if kind == "http":
         from pytest_recall.memory.http_service import HttpService
 
-        return HttpService(name, target, timeout)
+        return HttpService(name, target, timeout, parsed.headers, environ)
     if kind == "mcp":
         from pytest_recall.memory.mcp_server import McpServer
 

@@ -34,7 +34,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "hybrid": ("tokenizer",),
     "command": ("timeout",),
     "python": ("timeout",),
-    "http": ("timeout",),
+    "http": ("timeout", "bearer", "header"),
     "mcp": ("timeout", "reset", "store", "recall"),
     "grpc": ("timeout",),
 }
@@ -46,6 +46,8 @@ WORKER = "{worker}"
 _PLAIN = ("embedding", "full", "null", "chromadb", "mem0", "bm25s", "tantivy", "hybrid", "sqlite-fts")
 _WITH_TARGET = ("command", "python", "mcp", "sqlite-fts")
 _KINDS = (*_PLAIN, "last", "command", "python", "http", "mcp", "grpc")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_HEADER = re.compile(r"(?!(?i:authorization|host|content-|connection|transfer-))[A-Za-z][A-Za-z0-9-]*:[A-Za-z_]\w*")
 _OPTION = re.compile(r";([A-Za-z_]\w*)=([^;]*)$")
 
 
@@ -68,6 +70,14 @@ class MemorySelector:
         """The seconds that one call may take, None where it is not given."""
         given = self.options.get("timeout")
         return None if given is None else float(given)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers that are sent, each with the environment variable that has its value."""
+        found = dict(part.split(":") for part in self.options["header"].split(",")) if "header" in self.options else {}
+        if "bearer" in self.options:
+            found["authorization"] = self.options["bearer"]
+        return found
 
 
 def parse(text: str) -> MemorySelector:
@@ -145,6 +155,10 @@ def _check_options(text: str, kind: str, options: Mapping[str, str]) -> None:
             raise RecallError(f"{text!r}: `{name}` has no value; give it one")
         if name == "timeout" and not re.fullmatch(r"(?=.*[1-9])\d{1,6}(\.\d+)?", value):
             raise RecallError(f"{text!r}: {value!r} is not a number of seconds above 0")
+        if name == "bearer" and not _VARIABLE.fullmatch(value):
+            raise RecallError(f"{text!r}: {value!r} is not the name of an environment variable; the token stands there")
+        if name == "header" and not all(map(_HEADER.fullmatch, value.split(","))):
+            raise RecallError(f"{text!r}: `header` names headers and variables; write it like ;header=X-API-Key:MY_KEY")
         if name == "tokenizer" and value not in TOKENIZERS:
             raise RecallError(f"{text!r}: {value!r} is not a tokenizer{nearest(value, TOKENIZERS)}")
 
